@@ -1,0 +1,113 @@
+//! What does a DATA packet carry besides the message's bytes?
+
+use crate::ack::Ack;
+use crate::bytes::{read_u16, read_u32, write_u16, write_u32};
+use crate::error::ParseError;
+use crate::header::{HEADER_LEN, Header};
+
+/// Bytes before the data in a DATA packet, common header included.
+pub const DATA_HEADER_LEN: usize = HEADER_LEN + 28;
+
+/// `seg.offset` value by which the kernel says "the offset stands in `sequence`" (row P-2).
+const OFFSET_IN_SEQUENCE: u32 = u32::MAX;
+
+/// The fields of a DATA packet after the common header.
+///
+/// ```text
+///  28              32              36                      44      46      48  49    52
+/// +---------------+---------------+-----------------------+-------+-------+---+-----+--------+
+/// | message length| incoming      | ack: client id        | port  | cut v.|ret| pad | offset |
+/// +---------------+---------------+-----------------------+-------+-------+---+-----+--------+
+/// ```
+///
+/// Source: reference 1.1; rows P-1 to P-5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Data {
+    /// Bytes of the whole message, at least 1. The same in every packet of the message.
+    pub message_length: u32,
+    /// Bytes, from the start of the message, that the receiver may expect without further grants.
+    pub incoming: u32,
+    /// An RPC that the sender, as a client, has finished with.
+    pub ack: Option<Ack>,
+    /// Version of the receiver's cutoffs that the sender used; 0 before the first CUTOFFS.
+    pub cutoff_version: u16,
+    /// Whether this answers a RESEND.
+    pub retransmit: bool,
+    /// Offset in the message of the packet's first data byte. Always real here; see
+    /// [`Data::offset_in_sequence`].
+    pub offset: u32,
+    /// Whether the wire says -1 in `seg.offset` and keeps the offset in `sequence` alone, as the
+    /// kernel does in first transmissions. We write both.
+    pub offset_in_sequence: bool,
+}
+
+impl Data {
+    /// Reads the fields; `bytes` is the whole packet and at least [`DATA_HEADER_LEN`] long.
+    pub(crate) fn parse(header: &Header, bytes: &[u8]) -> Result<Self, ParseError> {
+        let wire_offset = read_u32(bytes, 52);
+        let offset_in_sequence = wire_offset == OFFSET_IN_SEQUENCE;
+        let data = Self {
+            message_length: read_u32(bytes, 28),
+            incoming: read_u32(bytes, 32),
+            ack: Ack::parse_optional(bytes, 36),
+            cutoff_version: read_u16(bytes, 46),
+            retransmit: bytes[48] != 0,
+            offset: if offset_in_sequence { header.sequence } else { wire_offset },
+            offset_in_sequence,
+        };
+        data.check(bytes.len() - DATA_HEADER_LEN)?;
+        Ok(data)
+    }
+
+    /// Invariant W2.
+    fn check(&self, payload: usize) -> Result<(), ParseError> {
+        let message_length = self.message_length;
+        if message_length == 0 {
+            return Err(ParseError::EmptyMessage);
+        }
+        if payload == 0 {
+            return Err(ParseError::EmptyData);
+        }
+        let end = u64::from(self.offset) + payload as u64;
+        if end > u64::from(message_length) {
+            return Err(ParseError::DataBeyondEnd { end, message_length });
+        }
+        Ok(())
+    }
+
+    /// Writes the fields behind the common header, which the caller has written.
+    pub(crate) fn emit(&self, out: &mut [u8]) {
+        write_u32(out, 28, self.message_length);
+        write_u32(out, 32, self.incoming);
+        Ack::emit_optional(self.ack, out, 36);
+        write_u16(out, 46, self.cutoff_version);
+        out[48] = u8::from(self.retransmit);
+        out[49..52].fill(0);
+        let wire_offset = if self.offset_in_sequence { OFFSET_IN_SEQUENCE } else { self.offset };
+        write_u32(out, 52, wire_offset);
+    }
+
+    /// Moves a DATA header that was written by [`crate::Packet::emit_header`] on to another offset,
+    /// in both places where it stands.
+    ///
+    /// The packets of a burst differ in nothing else (the piggy-backed ack excepted, see
+    /// [`Data::clear_ack`]), so that the other 48 bytes need not be written again.
+    ///
+    /// # Panics
+    ///
+    /// If `header` is shorter than [`DATA_HEADER_LEN`].
+    pub fn set_offset(header: &mut [u8], offset: u32) {
+        write_u32(header, 4, offset);
+        write_u32(header, 52, offset);
+    }
+
+    /// Removes the piggy-backed ack from a written DATA header: only the first packet of a burst
+    /// carries one (row P-3).
+    ///
+    /// # Panics
+    ///
+    /// If `header` is shorter than [`DATA_HEADER_LEN`].
+    pub fn clear_ack(header: &mut [u8]) {
+        Ack::emit_optional(None, header, 36);
+    }
+}

@@ -1,0 +1,64 @@
+//! In which ways can a packet be wrong?
+
+use crate::kind::Kind;
+use core::fmt;
+
+/// Why bytes are not a packet. Always the peer's (or the network's) fault.
+///
+/// Rows P-7, P-8 and P-22; requirement `WIRE-3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ParseError {
+    /// Fewer bytes than the common header, or than the header of the packet's kind.
+    TooShort {
+        /// The kind, once it could be read.
+        kind: Option<Kind>,
+        /// Bytes that such a packet needs at least.
+        need: usize,
+        /// Bytes that there are.
+        have: usize,
+    },
+    /// Byte 11 names no packet type.
+    UnknownKind(u8),
+    /// The udp profile's version is not [`crate::UDP_VERSION`].
+    UnknownVersion(u8),
+    /// A message of length zero: Homa messages have at least one byte (row L-1).
+    EmptyMessage,
+    /// A DATA packet without data.
+    EmptyData,
+    /// A DATA packet that goes on past the end of its message.
+    DataBeyondEnd {
+        /// Just past the last byte of the packet's data.
+        end: u64,
+        /// The message's length.
+        message_length: u32,
+    },
+    /// An ACK that claims more entries than fit.
+    TooManyAcks(u16),
+    /// A GRANT or RESEND with a priority above 7.
+    PriorityOutOfRange(u8),
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::TooShort { kind: None, need, have } => {
+                write!(f, "{have} bytes, but a header has {need}")
+            }
+            Self::TooShort { kind: Some(kind), need, have } => {
+                write!(f, "{have} bytes, but a {kind} packet has at least {need}")
+            }
+            Self::UnknownKind(value) => write!(f, "unknown packet type {value:#04x}"),
+            Self::UnknownVersion(version) => write!(f, "unknown version {version}"),
+            Self::EmptyMessage => f.write_str("message length is zero"),
+            Self::EmptyData => f.write_str("DATA packet without data"),
+            Self::DataBeyondEnd { end, message_length } => {
+                write!(f, "data ends at {end} in a message of {message_length} bytes")
+            }
+            Self::TooManyAcks(count) => write!(f, "{count} acks in one packet"),
+            Self::PriorityOutOfRange(value) => write!(f, "priority {value}"),
+        }
+    }
+}
+
+impl core::error::Error for ParseError {}

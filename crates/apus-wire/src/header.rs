@@ -1,0 +1,198 @@
+//! What do all packets begin with?
+
+use crate::bytes::{array, read_u16, read_u32, read_u64, write_u16, write_u32, write_u64};
+use crate::error::ParseError;
+use crate::kind::Kind;
+use crate::profile::{Flags, Profile, UDP_VERSION};
+use crate::sender_id::SenderId;
+
+/// Bytes of the common header.
+pub const HEADER_LEN: usize = 28;
+
+/// Header words in DATA packets, as the kernel writes them (high nibble of byte 12).
+const DOFF_DATA: u8 = 14 << 4;
+/// The same in control packets.
+const DOFF_CONTROL: u8 = 5 << 4;
+
+/// The common header, 28 bytes, big endian.
+///
+/// ```text
+///  0       2       4               8           11  12  13  14              18      20
+/// +-------+-------+---------------+-----------+---+---+---+---------------+-------+--------- +
+/// | sport | dport | sequence      | a         |typ|dof| b | c             | d     | sender id |
+/// +-------+-------+---------------+-----------+---+---+---+---------------+-------+--------- +
+///   kernel profile:  a = 0, b = flags (6), c = window and checksum, d = urgent (0xb97d)
+///   udp profile:     a = low-water distance, b = version and flags, c = incarnation, d = 0
+/// ```
+///
+/// Source: reference 1.1 and 8.2; requirements `WIRE-1`, `WIRE-2`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Homa port of the sender.
+    pub sport: u16,
+    /// Homa port of the receiver.
+    pub dport: u16,
+    /// In DATA: offset of the first data byte. In RPC_UNKNOWN with [`Flags::REFUSED`]: a
+    /// [`crate::Refusal`]. Otherwise 0.
+    pub sequence: u32,
+    /// High nibble: header words. Written, and ignored on receipt.
+    pub doff: u8,
+    /// What the two profiles keep in the remaining bytes.
+    pub dialect: Dialect,
+    /// RPC id from the sender's viewpoint.
+    pub sender_id: SenderId,
+}
+
+/// The profile's own part of the [`Header`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// Bytes of the kernel profile that the protocol does not use.
+    Kernel(KernelFields),
+    /// The udp profile's additions.
+    Udp(UdpFields),
+}
+
+/// Fields of the kernel profile that exist to resemble TCP. Ignored on receipt, kept so that a
+/// packet can be written again byte for byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelFields {
+    /// Bytes 8 to 10 (upper part of TCP's acknowledgment number).
+    pub ack: [u8; 3],
+    /// Byte 13; the kernel sends 6 (SYN and RST).
+    pub flags: u8,
+    /// Bytes 14 and 15.
+    pub window: u16,
+    /// Bytes 16 and 17; the kernel sends an unfinished pseudo-header sum, zero works.
+    pub checksum: u16,
+    /// Bytes 18 and 19; the kernel sends 0xb97d.
+    pub urgent: u16,
+}
+
+impl KernelFields {
+    /// What we send: the kernel's constants and no checksum.
+    ///
+    /// Source: reference 8.2 item 20 and kernel-interop item 3 (zeros work, constants are safe).
+    pub const OURS: Self = Self { ack: [0; 3], flags: 6, window: 0, checksum: 0, urgent: 0xb97d };
+}
+
+/// What the udp profile adds, so that requests are executed at most once and a restart is seen.
+///
+/// Requirements `WIRE-20` to `WIRE-22`, `AMO-*`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct UdpFields {
+    /// Flags; they decide what `incarnation` means.
+    pub flags: Flags,
+    /// Client without a session yet: the client's incarnation, drawn at random when the endpoint
+    /// was made. With [`Flags::SESSION`]: the session that the server chose for this client.
+    pub incarnation: u32,
+    /// From clients: distance, in steps of 2, from the RPC's id down to the oldest id that the
+    /// client may still have alive towards this server. 24 bits; [`UdpFields::LOW_WATER_UNKNOWN`]
+    /// says nothing. Servers send `LOW_WATER_UNKNOWN`.
+    pub low_water: u32,
+}
+
+impl UdpFields {
+    /// No statement about the low-water mark (it is too far away, or the sender is the server).
+    pub const LOW_WATER_UNKNOWN: u32 = 0x00ff_ffff;
+}
+
+impl Header {
+    /// A header of `kind` with the constants that its profile asks for.
+    #[must_use]
+    pub const fn new(
+        kind: Kind,
+        sport: u16,
+        dport: u16,
+        sender_id: SenderId,
+        dialect: Dialect,
+    ) -> Self {
+        let doff = match kind {
+            Kind::Data => DOFF_DATA,
+            _ => DOFF_CONTROL,
+        };
+        Self { sport, dport, sequence: 0, doff, dialect, sender_id }
+    }
+
+    /// The udp profile's fields; `None` in the kernel profile.
+    #[must_use]
+    pub const fn udp(&self) -> Option<&UdpFields> {
+        match &self.dialect {
+            Dialect::Udp(fields) => Some(fields),
+            Dialect::Kernel(_) => None,
+        }
+    }
+
+    /// The profile that the header is written in.
+    #[must_use]
+    pub const fn profile(&self) -> Profile {
+        match self.dialect {
+            Dialect::Udp(_) => Profile::Udp,
+            Dialect::Kernel(_) => Profile::Kernel,
+        }
+    }
+
+    /// Reads the common header and the packet's kind.
+    pub(crate) fn parse(profile: Profile, bytes: &[u8]) -> Result<(Self, Kind), ParseError> {
+        if bytes.len() < HEADER_LEN {
+            let have = bytes.len();
+            return Err(ParseError::TooShort { kind: None, need: HEADER_LEN, have });
+        }
+        let dialect = match profile {
+            Profile::Kernel => Dialect::Kernel(KernelFields {
+                ack: array(bytes, 8),
+                flags: bytes[13],
+                window: read_u16(bytes, 14),
+                checksum: read_u16(bytes, 16),
+                urgent: read_u16(bytes, 18),
+            }),
+            Profile::Udp => Dialect::Udp(parse_udp_fields(bytes)?),
+        };
+        let kind = Kind::from_wire(bytes[11]).ok_or(ParseError::UnknownKind(bytes[11]))?;
+        let header = Self {
+            sport: read_u16(bytes, 0),
+            dport: read_u16(bytes, 2),
+            sequence: read_u32(bytes, 4),
+            doff: bytes[12],
+            dialect,
+            sender_id: SenderId::from_wire(read_u64(bytes, 20)),
+        };
+        Ok((header, kind))
+    }
+
+    /// Writes the header into the first [`HEADER_LEN`] bytes of `out`.
+    pub(crate) fn emit(&self, kind: Kind, out: &mut [u8]) {
+        write_u16(out, 0, self.sport);
+        write_u16(out, 2, self.dport);
+        write_u32(out, 4, self.sequence);
+        out[11] = kind as u8;
+        out[12] = self.doff;
+        match &self.dialect {
+            Dialect::Kernel(fields) => {
+                out[8..11].copy_from_slice(&fields.ack);
+                out[13] = fields.flags;
+                write_u16(out, 14, fields.window);
+                write_u16(out, 16, fields.checksum);
+                write_u16(out, 18, fields.urgent);
+            }
+            Dialect::Udp(fields) => {
+                out[8..11].copy_from_slice(&fields.low_water.to_be_bytes()[1..]);
+                out[13] = (UDP_VERSION << 4) | fields.flags.bits();
+                write_u32(out, 14, fields.incarnation);
+                write_u16(out, 18, 0);
+            }
+        }
+        write_u64(out, 20, self.sender_id.to_wire());
+    }
+}
+
+fn parse_udp_fields(bytes: &[u8]) -> Result<UdpFields, ParseError> {
+    let version = bytes[13] >> 4;
+    if version != UDP_VERSION {
+        return Err(ParseError::UnknownVersion(version));
+    }
+    Ok(UdpFields {
+        flags: Flags::from_bits(bytes[13]),
+        incarnation: read_u32(bytes, 14),
+        low_water: read_u32(bytes, 7) & 0x00ff_ffff,
+    })
+}

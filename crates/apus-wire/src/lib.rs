@@ -1,0 +1,58 @@
+//! What do Homa packets look like on the wire?
+//!
+//! One packet is a 28-byte common [`Header`] and a [`Body`] that depends on its [`Kind`]; a DATA
+//! packet ends with a piece of a message. Two [`Profile`]s share this layout:
+//!
+//! - [`Profile::Kernel`]: IP protocol 146, byte for byte what the Linux kernel module speaks.
+//! - [`Profile::Udp`]: the same header inside a UDP datagram. The bytes that only exist to
+//!   resemble TCP carry a version, flags, an incarnation and a low-water mark ([`UdpFields`]).
+//!
+//! [`Packet::parse`] turns untrusted bytes into a [`Packet`]; from there on the types can be
+//! trusted. [`Packet::emit_header`] is the way back.
+//!
+//! # Invariants
+//!
+//! - **W1** Parsing never panics and never reads past the slice, whatever the bytes are.
+//! - **W2** A parsed DATA packet lies inside its message: `offset + payload.len() <=
+//!   message_length`, and neither payload nor message is empty.
+//! - **W3** What this crate or the kernel module wrote re-emits to the same bytes, the fields that
+//!   nobody reads included.
+//!
+//! No allocation, no dependencies, no `unsafe`, `no_std`.
+//!
+//! Source of the layout: `docs/spec/wire.md` (requirements `WIRE-*`).
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod ack;
+mod bytes;
+mod cutoffs;
+mod data;
+mod error;
+mod grant;
+mod header;
+mod kind;
+mod packet;
+mod profile;
+mod refusal;
+mod resend;
+mod sender_id;
+
+pub use ack::{Ack, AckList, MAX_ACKS};
+pub use cutoffs::Cutoffs;
+pub use data::{DATA_HEADER_LEN, Data};
+pub use error::ParseError;
+pub use grant::Grant;
+pub use header::{Dialect, HEADER_LEN, Header, KernelFields, UdpFields};
+pub use kind::Kind;
+pub use packet::{Body, HeaderBuffer, MAX_HEADER_LEN, Packet};
+pub use profile::{Flags, Profile, UDP_VERSION};
+pub use refusal::Refusal;
+pub use resend::{EVERYTHING, Resend};
+pub use sender_id::{Role, SenderId};
+
+/// Number of priority levels that the protocol can name, 0 (lowest) to 7.
+///
+/// Source: reference 1.1, SIGCOMM 2018 section 4 (switches offer eight).
+pub const PRIORITIES: usize = 8;

@@ -1,0 +1,112 @@
+//! How do bytes become a packet, and a packet bytes?
+
+use crate::ack::AckList;
+use crate::cutoffs::Cutoffs;
+use crate::data::{DATA_HEADER_LEN, Data};
+use crate::error::ParseError;
+use crate::grant::Grant;
+use crate::header::Header;
+use crate::kind::Kind;
+use crate::profile::Profile;
+use crate::resend::Resend;
+
+/// Bytes of the longest header (ACK). Source: reference 1.1.
+pub const MAX_HEADER_LEN: usize = Kind::Ack.header_len();
+
+/// Room for any header.
+pub type HeaderBuffer = [u8; MAX_HEADER_LEN];
+
+/// A packet in either profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// What all packets begin with.
+    pub header: Header,
+    /// What depends on the kind.
+    pub body: Body<'a>,
+}
+
+/// What follows the common header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body<'a> {
+    /// A piece of a message, and its bytes.
+    Data(Data, &'a [u8]),
+    /// Permission to send further bytes.
+    Grant(Grant),
+    /// Bytes are missing.
+    Resend(Resend),
+    /// The RPC of a RESEND is not known.
+    RpcUnknown,
+    /// Wait, I live.
+    Busy,
+    /// Priorities for unscheduled packets.
+    Cutoffs(Cutoffs),
+    /// Freeze time traces.
+    Freeze,
+    /// Is the RPC's state still needed?
+    NeedAck,
+    /// RPCs whose state is not needed any more, besides the header's.
+    Ack(AckList),
+}
+
+impl Body<'_> {
+    /// The packet type.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Data(..) => Kind::Data,
+            Self::Grant(_) => Kind::Grant,
+            Self::Resend(_) => Kind::Resend,
+            Self::RpcUnknown => Kind::RpcUnknown,
+            Self::Busy => Kind::Busy,
+            Self::Cutoffs(_) => Kind::Cutoffs,
+            Self::Freeze => Kind::Freeze,
+            Self::NeedAck => Kind::NeedAck,
+            Self::Ack(_) => Kind::Ack,
+        }
+    }
+}
+
+impl<'a> Packet<'a> {
+    /// Reads one packet. Bytes behind a control packet's header are ignored.
+    ///
+    /// # Errors
+    ///
+    /// A [`ParseError`] that says how the packet is wrong; never panics (invariant W1).
+    pub fn parse(profile: Profile, bytes: &'a [u8]) -> Result<Self, ParseError> {
+        let (header, kind) = Header::parse(profile, bytes)?;
+        let (need, have) = (kind.min_len(profile), bytes.len());
+        if have < need {
+            return Err(ParseError::TooShort { kind: Some(kind), need, have });
+        }
+        let body = match kind {
+            Kind::Data => Body::Data(Data::parse(&header, bytes)?, &bytes[DATA_HEADER_LEN..]),
+            Kind::Grant => Body::Grant(Grant::parse(bytes)?),
+            Kind::Resend => Body::Resend(Resend::parse(bytes)?),
+            Kind::RpcUnknown => Body::RpcUnknown,
+            Kind::Busy => Body::Busy,
+            Kind::Cutoffs => Body::Cutoffs(Cutoffs::parse(bytes)),
+            Kind::Freeze => Body::Freeze,
+            Kind::NeedAck => Body::NeedAck,
+            Kind::Ack => Body::Ack(AckList::parse(bytes)?),
+        };
+        Ok(Self { header, body })
+    }
+
+    /// Writes everything but a DATA packet's payload and returns the number of bytes written.
+    pub fn emit_header(&self, out: &mut HeaderBuffer) -> usize {
+        let kind = self.body.kind();
+        self.header.emit(kind, out);
+        match &self.body {
+            Body::Data(data, _) => data.emit(out),
+            Body::Grant(grant) => grant.emit(out),
+            Body::Resend(resend) => resend.emit(out),
+            Body::Cutoffs(cutoffs) => cutoffs.emit(out),
+            Body::Ack(list) => list.emit(out),
+            Body::RpcUnknown | Body::Busy | Body::Freeze | Body::NeedAck => {}
+        }
+        match &self.body {
+            Body::Ack(list) => list.packet_len(self.header.profile()),
+            _ => kind.header_len(),
+        }
+    }
+}

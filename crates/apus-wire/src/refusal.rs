@@ -1,0 +1,61 @@
+//! Why does a server refuse a request?
+
+/// Reason of a refusal, in the `sequence` field of an RPC_UNKNOWN packet that has
+/// [`crate::Flags::REFUSED`] set. Udp profile only.
+///
+/// Ours, because the kernel's protocol has no way to say any of this: its clients wait for the
+/// silence timeout. Requirement `WIRE-23`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum Refusal {
+    /// The server has no room for another RPC. Not executed.
+    Overloaded = 1,
+    /// The request is longer than the server accepts. Not executed.
+    TooLarge = 2,
+    /// The endpoint does not accept requests. Not executed.
+    NotServing = 3,
+    /// The endpoint is closing. Not executed.
+    ShuttingDown = 4,
+    /// The server application took the request and let it go without a reply. May have been
+    /// executed.
+    Abandoned = 5,
+}
+
+impl Refusal {
+    /// All reasons, in the order of their values.
+    pub const ALL: [Self; 5] =
+        [Self::Overloaded, Self::TooLarge, Self::NotServing, Self::ShuttingDown, Self::Abandoned];
+
+    /// The reason with this value on the wire. Values that are not known read as
+    /// [`Refusal::Abandoned`], the most careful one: it promises nothing about execution.
+    #[must_use]
+    pub const fn from_wire(value: u32) -> Self {
+        match value {
+            1 => Self::Overloaded,
+            2 => Self::TooLarge,
+            3 => Self::NotServing,
+            4 => Self::ShuttingDown,
+            _ => Self::Abandoned,
+        }
+    }
+
+    /// Whether the refusing server vouches that the request was not executed.
+    #[must_use]
+    pub const fn is_before_execution(self) -> bool {
+        !matches!(self, Self::Abandoned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_reasons_promise_nothing() {
+        for reason in Refusal::ALL {
+            assert_eq!(Refusal::from_wire(reason as u32), reason);
+        }
+        assert!(!Refusal::from_wire(0).is_before_execution());
+        assert!(!Refusal::from_wire(77).is_before_execution());
+    }
+}
