@@ -1,0 +1,90 @@
+//! Why was a packet not used?
+
+use apus_wire::ParseError;
+
+/// Declares the enum, its list and its names in one place.
+macro_rules! drop_reasons {
+    ($($(#[$doc:meta])* $variant:ident => $name:literal,)*) => {
+        /// Why an arriving packet was not used, or not as its sender wished. Always a peer's doing
+        /// or the network's, never an error of the caller: it is counted (see
+        /// [`crate::Metrics::dropped`]), and life goes on.
+        ///
+        /// Requirement `BAD-1`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum DropReason {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl DropReason {
+            /// All reasons, in the order of their declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The reason as counters are named.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+drop_reasons! {
+    /// Shorter than the header of its kind (row P-22; the kernel's `short_packets`).
+    Short => "short_packets",
+    /// A type that does not exist (row P-22; `unknown_packet_types`).
+    UnknownKind => "unknown_packet_types",
+    /// Another version of the udp profile.
+    UnknownVersion => "unknown_versions",
+    /// Data past the end of its message, a message or a packet without bytes, a priority or a count
+    /// out of range.
+    Malformed => "malformed",
+    /// Sent to a Homa port that is not ours.
+    WrongPort => "wrong_port",
+    /// For an RPC that does not exist here (row P-6; `unknown_rpcs`).
+    UnknownRpc => "unknown_rpcs",
+    /// For an RPC that exists, but in a session or incarnation that is not the present one.
+    StaleSession => "stale_sessions",
+    /// A request that was finished already: late duplicate. Not executed again (requirement AMO-2).
+    Finished => "finished",
+    /// All bytes of a DATA packet had arrived before (row P-7; `packet_discards`).
+    Duplicate => "duplicate_packets",
+    /// A DATA packet disagrees with earlier ones about the message's length (row P-8).
+    LengthMismatch => "length_mismatches",
+    /// A DATA packet would open more gaps than a message may have.
+    TooManyGaps => "too_many_gaps",
+    /// No room in the receive budget (row P-9; `dropped_data_no_bufs`). The sender will be asked
+    /// again.
+    NoBuffers => "no_buffers",
+    /// A message longer than `max_message`; the request was refused, the call has failed.
+    TooLarge => "too_large",
+    /// A request to an endpoint that does not serve; it was refused.
+    NotServing => "not_serving",
+    /// A request while all server RPCs are in use; it was refused.
+    TooManyRpcs => "too_many_rpcs",
+    /// A packet that needs a new peer while `max_peers` are in use.
+    TooManyPeers => "too_many_peers",
+    /// A request from a client that has not yet proved to be there, while the room for such
+    /// requests is used up.
+    TooManyUnconfirmed => "too_many_unconfirmed",
+    /// A packet that makes no sense in the RPC's state, such as a GRANT for a message that is
+    /// complete.
+    WrongState => "wrong_state",
+    /// An ACK from the server, a CONFIRM nobody asked for, or the like: the wrong end speaks.
+    WrongRole => "wrong_role",
+    /// The queue of control packets was full, so that the answer was not sent.
+    ControlQueueFull => "control_queue_full",
+}
+
+impl From<ParseError> for DropReason {
+    fn from(error: ParseError) -> Self {
+        match error {
+            ParseError::TooShort { .. } => Self::Short,
+            ParseError::UnknownKind(_) => Self::UnknownKind,
+            ParseError::UnknownVersion(_) => Self::UnknownVersion,
+            _ => Self::Malformed,
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Which sender may transmit how far?
+//!
+//! The receiver schedules: a message longer than its unscheduled bytes goes on only as far as GRANTs
+//! allow. At any time a few messages are *active*: the shortest remaining ones, spread over peers
+//! ([`candidates`]). Each active message may have a window of granted bytes on the way ([`window`]),
+//! all messages together no more than `max_incoming` ([`backlog`]), and a small share goes to the
+//! oldest message, so that the longest do not starve ([`oldest`]).
+//!
+//! Data that arrives only marks its message; [`Granter::run`] decides once per batch of packets, so
+//! that a message gets at most one GRANT per batch (row G-6).
+//!
+//! # Invariants
+//!
+//! - **G1** A message stands among the candidates exactly if it is not fully granted, may receive and
+//!   is not silent.
+//! - **G2** The backlog is the sum of the outstanding bytes of all messages that ever needed a GRANT,
+//!   the silent ones excepted.
+//! - **G3** A GRANT never raises the backlog above `max_incoming`.
+//!
+//! A message whose sender has fallen silent gives its slot and its share of `max_incoming` back until
+//! data arrives again. Ours, because the kernel lets eight dead senders hold all grants until they
+//! time out.
+
+mod backlog;
+mod candidates;
+mod oldest;
+mod window;
+
+use crate::config::Config;
+use crate::metrics::Scheduling;
+use crate::rpc::{RpcId, Rpcs};
+use backlog::Backlog;
+use candidates::{Candidates, Key};
+use oldest::OldestShare;
+use window::Window;
+
+/// What the granter knows about one incoming message; kept in its RPC.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Entry {
+    /// Key among the candidates; `None` if it is not one.
+    key: Option<Key>,
+    /// Outstanding bytes as they are counted in the backlog.
+    counted: u32,
+    /// Whether it has needed a grant: only then it counts (row G-10).
+    scheduled: bool,
+    /// Whether data has arrived since the last run.
+    touched: bool,
+    /// Whether its sender is silent.
+    silent: bool,
+}
+
+/// Decides about grants.
+#[derive(Debug)]
+pub(crate) struct Granter {
+    candidates: Candidates,
+    backlog: Backlog,
+    oldest: OldestShare,
+    window: Window,
+    max_active: usize,
+    /// Messages to which data has come since the last run.
+    touched: Vec<RpcId>,
+    /// Whether anything has changed since the last run.
+    dirty: bool,
+}
+
+/// A GRANT to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) rpc: RpcId,
+    /// The new limit.
+    pub(crate) offset: u32,
+    pub(crate) level: Level,
+}
+
+/// At which priority the granted bytes shall travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// By its rank in SRPT order, 0 first, among so many active messages (row G-7).
+    Scheduled {
+        /// Position in SRPT order, 0 for the shortest.
+        rank: usize,
+        /// Number of active messages.
+        active: usize,
+    },
+    /// The second-highest level: the oldest message's share (row G-8).
+    Oldest,
+}
+
+impl Granter {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            candidates: Candidates::default(),
+            backlog: Backlog::new(config.max_incoming()),
+            oldest: OldestShare::new(config),
+            window: Window::new(config),
+            max_active: config.max_overcommit() as usize,
+            touched: Vec::new(),
+            dirty: false,
+        }
+    }
+
+    /// `rpc`'s incoming message has got `bytes` new bytes, or may receive from now on.
+    pub(crate) fn data_arrived(&mut self, rpcs: &mut Rpcs, rpc: RpcId, bytes: u32) {
+        let entry = &mut rpcs[rpc];
+        let Some(message) = &entry.incoming else { return };
+        if !entry.grant.scheduled && message.granted() == message.length() {
+            return; // Unscheduled bytes were enough (row G-10).
+        }
+        entry.grant.scheduled = true;
+        entry.grant.silent = false;
+        self.oldest.data_arrived(bytes);
+        if !entry.grant.touched {
+            entry.grant.touched = true;
+            self.touched.push(rpc);
+        }
+    }
+
+    /// The sender of `rpc`'s incoming message has fallen silent.
+    pub(crate) fn silence(&mut self, rpcs: &mut Rpcs, rpc: RpcId) {
+        rpcs[rpc].grant.silent = true;
+        self.refresh(rpcs, rpc);
+    }
+
+    /// `rpc` is about to be removed, or its incoming message is complete.
+    pub(crate) fn forget(&mut self, rpcs: &mut Rpcs, rpc: RpcId) {
+        let peer = rpcs[rpc].peer;
+        let entry = std::mem::take(&mut rpcs[rpc].grant);
+        if let Some(key) = entry.key {
+            self.candidates.remove(peer, key);
+            self.dirty = true;
+        }
+        if entry.counted > 0 {
+            self.backlog.change(entry.counted, 0);
+            self.dirty = true;
+        }
+    }
+
+    /// Whether [`Granter::run`] may have something to say.
+    pub(crate) const fn is_due(&self) -> bool {
+        self.dirty || !self.touched.is_empty()
+    }
+
+    /// Gives the GRANTs that are due, at most one per message, to `send`; the messages' limits are
+    /// raised already.
+    pub(crate) fn run(
+        &mut self,
+        rpcs: &mut Rpcs,
+        metrics: &mut Scheduling,
+        mut send: impl FnMut(&Rpcs, Decision),
+    ) {
+        for rpc in std::mem::take(&mut self.touched) {
+            if rpcs.get(rpc).is_some_and(|rpc| rpc.grant.touched) {
+                rpcs[rpc].grant.touched = false;
+                self.refresh(rpcs, rpc);
+            }
+        }
+        self.dirty = false;
+        let active = self.candidates.select(self.max_active);
+        let window = self.window.bytes(active.len());
+        let favoured = self.grant_oldest(rpcs, window, metrics);
+        if let Some(decision) = favoured {
+            send(rpcs, decision);
+        }
+        for (rank, key) in active.iter().enumerate() {
+            if favoured.is_some_and(|decision| decision.rpc == key.rpc) {
+                continue;
+            }
+            if let Some(offset) = self.grant(rpcs, key.rpc, window, metrics) {
+                let level = Level::Scheduled { rank, active: active.len() };
+                send(rpcs, Decision { rpc: key.rpc, offset, level });
+            }
+        }
+    }
+
+    /// Messages that wait for grants.
+    pub(crate) fn waiting(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// Bytes granted and not received.
+    pub(crate) const fn backlog(&self) -> u64 {
+        self.backlog.bytes()
+    }
+
+    /// The new limit of an active message, if it is worth a GRANT.
+    fn grant(
+        &mut self,
+        rpcs: &mut Rpcs,
+        rpc: RpcId,
+        window: u32,
+        metrics: &mut Scheduling,
+    ) -> Option<u32> {
+        let message = rpcs[rpc].incoming.as_mut()?;
+        let wanted = self.window.increase(message, window)?;
+        let step = wanted.min(self.backlog.room());
+        if step < wanted && !self.window.is_worthwhile(message, window, step) {
+            metrics.needy_grants += 1;
+            return None;
+        }
+        let offset = message.granted() + step;
+        message.grant(offset);
+        metrics.granted_bytes += u64::from(step);
+        self.refresh(rpcs, rpc);
+        Some(offset)
+    }
+
+    /// The oldest message's share, when one is due.
+    fn grant_oldest(
+        &mut self,
+        rpcs: &mut Rpcs,
+        window: u32,
+        metrics: &mut Scheduling,
+    ) -> Option<Decision> {
+        let rpc = self.candidates.oldest()?;
+        let message = rpcs[rpc].incoming.as_mut()?;
+        let step = self.oldest.due(message, window)?.min(self.backlog.room());
+        if step == 0 {
+            return None;
+        }
+        let offset = message.granted() + step;
+        message.grant(offset);
+        self.oldest.granted(step);
+        metrics.granted_bytes += u64::from(step);
+        metrics.fifo_grant_bytes += u64::from(step);
+        self.refresh(rpcs, rpc);
+        Some(Decision { rpc, offset, level: Level::Oldest })
+    }
+
+    /// Makes candidates and backlog agree with the state of `rpc`'s message (G1, G2).
+    fn refresh(&mut self, rpcs: &mut Rpcs, rpc: RpcId) {
+        let entry = &mut rpcs[rpc];
+        let Some(message) = &entry.incoming else { return };
+        let live = entry.grant.scheduled && !entry.grant.silent;
+        let counted = if live { message.outstanding() } else { 0 };
+        self.backlog.change(entry.grant.counted, counted);
+        entry.grant.counted = counted;
+
+        let grantable = live && entry.may_receive() && message.granted() < message.length();
+        let key = grantable.then(|| Key { missing: message.missing(), birth: entry.birth, rpc });
+        if key != entry.grant.key {
+            if let Some(old) = entry.grant.key.take() {
+                self.candidates.remove(entry.peer, old);
+            }
+            if let Some(new) = key {
+                self.candidates.insert(entry.peer, new);
+            }
+            entry.grant.key = key;
+        }
+        self.dirty = true;
+    }
+}

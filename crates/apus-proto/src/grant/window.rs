@@ -1,0 +1,88 @@
+//! How far ahead may one message be granted?
+
+use crate::config::Config;
+use crate::message::MessageIn;
+
+/// The window of granted and not received bytes of a message (row G-4), and the step in which it
+/// moves.
+#[derive(Debug)]
+pub(super) struct Window {
+    /// Fixed size, or 0.
+    fixed: u64,
+    max_incoming: u64,
+    increment: u32,
+}
+
+impl Window {
+    pub(super) const fn new(config: &Config) -> Self {
+        Self {
+            fixed: config.window(),
+            max_incoming: config.max_incoming(),
+            increment: config.grant_increment() as u32,
+        }
+    }
+
+    /// Window of each of `active` messages.
+    ///
+    /// One share of `max_incoming` stays free, so that a new, shorter message can be granted at once.
+    pub(super) fn bytes(&self, active: usize) -> u32 {
+        let divided = self.max_incoming / (active as u64 + 1);
+        let bytes = if self.fixed > 0 { self.fixed } else { divided };
+        u32::try_from(bytes.max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// Bytes by which `message` should be granted further; `None` if that is not worth a GRANT yet.
+    pub(super) fn increase(&self, message: &MessageIn, window: u32) -> Option<u32> {
+        let target = message.received().saturating_add(window).min(message.length());
+        let wanted = target.checked_sub(message.granted())?;
+        self.is_worthwhile(message, window, wanted).then_some(wanted)
+    }
+
+    /// Whether a step of `bytes` is worth a GRANT: it ends the message, or it is long enough. While a
+    /// shorter one is put off, more than half of the window is still on its way.
+    pub(super) fn is_worthwhile(&self, message: &MessageIn, window: u32, bytes: u32) -> bool {
+        let ends = bytes > 0 && message.granted() + bytes == message.length();
+        ends || bytes >= self.increment.min(window.div_ceil(2))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(fixed: u64) -> Window {
+        Window::new(&Config::builder().window(fixed).max_incoming(90_000).build().unwrap())
+    }
+
+    /// Row G-4.
+    #[test]
+    fn the_window_is_a_share_of_max_incoming_unless_it_is_fixed() {
+        assert_eq!([1, 2, 8].map(|active| window(0).bytes(active)), [45_000, 30_000, 10_000]);
+        assert_eq!([1, 8].map(|active| window(7_000).bytes(active)), [7_000, 7_000]);
+    }
+
+    #[test]
+    fn small_steps_are_put_off_but_not_the_last_one() {
+        let window = window(0);
+        let mut message = MessageIn::new(100_000, 30_000);
+        message.insert(0, &[0; 9_000]);
+        assert_eq!(window.increase(&message, 30_000), None, "9,000 are less than the increment");
+        message.insert(9_000, &[0; 1_000]);
+        assert_eq!(window.increase(&message, 30_000), Some(10_000));
+        message.grant(95_000);
+        message.insert(10_000, &[0; 61_000]);
+        assert_eq!(window.increase(&message, 30_000), Some(5_000), "the end of the message");
+        message.grant(100_000);
+        assert_eq!(window.increase(&message, 30_000), None);
+    }
+
+    #[test]
+    fn a_window_smaller_than_the_increment_moves_by_half_windows() {
+        let window = window(1_000);
+        let mut message = MessageIn::new(10_000, 1_000);
+        message.insert(0, &[0; 400]);
+        assert_eq!(window.increase(&message, 1_000), None);
+        message.insert(400, &[0; 100]);
+        assert_eq!(window.increase(&message, 1_000), Some(500));
+    }
+}

@@ -1,0 +1,74 @@
+//! Which limits are fixed, and do they fit together?
+//!
+//! Limits that a user may set are in [`crate::Config`]; these are structural. Each has a name, a
+//! unit and a reason, and the relations between them are proved when the crate is compiled.
+
+use apus_wire::{DATA_HEADER_LEN, MAX_ACKS, MAX_HEADER_LEN};
+
+/// Gaps that an incoming message may have.
+///
+/// Ours: with the default `max_incoming` and packets of 1.4 kB fewer than 300 packets are under way,
+/// so that a sender which follows the protocol cannot open more gaps; and the memory for the pieces
+/// between them stays bounded. More are dropped and asked for again.
+pub(crate) const MAX_GAPS: usize = 1_024;
+
+/// Ranges of finished ids that are remembered per peer and direction.
+///
+/// Ours: between two ranges there is an RPC that lives, or one that was given up before it arrived.
+/// Beyond this number the lowest gap is closed: its ids count as finished and are refused, which is
+/// safe.
+pub(crate) const MAX_ID_RANGES: usize = 4_096;
+
+/// Payload bytes of a packet before the driver has said how long packets may be: an IPv6 packet of
+/// 1500 bytes less IPv6 (40), UDP (8) and DATA headers.
+pub(crate) const DEFAULT_PACKET_BYTES: usize = 1_500 - 40 - 8;
+
+/// Smallest packet (header and payload) that a path must carry: IPv6's minimum MTU less its headers
+/// (RFC 8200 section 5).
+pub(crate) const MIN_PACKET_BYTES: usize = 1_280 - 40 - 8;
+
+/// Packets in one burst; one segmentation-offload send of the Linux kernel carries 64.
+pub(crate) const MAX_BURST_PACKETS: usize = 64;
+
+/// Control packets that may wait for transmission.
+///
+/// Ours: one batch of received packets causes at most a few of them each, and the engine empties the
+/// queue after each batch, so that this is only reached while the network takes nothing. All control
+/// packets can be lost: timers repeat them.
+pub(crate) const MAX_CONTROL_PACKETS: usize = 8_192;
+
+/// RESENDs of one burst to a peer. One burst is under way per peer at a time (row T-5).
+///
+/// Ours: asks for at most 64 gaps, which is what one receive batch holds.
+pub(crate) const MAX_RESEND_BURST: u32 = 64;
+
+/// Data bytes that one RESEND burst may ask for, beyond its first RESEND.
+///
+/// Ours: `max_incoming`'s default; retransmissions are not granted, so that their sum must be
+/// bounded where they are asked for.
+pub(crate) const MAX_RESEND_BYTES: u64 = 400_000;
+
+/// Longest time between two NEED_ACKs, in nanoseconds.
+pub(crate) const MAX_NEED_ACK_INTERVAL: u64 = 100_000_000;
+
+/// Length up to which memory for an incoming message is reserved in one piece; longer messages grow.
+///
+/// Ours: a claim of 64 MB in one packet costs nothing until the bytes arrive.
+pub(crate) const RESERVE_AT_ONCE: usize = 1 << 20;
+
+/// Peers looked at in one scan for idle ones, and time between two scans in nanoseconds. The kernel
+/// evicts five per millisecond (row X-6).
+pub(crate) const PEERS_PER_SCAN: usize = 256;
+/// See [`PEERS_PER_SCAN`].
+pub(crate) const PEER_SCAN_INTERVAL: u64 = 1_000_000_000;
+
+const _: () = {
+    assert!(MIN_PACKET_BYTES <= DEFAULT_PACKET_BYTES);
+    // A packet has room for data.
+    assert!(DATA_HEADER_LEN + 1_000 < MIN_PACKET_BYTES);
+    // Any control packet fits into the smallest packet.
+    assert!(MAX_HEADER_LEN <= MIN_PACKET_BYTES);
+    // The answers to a full receive batch fit into the control queue.
+    assert!(MAX_BURST_PACKETS * (MAX_ACKS + 2) < MAX_CONTROL_PACKETS);
+    assert!(MAX_RESEND_BURST as usize <= MAX_GAPS);
+};

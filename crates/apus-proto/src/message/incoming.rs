@@ -1,0 +1,353 @@
+//! Which bytes of an incoming message are here, and which are missing?
+//!
+//! ```text
+//!   0        prefix.len()      gap           island         gap            length
+//!   |##########################|             |##############|               |
+//! ```
+//!
+//! Bytes that continue the prefix are appended to it, which is the whole work as long as nothing is
+//! lost or reordered. Bytes that come early wait in islands until the gap before them closes.
+//!
+//! # Invariants
+//!
+//! - **M1** `received` is the number of distinct bytes in prefix and islands; duplicates do not count.
+//! - **M2** Islands are disjoint, not empty, and lie behind the prefix, never touching it.
+//! - **M3** `granted <= length`: a GRANT never names a byte past the end.
+//! - **M4** `granted` never decreases: a stale announcement cannot take bytes back.
+//! - **M5** There are at most [`MAX_GAPS`] islands.
+
+use crate::limits::{MAX_GAPS, RESERVE_AT_ONCE};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// An incoming message.
+#[derive(Debug)]
+pub(crate) struct MessageIn {
+    /// Total payload bytes, from the first DATA packet. Constant afterwards.
+    length: u32,
+    /// Payload bytes that its sender announced to send without grants. Constant.
+    unscheduled: u32,
+    /// Distinct payload bytes that have arrived.
+    received: u32,
+    /// Offset just past the last byte that the sender may transmit, unscheduled bytes included.
+    granted: u32,
+    /// All bytes from offset 0 up to the first gap.
+    prefix: Vec<u8>,
+    /// Pieces behind the first gap, by offset.
+    islands: BTreeMap<u32, Vec<u8>>,
+}
+
+/// What became of the bytes of a DATA packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inserted {
+    /// Some bytes were new.
+    New {
+        /// How many.
+        bytes: u32,
+        /// Whether the packet came ahead of missing bytes and opened a gap.
+        gap: bool,
+    },
+    /// All bytes had been here before.
+    Duplicate,
+    /// The packet would open a gap too many (M5); nothing was taken.
+    TooManyGaps,
+}
+
+impl MessageIn {
+    /// A message of `length` bytes of which the sender may transmit `incoming` without grants.
+    pub(crate) fn new(length: u32, incoming: u32) -> Self {
+        debug_assert!(length > 0, "W2");
+        Self {
+            length,
+            unscheduled: incoming.min(length),
+            received: 0,
+            granted: incoming.min(length),
+            prefix: Vec::new(),
+            islands: BTreeMap::new(),
+        }
+    }
+
+    /// Total bytes.
+    pub(crate) const fn length(&self) -> u32 {
+        self.length
+    }
+
+    /// Bytes that the sender transmits without grants.
+    pub(crate) const fn unscheduled(&self) -> u32 {
+        self.unscheduled
+    }
+
+    /// Distinct bytes that have arrived.
+    pub(crate) const fn received(&self) -> u32 {
+        self.received
+    }
+
+    /// Bytes that have not arrived.
+    pub(crate) const fn missing(&self) -> u32 {
+        self.length - self.received
+    }
+
+    /// Offset just past the last byte that the sender may transmit.
+    pub(crate) const fn granted(&self) -> u32 {
+        self.granted
+    }
+
+    /// Bytes that the sender may transmit and that have not arrived.
+    ///
+    /// A packet that starts below the limit may go beyond it (row P-1), hence the saturation.
+    pub(crate) const fn outstanding(&self) -> u32 {
+        self.granted.saturating_sub(self.received)
+    }
+
+    /// Whether all bytes are here.
+    pub(crate) const fn is_complete(&self) -> bool {
+        self.received == self.length
+    }
+
+    /// Raises the limit up to which the sender may transmit (M3, M4).
+    pub(crate) fn grant(&mut self, offset: u32) {
+        self.granted = self.granted.max(offset.min(self.length));
+    }
+
+    /// Takes the bytes of a packet that lies inside the message (W2), as far as they are new.
+    ///
+    /// Unlike the kernel (rows P-7, K-19), which drops a packet that overlaps received bytes, this
+    /// trims it: retransmissions may have other boundaries than the first transmission.
+    pub(crate) fn insert(&mut self, offset: u32, data: &[u8]) -> Inserted {
+        let end = offset + data.len() as u32;
+        debug_assert!(end <= self.length, "W2");
+        let before = self.received;
+        let at = self.prefix.len() as u32;
+        if offset == at && self.islands.is_empty() {
+            self.extend_prefix(data);
+        } else if end <= at {
+            return Inserted::Duplicate;
+        } else if offset <= at {
+            self.extend_prefix(&data[(at - offset) as usize..]);
+            self.absorb_islands();
+        } else if !self.insert_islands(offset, data) {
+            return Inserted::TooManyGaps;
+        }
+        let bytes = self.received - before;
+        if bytes == 0 { Inserted::Duplicate } else { Inserted::New { bytes, gap: offset > at } }
+    }
+
+    /// The ranges that are missing below `limit`, in order.
+    pub(crate) fn gaps(&self, limit: u32) -> impl Iterator<Item = Range<u32>> {
+        let mut at = self.prefix.len() as u32;
+        let islands =
+            self.islands.iter().map(|(start, bytes)| (*start, start + bytes.len() as u32));
+        islands.chain([(limit, limit)]).filter_map(move |(start, end)| {
+            let gap = at..start.min(limit);
+            at = at.max(end);
+            (gap.start < gap.end).then_some(gap)
+        })
+    }
+
+    /// The whole message.
+    ///
+    /// # Panics
+    ///
+    /// If bytes are missing.
+    pub(crate) fn into_bytes(self) -> Bytes {
+        assert!(self.is_complete() && self.islands.is_empty(), "M1, M2: bytes are missing");
+        Bytes::from(self.prefix)
+    }
+
+    /// Appends `data`, which continues the prefix. Islands that it covers are not looked at.
+    fn extend_prefix(&mut self, data: &[u8]) {
+        let needed = self.prefix.len() + data.len();
+        if needed > self.prefix.capacity() {
+            self.reserve(needed);
+        }
+        self.prefix.extend_from_slice(data);
+        self.received += data.len() as u32;
+    }
+
+    /// Makes room for the prefix to grow to `needed` bytes.
+    fn reserve(&mut self, needed: usize) {
+        let length = self.length as usize;
+        let capacity = if length <= RESERVE_AT_ONCE {
+            length
+        } else {
+            needed.max(self.prefix.capacity() * 2).max(RESERVE_AT_ONCE).min(length)
+        };
+        self.prefix.reserve_exact(capacity - self.prefix.len());
+    }
+
+    /// Moves islands that the prefix has reached into it.
+    fn absorb_islands(&mut self) {
+        while let Some(entry) = self.islands.first_entry() {
+            let at = self.prefix.len();
+            let start = *entry.key() as usize;
+            if start > at {
+                break;
+            }
+            let bytes = entry.remove();
+            // What the prefix covers already has been counted twice: once when it came as an island.
+            let covered = (at - start).min(bytes.len());
+            self.received -= bytes.len() as u32;
+            self.extend_prefix(&bytes[covered..]);
+        }
+    }
+
+    /// Puts the new parts of `data` into islands; `false` if that needs more of them than allowed.
+    fn insert_islands(&mut self, offset: u32, data: &[u8]) -> bool {
+        let end = offset + data.len() as u32;
+        if let Some((start, last)) = self.islands.last_key_value()
+            && start + last.len() as u32 == offset
+        {
+            // The usual case: packets go on arriving behind one gap.
+            if let Some(mut last) = self.islands.last_entry() {
+                last.get_mut().extend_from_slice(data);
+            }
+            self.received += data.len() as u32;
+            return true;
+        }
+        let fresh: Vec<Range<u32>> = self
+            .gaps(end)
+            .filter_map(|gap| {
+                let part = gap.start.max(offset)..gap.end;
+                (part.start < part.end).then_some(part)
+            })
+            .collect();
+        if self.islands.len() + fresh.len() > MAX_GAPS {
+            return false;
+        }
+        for part in fresh {
+            let piece = &data[(part.start - offset) as usize..(part.end - offset) as usize];
+            self.islands.insert(part.start, piece.to_vec());
+            self.received += piece.len() as u32;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn message(length: u32) -> MessageIn {
+        MessageIn::new(length, length)
+    }
+
+    fn gaps(message: &MessageIn, limit: u32) -> Vec<(u32, u32)> {
+        message.gaps(limit).map(|gap| (gap.start, gap.end)).collect()
+    }
+
+    #[test]
+    fn packets_in_order_are_one_prefix() {
+        let mut message = message(5);
+        assert_eq!(message.insert(0, b"ab"), Inserted::New { bytes: 2, gap: false });
+        assert_eq!(message.insert(2, b"cde"), Inserted::New { bytes: 3, gap: false });
+        assert_eq!(message.into_bytes(), "abcde");
+    }
+
+    #[test]
+    fn a_first_packet_that_is_not_at_offset_0_waits_for_the_others() {
+        let mut message = message(6);
+        assert_eq!(message.insert(4, b"ef"), Inserted::New { bytes: 2, gap: true });
+        assert_eq!(gaps(&message, 6), [(0, 4)]);
+        assert_eq!(message.insert(0, b"abcd"), Inserted::New { bytes: 4, gap: false });
+        assert_eq!(message.into_bytes(), "abcdef");
+    }
+
+    #[test]
+    fn a_duplicate_brings_nothing() {
+        let mut message = message(6);
+        message.insert(0, b"ab");
+        message.insert(4, b"ef");
+        assert_eq!(message.insert(0, b"ab"), Inserted::Duplicate);
+        assert_eq!(message.insert(4, b"ef"), Inserted::Duplicate);
+        assert_eq!(message.insert(5, b"f"), Inserted::Duplicate);
+        assert_eq!(message.received(), 4);
+    }
+
+    #[test]
+    fn overlapping_packets_are_trimmed() {
+        let mut message = message(8);
+        message.insert(4, b"ef");
+        assert_eq!(message.insert(3, b"defg"), Inserted::New { bytes: 2, gap: true });
+        assert_eq!(message.insert(0, b"abcdefgh"), Inserted::New { bytes: 4, gap: false });
+        assert_eq!(message.into_bytes(), "abcdefgh");
+    }
+
+    #[test]
+    fn gaps_stop_at_the_limit() {
+        let mut message = message(100);
+        message.insert(10, &[0; 10]);
+        message.insert(40, &[0; 10]);
+        assert_eq!(gaps(&message, 100), [(0, 10), (20, 40), (50, 100)]);
+        assert_eq!(gaps(&message, 30), [(0, 10), (20, 30)]);
+        assert_eq!(gaps(&message, 15), [(0, 10)]);
+        assert_eq!(gaps(&message, 5), [(0, 5)]);
+        assert_eq!(message.gaps(0).count(), 0);
+    }
+
+    #[test]
+    fn the_limit_only_rises_and_stays_inside() {
+        let mut message = MessageIn::new(100, 1000);
+        assert_eq!(message.granted(), 100);
+        let mut message2 = MessageIn::new(100, 10);
+        message2.grant(50);
+        message2.grant(20);
+        assert_eq!(message2.granted(), 50);
+        message2.grant(1000);
+        message.grant(0);
+        assert_eq!((message2.granted(), message.granted()), (100, 100));
+    }
+
+    #[test]
+    fn the_number_of_gaps_is_bounded() {
+        let mut message = message(10_000);
+        for i in 0..MAX_GAPS as u32 {
+            assert!(matches!(message.insert(i * 2 + 1, b"x"), Inserted::New { .. }));
+        }
+        assert_eq!(message.insert(9_000, b"x"), Inserted::TooManyGaps);
+        // Closing gaps still works.
+        assert!(matches!(message.insert(0, &[b'x'; 2]), Inserted::New { bytes: 1, .. }));
+        assert!(matches!(message.insert(9_000, b"x"), Inserted::New { .. }));
+    }
+
+    #[test]
+    fn a_large_claim_takes_no_memory_before_the_bytes_come() {
+        let mut message = message(64 << 20);
+        message.insert(0, &[0; 1400]);
+        assert!(message.prefix.capacity() <= RESERVE_AT_ONCE);
+    }
+
+    proptest! {
+        /// The model is an array of optional bytes.
+        #[test]
+        fn behaves_like_an_array_of_optional_bytes(
+            packets in proptest::collection::vec((0u32..64, 1u32..20), 1..60),
+        ) {
+            const LENGTH: u32 = 64;
+            let content: Vec<u8> = (0..LENGTH as u8).collect();
+            let mut message = message(LENGTH);
+            let mut model = [false; LENGTH as usize];
+            for (offset, len) in packets {
+                let end = (offset + len).min(LENGTH);
+                let range = offset as usize..end as usize;
+                let new = model[range.clone()].iter().filter(|here| !**here).count() as u32;
+                let inserted = message.insert(offset, &content[range.clone()]);
+                match inserted {
+                    Inserted::New { bytes, .. } => prop_assert_eq!(bytes, new),
+                    Inserted::Duplicate => prop_assert_eq!(new, 0),
+                    Inserted::TooManyGaps => prop_assert!(false, "64 bytes have few gaps"),
+                }
+                model[range].fill(true);
+                let missing: Vec<u32> = message.gaps(LENGTH).flatten().collect();
+                let expected: Vec<u32> = (0..LENGTH).filter(|i| !model[*i as usize]).collect();
+                prop_assert_eq!(message.missing() as usize, expected.len());
+                prop_assert_eq!(missing, expected);
+            }
+            for gap in message.gaps(LENGTH).collect::<Vec<_>>() {
+                message.insert(gap.start, &content[gap.start as usize..gap.end as usize]);
+            }
+            prop_assert_eq!(message.into_bytes(), content);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What is a message while it travels?
+
+mod incoming;
+mod outgoing;
+mod payload;
+
+pub(crate) use incoming::{Inserted, MessageIn};
+pub(crate) use outgoing::{Cut, MessageOut};
+pub use payload::Payload;

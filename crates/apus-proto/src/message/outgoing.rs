@@ -1,0 +1,342 @@
+//! Which bytes of an outgoing message have left, and which may leave?
+//!
+//! ```text
+//!   0            unscheduled                sent            granted            length
+//!   |---S---|---S---|-s-|---S---|---S---|---S---|···S···|···S···|               |
+//!                       ^ a packet ends exactly at the unscheduled limit
+//! ```
+//!
+//! A message is cut into packets of `segment` bytes (S). A boundary is forced at the unscheduled
+//! limit; apart from that and the message's end all packets are equal, so that bursts can leave in
+//! one system call and retransmissions have the boundaries of the first transmission (row P-5,
+//! reference 8.2 item 14).
+//!
+//! # Invariants
+//!
+//! - **O1** `sent <= length`, `granted <= length`, `unscheduled <= length`; none of them decreases.
+//! - **O2** A packet of the first transmission starts below `granted` (row P-1).
+//! - **O3** Only bytes below `sent` are retransmitted (row P-5).
+
+use super::Payload;
+use crate::ranges::Ranges;
+use crate::time::Instant;
+use std::ops::Range;
+
+/// An outgoing message.
+#[derive(Debug)]
+pub(crate) struct MessageOut {
+    payload: Payload,
+    /// Bytes that may leave without a GRANT. Fixed: it is what `incoming` announces.
+    unscheduled: u32,
+    /// Offset just past the last byte that may leave. A packet that starts below it leaves whole.
+    granted: u32,
+    /// Offset just past the last byte that has left for the first time.
+    sent: u32,
+    /// Payload bytes of a full packet.
+    segment: u32,
+    /// Whether `segment` has changed since the first packet left, so that retransmissions cannot
+    /// keep the old boundaries.
+    reshaped: bool,
+    /// Level for scheduled packets, from the newest GRANT.
+    pub(crate) scheduled_priority: u8,
+    /// Bytes to be sent again.
+    resend: Ranges,
+    /// Level that the RESEND asked for.
+    pub(crate) resend_priority: u8,
+    /// When the first packet left.
+    pub(crate) first_sent: Option<Instant>,
+    /// When a packet left last.
+    pub(crate) last_sent: Instant,
+    /// Whether any packet left twice: round-trip times cannot be read from this message.
+    pub(crate) resent: bool,
+    /// Whether a GRANT has come.
+    pub(crate) grant_seen: bool,
+}
+
+/// Packets of equal size, the last one may be shorter, to leave together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    /// The message's bytes in them.
+    pub(crate) range: Range<u32>,
+    /// Payload bytes of each packet but the last.
+    pub(crate) segment: u32,
+}
+
+impl Cut {
+    /// Number of packets.
+    pub(crate) const fn packets(&self) -> u32 {
+        (self.range.end - self.range.start).div_ceil(self.segment)
+    }
+
+    /// Number of payload bytes.
+    pub(crate) const fn bytes(&self) -> u32 {
+        self.range.end - self.range.start
+    }
+}
+
+impl MessageOut {
+    /// A message to be sent in packets of `segment` bytes, the first `unscheduled` bytes at once.
+    pub(crate) fn new(payload: Payload, unscheduled: u32, segment: u32) -> Self {
+        debug_assert!(segment > 0 && !payload.is_empty());
+        let unscheduled = unscheduled.min(payload.len() as u32);
+        Self {
+            payload,
+            unscheduled,
+            granted: unscheduled,
+            sent: 0,
+            segment,
+            reshaped: false,
+            scheduled_priority: 0,
+            resend: Ranges::default(),
+            resend_priority: 0,
+            first_sent: None,
+            last_sent: Instant::ZERO,
+            resent: false,
+            grant_seen: false,
+        }
+    }
+
+    pub(crate) const fn payload(&self) -> &Payload {
+        &self.payload
+    }
+
+    /// Total bytes.
+    pub(crate) const fn length(&self) -> u32 {
+        self.payload.len() as u32
+    }
+
+    /// Bytes that leave without a GRANT: what `incoming` announces.
+    pub(crate) const fn unscheduled(&self) -> u32 {
+        self.unscheduled
+    }
+
+    /// Offset just past the last byte that may leave.
+    pub(crate) const fn granted(&self) -> u32 {
+        self.granted
+    }
+
+    /// Offset just past the last byte that has left.
+    pub(crate) const fn sent(&self) -> u32 {
+        self.sent
+    }
+
+    /// Bytes that have never left; the message's rank in SRPT order.
+    pub(crate) const fn remaining(&self) -> u32 {
+        self.length() - self.sent
+    }
+
+    /// Whether all bytes have left at least once.
+    pub(crate) const fn is_sent(&self) -> bool {
+        self.sent == self.length()
+    }
+
+    /// Whether a packet may leave for the first time.
+    pub(crate) const fn is_sendable(&self) -> bool {
+        self.sent < self.granted
+    }
+
+    /// Whether bytes wait to be sent again.
+    pub(crate) fn has_resend(&self) -> bool {
+        !self.resend.is_empty()
+    }
+
+    /// Raises the limit up to which bytes may leave (O1).
+    pub(crate) fn grant(&mut self, offset: u32) {
+        self.granted = self.granted.max(offset.min(self.length()));
+    }
+
+    /// Changes the size of packets that have not left yet.
+    pub(crate) const fn set_segment(&mut self, segment: u32) {
+        if segment != self.segment {
+            self.segment = segment;
+            self.reshaped |= self.sent > 0;
+        }
+    }
+
+    /// The next packets of the first transmission: at least one, and no more than begin within
+    /// `max_bytes`. `None` if nothing may leave.
+    pub(crate) fn next_cut(&mut self, max_bytes: u32, max_packets: u32) -> Option<Cut> {
+        if !self.is_sendable() {
+            return None;
+        }
+        let start = self.sent;
+        // All packets that start below `granted` (O2), within what the caller has room for.
+        let allowed = (self.granted - start).div_ceil(self.segment);
+        let packets = allowed.min((max_bytes / self.segment).max(1)).min(max_packets);
+        let end = start.saturating_add(packets * self.segment).min(self.zone_end(start));
+        self.sent = end;
+        Some(Cut { range: start..end, segment: self.segment })
+    }
+
+    /// Notes that `range` shall be sent again, in the packets of the first transmission that touch
+    /// it; bytes that have never left are left out (O3).
+    pub(crate) fn request_resend(&mut self, range: Range<u32>, priority: u8) {
+        let end = range.end.min(self.sent);
+        if range.start >= end {
+            return;
+        }
+        let whole = if self.reshaped {
+            range.start..end
+        } else {
+            self.packet_at(range.start).start..self.packet_at(end - 1).end
+        };
+        self.resend.insert(u64::from(whole.start)..u64::from(whole.end));
+        self.resend_priority = priority;
+    }
+
+    /// The next packets to be sent again, bounded like [`MessageOut::next_cut`].
+    pub(crate) fn next_resend(&mut self, max_bytes: u32, max_packets: u32) -> Option<Cut> {
+        let range = self.resend.first()?;
+        let start = range.start as u32;
+        let packets = (max_bytes / self.segment).clamp(1, max_packets);
+        let end = start
+            .saturating_add(packets * self.segment)
+            .min(range.end as u32)
+            .min(self.zone_end(start));
+        self.resend.remove_below(u64::from(end));
+        Some(Cut { range: start..end, segment: self.segment })
+    }
+
+    /// Where the row of equal packets that holds `offset` ends.
+    const fn zone_end(&self, offset: u32) -> u32 {
+        if offset < self.unscheduled { self.unscheduled } else { self.length() }
+    }
+
+    /// The packet of the first transmission that held byte `offset`.
+    fn packet_at(&self, offset: u32) -> Range<u32> {
+        let zone_start = if offset < self.unscheduled { 0 } else { self.unscheduled };
+        let start = offset - (offset - zone_start) % self.segment;
+        start..(start.saturating_add(self.segment)).min(self.zone_end(offset)).min(self.sent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn message(length: usize, unscheduled: u32, segment: u32) -> MessageOut {
+        MessageOut::new(vec![0; length].into(), unscheduled, segment)
+    }
+
+    fn cut(range: Range<u32>, segment: u32) -> Option<Cut> {
+        Some(Cut { range, segment })
+    }
+
+    /// Row P-1: a boundary at the unscheduled limit, so that it is not overrun.
+    #[test]
+    fn a_packet_ends_exactly_at_the_unscheduled_limit() {
+        let mut message = message(10_000, 2_500, 1_000);
+        assert_eq!(message.next_cut(60_000, 64), cut(0..2_500, 1_000));
+        assert_eq!(message.next_cut(60_000, 64), None);
+        message.grant(4_000);
+        assert_eq!(message.next_cut(60_000, 64), cut(2_500..4_500, 1_000));
+    }
+
+    /// Row P-1: a packet that starts below the grant limit is sent whole.
+    #[test]
+    fn a_packet_that_starts_below_the_limit_leaves_whole() {
+        let mut message = message(10_000, 1_000, 1_000);
+        message.next_cut(60_000, 64);
+        message.grant(1_001);
+        assert_eq!(message.next_cut(60_000, 64), cut(1_000..2_000, 1_000));
+        assert!(!message.is_sendable());
+    }
+
+    #[test]
+    fn bursts_are_bounded_but_never_empty() {
+        let mut message = message(10_000, 10_000, 1_000);
+        assert_eq!(message.next_cut(2_999, 64), cut(0..2_000, 1_000));
+        assert_eq!(message.next_cut(1, 64), cut(2_000..3_000, 1_000));
+        assert_eq!(message.next_cut(60_000, 2), cut(3_000..5_000, 1_000));
+        assert_eq!(message.next_cut(60_000, 64), cut(5_000..10_000, 1_000));
+        assert!(message.is_sent());
+    }
+
+    /// Row P-5: whole original packets, and never bytes that have not left.
+    #[test]
+    fn whole_packets_are_sent_again() {
+        let mut message = message(10_000, 2_500, 1_000);
+        message.grant(4_500);
+        while message.next_cut(60_000, 64).is_some() {}
+        assert_eq!(message.sent(), 4_500);
+        message.request_resend(2_400..2_600, 7);
+        assert_eq!(message.next_resend(60_000, 64), cut(2_000..2_500, 1_000));
+        assert_eq!(message.next_resend(60_000, 64), cut(2_500..3_500, 1_000));
+        assert_eq!(message.next_resend(60_000, 64), None);
+        message.request_resend(4_600..9_000, 7);
+        assert!(!message.has_resend(), "never left");
+    }
+
+    #[test]
+    fn after_a_change_of_size_exactly_the_range_is_sent_again() {
+        let mut message = message(10_000, 10_000, 1_000);
+        message.next_cut(3_000, 64);
+        message.set_segment(700);
+        assert_eq!(message.next_cut(1_400, 64), cut(3_000..4_400, 700));
+        message.request_resend(900..1_900, 7);
+        assert_eq!(message.next_resend(60_000, 64), cut(900..1_900, 700));
+    }
+
+    #[test]
+    fn the_same_range_asked_for_twice_is_sent_once() {
+        let mut message = message(10_000, 10_000, 1_000);
+        message.next_cut(60_000, 64);
+        for _ in 0..5 {
+            message.request_resend(0..1_000, 7);
+        }
+        assert_eq!(message.next_resend(60_000, 64), cut(0..1_000, 1_000));
+        assert!(!message.has_resend());
+    }
+
+    proptest! {
+        /// Whatever is granted in whatever steps: every byte leaves once, in order, and each packet
+        /// starts below the limit in force.
+        #[test]
+        fn every_byte_leaves_once(
+            length in 1usize..20_000,
+            unscheduled in 0u32..20_000,
+            segment in 1u32..3_000,
+            grants in proptest::collection::vec((0u32..25_000, 1u32..9_000), 0..20),
+        ) {
+            let mut message = message(length, unscheduled, segment);
+            let mut at = 0;
+            for (offset, max_bytes) in grants.into_iter().chain([(u32::MAX, u32::MAX)]) {
+                message.grant(offset);
+                while let Some(cut) = message.next_cut(max_bytes, 64) {
+                    prop_assert_eq!(cut.range.start, at);
+                    let last_start = cut.range.start + (cut.packets() - 1) * cut.segment;
+                    prop_assert!(last_start < message.granted(), "O2");
+                    prop_assert!(cut.packets() == 1 || cut.bytes() <= max_bytes);
+                    let crosses = cut.range.start < message.unscheduled()
+                        && cut.range.end > message.unscheduled();
+                    prop_assert!(!crosses, "a packet overruns the unscheduled limit");
+                    at = cut.range.end;
+                }
+            }
+            prop_assert_eq!(at as usize, length);
+        }
+
+        /// The packets of retransmissions are packets of the first transmission.
+        #[test]
+        fn boundaries_are_those_of_the_first_transmission(
+            length in 1usize..9_000,
+            unscheduled in 0u32..9_000,
+            segment in 1u32..1_500,
+            ranges in proptest::collection::vec((0u32..9_000, 1u32..3_000), 1..8),
+        ) {
+            let mut message = message(length, unscheduled, segment);
+            message.grant(u32::MAX);
+            let mut starts = std::collections::BTreeMap::new();
+            while let Some(cut) = message.next_cut(segment, 1) {
+                starts.insert(cut.range.start, cut.range.end);
+            }
+            for (start, len) in ranges {
+                message.request_resend(start..start + len, 7);
+            }
+            while let Some(cut) = message.next_resend(segment, 1) {
+                prop_assert_eq!(starts.get(&cut.range.start), Some(&cut.range.end));
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! How does an application hand a message over without joining its pieces?
+
+use bytes::Bytes;
+use smallvec::SmallVec;
+use std::ops::Range;
+
+/// The bytes of an outgoing message: one or several reference-counted slices that are sent as one
+/// message, without being copied together.
+///
+/// ```
+/// use apus_proto::Payload;
+/// use bytes::Bytes;
+///
+/// let header = Bytes::from_static(b"PUT key ");
+/// let value = Bytes::from(vec![7; 1000]);
+/// let payload = Payload::from_iter([header, value]);
+/// assert_eq!(payload.len(), 1008);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Payload {
+    slices: SmallVec<[Bytes; 1]>,
+    len: usize,
+}
+
+impl Payload {
+    /// Number of bytes in all slices.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no byte.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Appends a slice; empty ones are left out.
+    pub fn push(&mut self, slice: Bytes) {
+        if !slice.is_empty() {
+            self.len += slice.len();
+            self.slices.push(slice);
+        }
+    }
+
+    /// The pieces of the slices that lie in `range`, in order.
+    ///
+    /// # Panics
+    ///
+    /// If the range lies outside of the payload.
+    pub fn pieces(&self, range: Range<usize>) -> impl Iterator<Item = &[u8]> {
+        assert!(range.start <= range.end && range.end <= self.len, "range outside of the payload");
+        let mut start = 0;
+        self.slices.iter().filter_map(move |slice| {
+            let from = range.start.max(start);
+            let to = range.end.min(start + slice.len());
+            let piece = (from < to).then(|| &slice[from - start..to - start]);
+            start += slice.len();
+            piece
+        })
+    }
+}
+
+impl FromIterator<Bytes> for Payload {
+    fn from_iter<I: IntoIterator<Item = Bytes>>(slices: I) -> Self {
+        let mut payload = Self::default();
+        payload.extend(slices);
+        payload
+    }
+}
+
+impl Extend<Bytes> for Payload {
+    fn extend<I: IntoIterator<Item = Bytes>>(&mut self, slices: I) {
+        for slice in slices {
+            self.push(slice);
+        }
+    }
+}
+
+impl From<Bytes> for Payload {
+    fn from(bytes: Bytes) -> Self {
+        Self { len: bytes.len(), slices: SmallVec::from_buf([bytes]) }
+    }
+}
+
+impl From<Vec<u8>> for Payload {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::from(bytes).into()
+    }
+}
+
+impl From<String> for Payload {
+    fn from(text: String) -> Self {
+        text.into_bytes().into()
+    }
+}
+
+impl From<&'static [u8]> for Payload {
+    fn from(bytes: &'static [u8]) -> Self {
+        Bytes::from_static(bytes).into()
+    }
+}
+
+impl<const N: usize> From<&'static [u8; N]> for Payload {
+    fn from(bytes: &'static [u8; N]) -> Self {
+        Bytes::from_static(bytes).into()
+    }
+}
+
+impl From<&'static str> for Payload {
+    fn from(text: &'static str) -> Self {
+        Bytes::from_static(text.as_bytes()).into()
+    }
+}
+
+impl<const N: usize> From<[Bytes; N]> for Payload {
+    fn from(slices: [Bytes; N]) -> Self {
+        slices.into_iter().collect()
+    }
+}
+
+impl From<Vec<Bytes>> for Payload {
+    fn from(slices: Vec<Bytes>) -> Self {
+        slices.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn pieces_of_any_range_are_the_bytes_of_the_whole(
+            slices in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..9), 0..6),
+            a in 0usize..60,
+            b in 0usize..60,
+        ) {
+            let whole = slices.concat();
+            let payload: Payload = slices.into_iter().map(Bytes::from).collect();
+            prop_assert_eq!(payload.len(), whole.len());
+            let (a, b) = (a.min(whole.len()), b.min(whole.len()));
+            let range = a.min(b)..a.max(b);
+            let pieces: Vec<&[u8]> = payload.pieces(range.clone()).collect();
+            prop_assert!(pieces.iter().all(|piece| !piece.is_empty()));
+            prop_assert_eq!(pieces.concat(), &whole[range]);
+        }
+    }
+}

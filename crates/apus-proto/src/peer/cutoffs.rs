@@ -1,0 +1,52 @@
+//! At which priority does a peer want unscheduled packets?
+
+use apus_wire::{Cutoffs, PRIORITIES};
+
+/// The cutoffs that a peer announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PeerCutoffs {
+    table: [u32; PRIORITIES],
+    /// Version that our DATA packets repeat; 0 before the first announcement (reference 8.2 item 8).
+    pub(crate) version: u16,
+}
+
+impl PeerCutoffs {
+    /// Before the peer has announced anything, all messages use the level below `highest` (row U-3).
+    pub(crate) fn unknown(highest: u8) -> Self {
+        let mut table = [0; PRIORITIES];
+        table[usize::from(highest.saturating_sub(1))] = u32::MAX;
+        Self { table, version: 0 }
+    }
+
+    /// Takes an announcement. Level 0 has no limit whatever the peer says (row P-16).
+    pub(crate) fn update(&mut self, cutoffs: &Cutoffs) {
+        self.table = cutoffs.unscheduled;
+        self.table[0] = u32::MAX;
+        self.version = cutoffs.version;
+    }
+
+    /// Level for the unscheduled packets of a message of `length` bytes: the highest one, up to
+    /// `highest`, that takes messages of this length.
+    pub(crate) fn level(&self, length: u32, highest: u8) -> u8 {
+        (0..=highest).rev().find(|level| self.table[usize::from(*level)] >= length).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows U-3 and P-16.
+    #[test]
+    fn levels_follow_the_announced_table() {
+        let mut cutoffs = PeerCutoffs::unknown(7);
+        assert_eq!((cutoffs.level(1, 7), cutoffs.level(1 << 26, 7), cutoffs.version), (6, 6, 0));
+        let unscheduled = [0, 0, 0, 0, 1_000_000, 15_000, 2_800, 200];
+        cutoffs.update(&Cutoffs { unscheduled, version: 3 });
+        let levels = [1, 200, 201, 2_800, 15_001, 1_000_001].map(|len| cutoffs.level(len, 7));
+        assert_eq!(levels, [7, 7, 6, 6, 4, 0]);
+        assert_eq!(cutoffs.version, 3);
+        assert_eq!(PeerCutoffs::unknown(0).level(5, 0), 0, "one level only");
+        assert_eq!(cutoffs.level(1, 3), 0, "fewer levels here than there");
+    }
+}

@@ -1,0 +1,92 @@
+//! How long does a packet take to a peer and back?
+//!
+//! Two figures for two uses. The *minimum* over the last ten to twenty seconds is the time on an idle
+//! network: it sets the amount of unscheduled bytes. The *smoothed* time with its variation includes
+//! queues: it sets how long silence is normal. Source of the smoothing: RFC 6298 section 2.
+
+use crate::time::Instant;
+
+/// The minimum is taken over this time and the same time before it.
+const MIN_WINDOW: u64 = 10_000_000_000;
+
+/// Estimates of a peer's round-trip time, in nanoseconds.
+#[derive(Debug, Default)]
+pub(crate) struct Rtt {
+    /// Smoothed time; 0 if nothing has been measured.
+    smoothed: u64,
+    /// Smoothed distance from it.
+    variation: u64,
+    /// Smallest sample of this window and of the one before.
+    min: [Option<u64>; 2],
+    window_start: Instant,
+}
+
+impl Rtt {
+    /// A sample of the network alone: the peer answers at once (first DATA to GRANT, NEED_ACK to ACK
+    /// and the like).
+    pub(crate) fn sample(&mut self, now: Instant, nanos: u64) {
+        self.sample_upper_bound(now, nanos);
+        if self.smoothed == 0 {
+            self.smoothed = nanos.max(1);
+            self.variation = nanos / 2;
+        } else {
+            self.variation = (3 * self.variation + self.smoothed.abs_diff(nanos)) / 4;
+            self.smoothed = ((7 * self.smoothed + nanos) / 8).max(1);
+        }
+    }
+
+    /// A sample that includes the peer's own work (request to response): good for the minimum only.
+    pub(crate) fn sample_upper_bound(&mut self, now: Instant, nanos: u64) {
+        if now.since(self.window_start) >= MIN_WINDOW {
+            self.min = [None, self.min[0]];
+            self.window_start = now;
+        }
+        self.min[0] = Some(self.min[0].map_or(nanos, |min| min.min(nanos)));
+    }
+
+    /// The smallest time of late, if any has been measured.
+    pub(crate) fn min(&self) -> Option<u64> {
+        match self.min {
+            [Some(now), Some(before)] => Some(now.min(before)),
+            [now, before] => now.or(before),
+        }
+    }
+
+    /// Silence longer than this is not normal; at least `floor`.
+    pub(crate) const fn patience(&self, floor: u64) -> u64 {
+        let patience = self.smoothed + 4 * self.variation;
+        if patience > floor { patience } else { floor }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_minimum_forgets_after_two_windows() {
+        let mut rtt = Rtt::default();
+        assert_eq!(rtt.min(), None);
+        rtt.sample_upper_bound(Instant::from_nanos(1), 10);
+        rtt.sample_upper_bound(Instant::from_nanos(2), 30);
+        assert_eq!(rtt.min(), Some(10));
+        rtt.sample_upper_bound(Instant::from_nanos(MIN_WINDOW), 20);
+        assert_eq!(rtt.min(), Some(10), "the window before still counts");
+        rtt.sample_upper_bound(Instant::from_nanos(2 * MIN_WINDOW), 25);
+        assert_eq!(rtt.min(), Some(20));
+    }
+
+    #[test]
+    fn patience_follows_the_queues_and_has_a_floor() {
+        let mut rtt = Rtt::default();
+        assert_eq!(rtt.patience(5_000), 5_000);
+        rtt.sample(Instant::ZERO, 100_000);
+        assert_eq!(rtt.patience(5_000), 300_000);
+        for _ in 0..50 {
+            rtt.sample(Instant::ZERO, 100_000);
+        }
+        assert!((100_000..110_000).contains(&rtt.patience(5_000)), "steady");
+        rtt.sample_upper_bound(Instant::ZERO, 9_000_000);
+        assert!(rtt.patience(5_000) < 110_000, "the peer's own work does not count");
+    }
+}

@@ -1,0 +1,284 @@
+//! Which peers are known, and which may be forgotten?
+//!
+//! # Invariants
+//!
+//! - **T1** A peer with a live RPC is never forgotten.
+//! - **T2** A peer idle for less than `peer_idle_secs_min` is never forgotten.
+//! - **T3** A forgotten client's session survives among the dormant ones until `max_dormant_sessions`
+//!   younger ones have come.
+
+use super::{Address, Calls, Peer, PeerCutoffs, PeerId, Serving};
+use crate::config::Config;
+use crate::limits::{DEFAULT_PACKET_BYTES, PEER_SCAN_INTERVAL, PEERS_PER_SCAN};
+use crate::time::Instant;
+use apus_wire::DATA_HEADER_LEN;
+use foldhash::fast::FixedState;
+use slotmap::SlotMap;
+use std::collections::{HashMap, VecDeque};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// All peers.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    slots: SlotMap<PeerId, Peer>,
+    by_address: HashMap<Address, PeerId, FixedState>,
+    /// The peer that was looked up last: packets come in runs.
+    last: Option<(Address, PeerId)>,
+    /// All peers in the order in which they will be looked at for idleness.
+    ring: VecDeque<PeerId>,
+    next_scan: Instant,
+    dormant: Dormant,
+    /// No peer's ids start below this: whatever a forgotten peer was called with lies below.
+    next_id: u64,
+    highest_priority: u8,
+    limit: usize,
+    idle_min: u64,
+    idle_max: u64,
+}
+
+impl Peers {
+    pub(crate) fn new(config: &Config, seed: u64, first_id: u64) -> Self {
+        Self {
+            slots: SlotMap::with_key(),
+            by_address: HashMap::with_hasher(FixedState::with_seed(seed)),
+            last: None,
+            ring: VecDeque::new(),
+            next_scan: Instant::NEVER,
+            dormant: Dormant::new(config.max_dormant_sessions() as usize, seed),
+            next_id: first_id,
+            highest_priority: config.highest_priority(),
+            limit: config.max_peers() as usize,
+            idle_min: config.peer_idle_secs_min() * SECOND,
+            idle_max: config.peer_idle_secs_max() * SECOND,
+        }
+    }
+
+    /// The peer at `address`, if it is known.
+    pub(crate) fn find(&mut self, address: Address) -> Option<PeerId> {
+        if let Some((last, id)) = self.last
+            && last == address
+        {
+            return Some(id);
+        }
+        let id = *self.by_address.get(&address)?;
+        self.last = Some((address, id));
+        Some(id)
+    }
+
+    /// The peer at `address`, made if necessary; `None` if there are too many. The flag says whether
+    /// it is new.
+    pub(crate) fn find_or_insert(
+        &mut self,
+        address: Address,
+        now: Instant,
+    ) -> Option<(PeerId, bool)> {
+        if let Some(id) = self.find(address) {
+            return Some((id, false));
+        }
+        if self.slots.len() >= self.limit {
+            self.forget_idle(now, self.idle_min);
+            if self.slots.len() >= self.limit {
+                return None;
+            }
+        }
+        let id = self.slots.insert(Peer {
+            address,
+            segment: (DEFAULT_PACKET_BYTES - DATA_HEADER_LEN) as u32,
+            cutoffs: PeerCutoffs::unknown(self.highest_priority),
+            cutoffs_sent: Instant::ZERO,
+            rtt: super::Rtt::default(),
+            acks: super::Acks::default(),
+            resends: super::ResendBurst::default(),
+            calls: Calls::starting_at(self.next_id),
+            serving: self.dormant.wake(&address).unwrap_or_default(),
+            live_rpcs: 0,
+            held: 0,
+            send_bytes: 0,
+            receive_bytes: 0,
+            last_used: now,
+        });
+        self.by_address.insert(address, id);
+        self.last = Some((address, id));
+        self.ring.push_back(id);
+        self.next_scan = self.next_scan.min(now.plus(PEER_SCAN_INTERVAL));
+        Some((id, true))
+    }
+
+    /// Forgets a peer at once if nothing is going on with it and it never proved to be there.
+    pub(crate) fn forget_stranger(&mut self, id: PeerId) {
+        let peer = &self.slots[id];
+        let is_stranger = peer.live_rpcs == 0 && !peer.serving.is_established();
+        if is_stranger && peer.calls.next_id() == self.next_id {
+            self.ring.retain(|other| *other != id);
+            self.forget(id);
+        }
+    }
+
+    /// When idle peers will be looked for.
+    pub(crate) const fn next_scan(&self) -> Instant {
+        self.next_scan
+    }
+
+    /// Forgets some of the peers that have been idle for long, in small steps (row X-6).
+    pub(crate) fn scan(&mut self, now: Instant) {
+        if now < self.next_scan {
+            return;
+        }
+        self.forget_idle(now, self.idle_max);
+        let again = now.plus(PEER_SCAN_INTERVAL);
+        self.next_scan = if self.slots.is_empty() { Instant::NEVER } else { again };
+    }
+
+    /// Number of peers.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Looks at the next peers of the ring and forgets those idle for `limit` nanoseconds.
+    fn forget_idle(&mut self, now: Instant, limit: u64) {
+        for _ in 0..self.ring.len().min(PEERS_PER_SCAN) {
+            let Some(id) = self.ring.pop_front() else { return };
+            let peer = &self.slots[id];
+            if peer.live_rpcs > 0 || now.since(peer.last_used) < limit {
+                self.ring.push_back(id);
+            } else {
+                self.forget(id);
+            }
+        }
+    }
+
+    fn forget(&mut self, id: PeerId) {
+        let Some(peer) = self.slots.remove(id) else { return };
+        debug_assert_eq!(peer.live_rpcs, 0, "T1");
+        self.by_address.remove(&peer.address);
+        self.last = None;
+        self.next_id = self.next_id.max(peer.calls.next_id());
+        if peer.serving.is_established() {
+            self.dormant.put(peer.address, peer.serving);
+        }
+    }
+}
+
+impl std::ops::Index<PeerId> for Peers {
+    type Output = Peer;
+
+    fn index(&self, id: PeerId) -> &Peer {
+        &self.slots[id]
+    }
+}
+
+impl std::ops::IndexMut<PeerId> for Peers {
+    fn index_mut(&mut self, id: PeerId) -> &mut Peer {
+        &mut self.slots[id]
+    }
+}
+
+/// Sessions of clients that are idle, oldest first.
+#[derive(Debug)]
+struct Dormant {
+    sessions: HashMap<Address, (u64, Serving), FixedState>,
+    order: VecDeque<(u64, Address)>,
+    next: u64,
+    limit: usize,
+}
+
+impl Dormant {
+    fn new(limit: usize, seed: u64) -> Self {
+        let sessions = HashMap::with_hasher(FixedState::with_seed(seed));
+        Self { sessions, order: VecDeque::new(), next: 0, limit }
+    }
+
+    fn put(&mut self, address: Address, serving: Serving) {
+        self.sessions.insert(address, (self.next, serving));
+        self.order.push_back((self.next, address));
+        self.next += 1;
+        while self.order.len() > self.limit {
+            let Some((number, address)) = self.order.pop_front() else { break };
+            if self.sessions.get(&address).is_some_and(|(present, _)| *present == number) {
+                self.sessions.remove(&address);
+            }
+        }
+    }
+
+    fn wake(&mut self, address: &Address) -> Option<Serving> {
+        self.sessions.remove(address).map(|(_, serving)| serving)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::Confirmation;
+
+    fn address(n: u16) -> Address {
+        Address::from(([10, 0, 0, 1], n))
+    }
+
+    fn secs(n: u64) -> Instant {
+        Instant::from_nanos(n * SECOND)
+    }
+
+    fn peers(limit: u64) -> Peers {
+        let config = Config::builder().max_peers(limit).max_dormant_sessions(2).build().unwrap();
+        Peers::new(&config, 1, 1_000)
+    }
+
+    #[test]
+    fn an_idle_peer_is_forgotten_and_a_busy_one_is_not() {
+        let mut peers = peers(10);
+        let (idle, _) = peers.find_or_insert(address(1), secs(0)).unwrap();
+        let (busy, _) = peers.find_or_insert(address(2), secs(0)).unwrap();
+        peers[busy].live_rpcs = 1;
+        peers.scan(secs(119));
+        assert_eq!(peers.find(address(1)), Some(idle));
+        peers.scan(secs(121));
+        assert_eq!(peers.find(address(1)), None);
+        assert_eq!(peers.find(address(2)), Some(busy), "T1");
+        peers[busy].live_rpcs = 0;
+        peers.scan(secs(123));
+        assert_eq!((peers.len(), peers.next_scan()), (0, Instant::NEVER));
+    }
+
+    #[test]
+    fn when_the_table_is_full_an_idle_peer_makes_room_earlier() {
+        let mut peers = peers(2);
+        peers.find_or_insert(address(1), secs(0)).unwrap();
+        peers.find_or_insert(address(2), secs(5)).unwrap();
+        assert!(peers.find_or_insert(address(3), secs(9)).is_none(), "T2");
+        assert!(peers.find_or_insert(address(3), secs(12)).is_some());
+        assert_eq!(peers.find(address(1)), None);
+    }
+
+    #[test]
+    fn ids_towards_a_forgotten_peer_are_not_used_again() {
+        let mut peers = peers(2);
+        let (id, _) = peers.find_or_insert(address(1), secs(0)).unwrap();
+        assert_eq!(peers[id].calls.allocate(), 1_000);
+        assert_eq!(peers[id].calls.allocate(), 1_002);
+        peers.scan(secs(200));
+        let (id, new) = peers.find_or_insert(address(1), secs(201)).unwrap();
+        assert!(new);
+        assert_eq!(peers[id].calls.allocate(), 1_004);
+    }
+
+    #[test]
+    fn sessions_of_forgotten_clients_are_kept_up_to_a_limit() {
+        let mut peers = peers(10);
+        for n in 1..=3 {
+            let (id, _) = peers.find_or_insert(address(n), secs(0)).unwrap();
+            let fields = apus_wire::UdpFields::default();
+            peers[id].serving.admit(2, Some(&fields), secs(0), 1, || u32::from(n));
+            peers[id].serving.confirm(u32::from(n));
+        }
+        peers.scan(secs(200));
+        assert_eq!(peers.len(), 0);
+        let mut confirm = |n: u16| {
+            let (id, _) = peers.find_or_insert(address(n), secs(200)).unwrap();
+            peers[id].serving.confirm(u32::from(n))
+        };
+        assert_eq!(confirm(1), Confirmation::Stale, "the oldest had to go");
+        assert_eq!(confirm(2), Confirmation::Known);
+        assert_eq!(confirm(3), Confirmation::Known);
+    }
+}

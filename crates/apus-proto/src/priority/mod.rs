@@ -1,0 +1,14 @@
+//! Which of the network's priority levels does a packet use?
+//!
+//! Unscheduled packets: by the length of their message, with cutoffs that the *receiver* chooses so
+//! that each level carries the same amount ([`OwnCutoffs`], from sizes that [`Sampler`] has seen).
+//! Scheduled packets: by the rank of their message among the active ones ([`scheduled_level`]).
+//! Unscheduled levels lie above the scheduled ones.
+
+mod sampler;
+mod scheduled;
+mod unscheduled;
+
+pub(crate) use sampler::Sampler;
+pub(crate) use scheduled::scheduled_level;
+pub(crate) use unscheduled::OwnCutoffs;

@@ -1,0 +1,228 @@
+//! Which message sizes arrive, and which cutoffs follow from that?
+//!
+//! What the kernel leaves to a user program (`homa_prio`, row U-4) is done here: the number of
+//! unscheduled levels is the share of unscheduled bytes, and the cutoffs give each of them the same
+//! number of bytes (SIGCOMM 2018 section 3.4).
+
+use super::OwnCutoffs;
+use crate::config::Config;
+use crate::time::{Instant, USEC};
+use apus_wire::PRIORITIES;
+
+/// Size classes per power of two: cutoffs are exact to 12.5 %.
+const PER_POWER: u32 = 8;
+/// Classes for all lengths that a `u32` holds.
+const CLASSES: usize = (33 * PER_POWER) as usize;
+
+/// Sizes of the messages that have arrived since the cutoffs were computed last.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    /// Unscheduled bytes by class of the message's length.
+    unscheduled: Box<[u64; CLASSES]>,
+    /// All bytes.
+    total: u64,
+    messages: u64,
+    since: Instant,
+    interval: u64,
+    min_messages: u64,
+    levels: u8,
+}
+
+impl Sampler {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            unscheduled: Box::new([0; CLASSES]),
+            total: 0,
+            messages: 0,
+            since: Instant::ZERO,
+            interval: config.cutoffs_interval_usecs() * USEC,
+            min_messages: config.cutoffs_min_messages(),
+            levels: config.num_priorities() as u8,
+        }
+    }
+
+    /// Counts a message of which the first `unscheduled` bytes came without a GRANT.
+    pub(crate) fn record(&mut self, length: u32, unscheduled: u32) {
+        if self.interval > 0 {
+            self.unscheduled[class(length)] += u64::from(unscheduled.min(length));
+            self.total += u64::from(length);
+            self.messages += 1;
+        }
+    }
+
+    /// Computes the cutoffs anew if it is time and enough messages have come; whether they changed.
+    pub(crate) fn renew(&mut self, now: Instant, own: &mut OwnCutoffs) -> bool {
+        let is_time = self.messages >= self.min_messages && now.since(self.since) >= self.interval;
+        if !is_time || self.interval == 0 {
+            return false;
+        }
+        let table = self.table();
+        self.unscheduled.fill(0);
+        (self.total, self.messages, self.since) = (0, 0, now);
+        // The lowest entry stands for "no limit"; compare the others.
+        let lowest = table.iter().position(|cutoff| *cutoff > 0).unwrap_or(0);
+        let present = &own.announced().unscheduled;
+        let same = usize::from(own.scheduled_levels()) == lowest
+            && table[lowest + 1..] == present[lowest + 1..];
+        if !same {
+            own.replace(table);
+        }
+        !same
+    }
+
+    /// The cutoffs for what has been counted.
+    fn table(&self) -> [u32; PRIORITIES] {
+        let unscheduled: u64 = self.unscheduled.iter().sum();
+        let levels = u64::from(self.levels);
+        // Rounded share of the levels; at least one, and one is left to scheduled packets if there
+        // are any.
+        let share = (levels * unscheduled + self.total / 2) / self.total.max(1);
+        let most = if unscheduled < self.total { levels - 1 } else { levels };
+        let wanted = share.clamp(1, most.max(1));
+
+        let mut table = [0; PRIORITIES];
+        let mut level = usize::from(self.levels) - 1;
+        let lowest = usize::from(self.levels) - wanted as usize;
+        let mut sum = 0;
+        let mut filled = 0;
+        for (class, bytes) in self.unscheduled.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {
+            sum += bytes;
+            table[level] = longest(class);
+            // This level is full; the next class begins the next one. A class may fill several.
+            while level > lowest && sum * wanted >= unscheduled * (filled + 1) {
+                filled += 1;
+                level -= 1;
+                table[level] = longest(class);
+            }
+        }
+        table
+    }
+}
+
+/// The class of a length: its power of two and the three bits below the highest one.
+const fn class(length: u32) -> usize {
+    if length < PER_POWER {
+        return length as usize;
+    }
+    let power = length.ilog2();
+    let below = (length >> (power - 3)) & (PER_POWER - 1);
+    ((power - 2) * PER_POWER + below) as usize
+}
+
+/// The longest length of a class.
+const fn longest(class: usize) -> u32 {
+    let class = class as u64;
+    let per_power = PER_POWER as u64;
+    if class < per_power {
+        return class as u32;
+    }
+    let shift = class / per_power - 1;
+    let next = (per_power + class % per_power + 1) << shift;
+    if next > u32::MAX as u64 { u32::MAX } else { next as u32 - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sampler(levels: u64) -> (Sampler, OwnCutoffs) {
+        let config =
+            Config::builder().num_priorities(levels).cutoffs_min_messages(100).build().unwrap();
+        (Sampler::new(&config), OwnCutoffs::configured(&config))
+    }
+
+    const LATER: Instant = Instant::from_nanos(2_000_000_000);
+
+    #[test]
+    fn a_class_holds_lengths_up_to_its_longest() {
+        let mut last = 0;
+        for length in (0..5_000).chain([65_535, 65_536, 1 << 30, u32::MAX]) {
+            let class = class(length);
+            assert!(class >= last && class < CLASSES, "{length}");
+            assert!(
+                longest(class) >= length && longest(class) <= length.saturating_add(length / 8)
+            );
+            last = class;
+        }
+    }
+
+    #[test]
+    fn each_unscheduled_level_gets_the_same_bytes() {
+        let (mut sampler, mut own) = sampler(8);
+        for length in 1..=1_000 {
+            sampler.record(length, length);
+        }
+        assert!(sampler.renew(LATER, &mut own));
+        assert_eq!(own.scheduled_levels(), 0, "nothing is scheduled");
+        let table = own.announced().unscheduled;
+        // With sizes 1 to n once each, a share s of the bytes lies below n * sqrt(s).
+        for (level, share) in [(7, 0.125_f64), (6, 0.25), (4, 0.5), (1, 0.875)] {
+            let expected = 1_000.0 * share.sqrt();
+            let ratio = f64::from(table[level]) / expected;
+            assert!((0.95..1.2).contains(&ratio), "level {level}: {table:?}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_unscheduled_levels_is_the_share_of_unscheduled_bytes() {
+        let (mut sampler, mut own) = sampler(8);
+        for _ in 0..1_000 {
+            sampler.record(100_000, 25_000);
+        }
+        assert!(sampler.renew(LATER, &mut own));
+        assert_eq!(own.scheduled_levels(), 6);
+        assert_eq!(own.announced().version, 2);
+    }
+
+    #[test]
+    fn scheduled_packets_always_keep_a_level_if_there_are_two() {
+        for (levels, scheduled) in [(1, 0), (2, 1), (8, 1)] {
+            let (mut sampler, mut own) = sampler(levels);
+            for _ in 0..1_000 {
+                sampler.record(100_000, 99_999);
+            }
+            sampler.renew(LATER, &mut own);
+            assert_eq!(own.scheduled_levels(), scheduled, "{levels} levels");
+        }
+    }
+
+    #[test]
+    fn too_few_messages_too_early_or_the_same_sizes_change_nothing() {
+        let (mut sampler, mut own) = sampler(8);
+        let before = own.clone();
+        for _ in 0..99 {
+            sampler.record(10, 10);
+        }
+        assert!(!sampler.renew(LATER, &mut own));
+        sampler.record(10, 10);
+        assert!(!sampler.renew(Instant::from_nanos(5), &mut own));
+        assert_eq!(own, before);
+        assert!(sampler.renew(LATER, &mut own));
+        for _ in 0..200 {
+            sampler.record(10, 10);
+        }
+        assert!(!sampler.renew(LATER.plus(2_000_000_000), &mut own), "nothing has changed");
+    }
+
+    proptest! {
+        /// Whatever sizes come, the table is one that a configuration could hold.
+        #[test]
+        fn the_table_is_always_valid(
+            sizes in proptest::collection::vec((1u32..200_000_000, 0u32..60_000), 100..200),
+            levels in 1u64..=8,
+        ) {
+            let (mut sampler, mut own) = sampler(levels);
+            for (length, unscheduled) in sizes {
+                sampler.record(length, unscheduled);
+            }
+            sampler.renew(LATER, &mut own);
+            let table = own.announced().unscheduled;
+            let lowest = usize::from(own.scheduled_levels());
+            prop_assert!(table[..lowest].iter().all(|cutoff| *cutoff == 0));
+            prop_assert_eq!(table[lowest], u32::MAX);
+            let used = &table[lowest..levels as usize];
+            prop_assert!(used.windows(2).all(|pair| pair[0] >= pair[1] && pair[1] > 0), "{:?}", table);
+        }
+    }
+}

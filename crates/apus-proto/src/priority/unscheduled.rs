@@ -1,0 +1,81 @@
+//! Which cutoffs do we announce to those who send to us?
+
+use crate::config::Config;
+use apus_wire::{Cutoffs, PRIORITIES};
+
+/// Our own cutoffs: the priorities that we want for unscheduled packets to this host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OwnCutoffs {
+    announced: Cutoffs,
+    /// Levels below the lowest unscheduled one.
+    scheduled_levels: u8,
+}
+
+impl OwnCutoffs {
+    /// The configured table, version 1. With fewer than eight levels its highest entries count.
+    pub(crate) fn configured(config: &Config) -> Self {
+        let levels = config.num_priorities() as usize;
+        let mut table = [0; PRIORITIES];
+        table[..levels].copy_from_slice(&config.unsched_cutoffs()[PRIORITIES - levels..]);
+        let mut own =
+            Self { announced: Cutoffs { unscheduled: table, version: 0 }, scheduled_levels: 0 };
+        own.replace(table);
+        own
+    }
+
+    /// What CUTOFFS packets say.
+    pub(crate) const fn announced(&self) -> &Cutoffs {
+        &self.announced
+    }
+
+    /// Levels for scheduled packets; 0 if they share the lowest one.
+    pub(crate) const fn scheduled_levels(&self) -> u8 {
+        self.scheduled_levels
+    }
+
+    /// Takes another table, under the next version (0 is never used: it means "none yet").
+    pub(crate) fn replace(&mut self, mut table: [u32; PRIORITIES]) {
+        let lowest = table.iter().position(|cutoff| *cutoff > 0).unwrap_or(0);
+        table[lowest] = u32::MAX;
+        let version = self.announced.version.checked_add(1).unwrap_or(1);
+        self.announced = Cutoffs { unscheduled: table, version };
+        self.scheduled_levels = lowest as u8;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(levels: u64) -> OwnCutoffs {
+        OwnCutoffs::configured(&Config::builder().num_priorities(levels).build().unwrap())
+    }
+
+    /// Row U-2.
+    #[test]
+    fn the_default_table_is_the_kernels() {
+        let own = own(8);
+        let table = [0, 0, 0, 0, u32::MAX, 15_000, 2_800, 200];
+        assert_eq!(own.announced(), &Cutoffs { unscheduled: table, version: 1 });
+        assert_eq!(own.scheduled_levels(), 4);
+    }
+
+    #[test]
+    fn with_fewer_levels_the_highest_entries_count() {
+        let tables = [1, 2, 5].map(|levels| own(levels).announced().unscheduled);
+        let max = u32::MAX;
+        assert_eq!(tables[0], [max, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(tables[1], [max, 200, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(tables[2], [0, max, 15_000, 2_800, 200, 0, 0, 0]);
+        assert_eq!([1, 2, 5].map(|levels| own(levels).scheduled_levels()), [0, 0, 1]);
+    }
+
+    #[test]
+    fn versions_skip_zero() {
+        let mut own = own(8);
+        own.announced.version = u16::MAX;
+        own.replace([0, 0, 0, 0, 0, 0, 9, 5]);
+        assert_eq!(own.announced().version, 1);
+        assert_eq!(own.scheduled_levels(), 6);
+    }
+}

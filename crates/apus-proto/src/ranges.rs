@@ -1,0 +1,125 @@
+//! Which numbers of a long row have been seen?
+//!
+//! # Invariants
+//!
+//! - **R1** Ranges are half-open, not empty, in ascending order.
+//! - **R2** No two ranges touch: between two neighbours at least one number is missing.
+
+use smallvec::SmallVec;
+use std::ops::Range;
+
+/// A set of numbers, kept as ascending ranges.
+///
+/// Used for the bytes of a message that shall be retransmitted and for the RPC ids of a peer that
+/// are finished. In both the set is a few ranges long, mostly one, so that a sorted array beats a
+/// tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ranges {
+    ranges: SmallVec<[Range<u64>; 1]>,
+}
+
+impl Ranges {
+    /// Adds the numbers of `new`; an empty range adds nothing.
+    pub(crate) fn insert(&mut self, new: Range<u64>) {
+        if new.is_empty() {
+            return;
+        }
+        // The ranges that `new` overlaps or touches are `first..last`.
+        let first = self.ranges.partition_point(|range| range.end < new.start);
+        let last = first + self.ranges[first..].partition_point(|range| range.start <= new.end);
+        if first == last {
+            self.ranges.insert(first, new);
+        } else {
+            let end = self.ranges[last - 1].end.max(new.end);
+            let merged = &mut self.ranges[first];
+            merged.start = merged.start.min(new.start);
+            merged.end = end;
+            self.ranges.drain(first + 1..last);
+        }
+        debug_assert!(self.is_sound(), "R1, R2");
+    }
+
+    /// Whether `number` is in the set.
+    pub(crate) fn contains(&self, number: u64) -> bool {
+        let next = self.ranges.partition_point(|range| range.end <= number);
+        self.ranges.get(next).is_some_and(|range| range.start <= number)
+    }
+
+    /// Removes all numbers below `limit`.
+    pub(crate) fn remove_below(&mut self, limit: u64) {
+        let gone = self.ranges.partition_point(|range| range.end <= limit);
+        self.ranges.drain(..gone);
+        if let Some(first) = self.ranges.first_mut() {
+            first.start = first.start.max(limit);
+        }
+        debug_assert!(self.is_sound(), "R1, R2");
+    }
+
+    /// The lowest range.
+    pub(crate) fn first(&self) -> Option<Range<u64>> {
+        self.ranges.first().cloned()
+    }
+
+    /// Number of ranges.
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Whether no number is in the set.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    fn is_sound(&self) -> bool {
+        self.ranges.iter().all(|range| range.start < range.end)
+            && self.ranges.windows(2).all(|pair| pair[0].end < pair[1].start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Insert(u64, u64),
+        RemoveBelow(u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (0u64..100, 0u64..12).prop_map(|(start, len)| Step::Insert(start, start + len)),
+            1 => (0u64..100).prop_map(Step::RemoveBelow),
+        ]
+    }
+
+    proptest! {
+        /// The model is the plain set of the numbers.
+        #[test]
+        fn behaves_like_a_set_of_numbers(steps in proptest::collection::vec(step(), 0..60)) {
+            let mut ranges = Ranges::default();
+            let mut model = BTreeSet::new();
+            for step in steps {
+                match step {
+                    Step::Insert(start, end) => {
+                        ranges.insert(start..end);
+                        model.extend(start..end);
+                    }
+                    Step::RemoveBelow(limit) => {
+                        ranges.remove_below(limit);
+                        model.retain(|number| *number >= limit);
+                    }
+                }
+                prop_assert!(ranges.is_sound());
+                for number in 0..115 {
+                    prop_assert_eq!(ranges.contains(number), model.contains(&number));
+                }
+                prop_assert_eq!(ranges.is_empty(), model.is_empty());
+                let first = ranges.first().map(|range| range.start);
+                prop_assert_eq!(first, model.first().copied());
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What does a GRANT do?
+
+use crate::drop_reason::DropReason;
+use crate::peer::Address;
+use crate::rpc::{ClientStep, ServerStep, Side};
+use crate::transport::Transport;
+use apus_wire::{Grant, Header};
+
+impl Transport {
+    /// The receiver of our message takes more of it (row P-11). A limit past the message's end counts
+    /// as its end; an old limit takes nothing back; the priority counts in any case.
+    pub(super) fn on_grant(
+        &mut self,
+        from: Address,
+        header: &Header,
+        grant: &Grant,
+    ) -> Result<(), DropReason> {
+        let (peer, rpc) = self.rpc_of(from, header)?;
+        let now = self.now();
+        let entry = &mut self.rpcs[rpc];
+        let sensible = match &entry.side {
+            Side::Client(client) => client.state.after(ClientStep::Grant).is_some(),
+            Side::Server(server) => server.state.after(ServerStep::Grant).is_some(),
+        };
+        let Some(message) = entry.outgoing.as_mut().filter(|_| sensible) else {
+            return Err(DropReason::WrongState);
+        };
+        message.grant(grant.offset);
+        message.scheduled_priority = grant.priority;
+        let first_sent = message.first_sent.filter(|_| !message.grant_seen && !message.resent);
+        message.grant_seen = true;
+        if let Some(first_sent) = first_sent {
+            self.peers[peer].rtt.sample(now, now.since(first_sent));
+        }
+        self.hear(peer, rpc);
+        self.outbox.messages.update(&mut self.rpcs, rpc);
+        Ok(())
+    }
+}

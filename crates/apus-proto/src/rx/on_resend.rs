@@ -1,0 +1,94 @@
+//! What does a RESEND do?
+
+use super::our_role;
+use crate::drop_reason::DropReason;
+use crate::message::MessageOut;
+use crate::peer::Address;
+use crate::rpc::{ClientStep, RpcId, ServerStep, Side};
+use crate::transport::Transport;
+use apus_wire::{Body, EVERYTHING, Flags, Header, Resend, Role};
+
+impl Transport {
+    /// The receiver of our message lacks bytes of it (row P-13).
+    pub(super) fn on_resend(
+        &mut self,
+        from: Address,
+        header: &Header,
+        resend: &Resend,
+    ) -> Result<(), DropReason> {
+        let Some((peer, rpc)) = self.find_rpc(from, header) else {
+            self.answer_unknown(from, header);
+            return Err(DropReason::UnknownRpc);
+        };
+        self.rpc_of(from, header)?;
+        let entry = &self.rpcs[rpc];
+        let has_message = match &entry.side {
+            Side::Client(client) => client.state.after(ClientStep::Resend).is_some(),
+            Side::Server(server) => server.state.after(ServerStep::Resend).is_some(),
+        };
+        if !has_message {
+            // Either the response does not exist yet, or the request has arrived long ago.
+            self.send_control(rpc, Body::Busy);
+            self.repeat_question(rpc);
+            return Ok(());
+        }
+        if entry.role() == Role::Server {
+            // The client lives and wants the response: no reason to ask it whether it does.
+            self.hear(peer, rpc);
+        }
+        self.resend_range(rpc, resend);
+        Ok(())
+    }
+
+    /// Queues what a RESEND asks for, as far as it has been sent once (O3).
+    fn resend_range(&mut self, rpc: RpcId, resend: &Resend) {
+        let Some(message) = &mut self.rpcs[rpc].outgoing else { return };
+        let mut end = message.sent();
+        if resend.length != EVERYTHING {
+            end = resend.end().min(message.length());
+            // Whoever asks for bytes has granted them: the GRANT was lost.
+            message.grant(end);
+        }
+        let nothing_sent = resend.offset >= message.sent();
+        message.request_resend(resend.offset..end, resend.priority);
+        self.queue_resend(rpc);
+        self.outbox.messages.update(&mut self.rpcs, rpc);
+        if nothing_sent {
+            self.send_control(rpc, Body::Busy);
+        }
+    }
+
+    /// Puts `rpc` into the queue of retransmissions if its message has any.
+    pub(super) fn queue_resend(&mut self, rpc: RpcId) {
+        let entry = &mut self.rpcs[rpc];
+        let wanted = entry.outgoing.as_ref().is_some_and(MessageOut::has_resend);
+        if wanted && !entry.resend_queued {
+            entry.resend_queued = true;
+            self.outbox.resends.push_back(rpc);
+        }
+    }
+
+    /// The client of a held request asks for the response: our question was lost, or crossed its
+    /// packet. It is repeated at once, but not more often than it is asked.
+    fn repeat_question(&mut self, rpc: RpcId) {
+        let held = self.rpcs[rpc].server().is_some_and(|server| !server.confirmed);
+        if held {
+            self.ask_for_confirmation(rpc);
+        }
+    }
+
+    /// The RPC of a RESEND is not known: say so, and whether it was finished (rows P-13, P-14).
+    fn answer_unknown(&mut self, from: Address, header: &Header) {
+        let id = header.sender_id.client_id();
+        let finished = our_role(header) == Role::Server
+            && self.peers.find(from).is_some_and(|peer| {
+                let serving = &self.peers[peer].serving;
+                let current = header.udp().is_some_and(|f| {
+                    f.flags.contains(Flags::SESSION) && serving.is_current(f.incarnation)
+                });
+                current && serving.is_finished(id)
+            });
+        let flags = if finished { Flags::FINISHED } else { Flags::NONE };
+        self.answer(from, header, Body::RpcUnknown, flags, None);
+    }
+}

@@ -1,0 +1,68 @@
+//! What does an RPC_UNKNOWN do?
+
+use crate::drop_reason::DropReason;
+use crate::error::{FailReason, Outcome, RpcError};
+use crate::peer::Address;
+use crate::rpc::{ClientStep, RpcId, Side};
+use crate::transport::{Ending, Transport};
+use apus_wire::{Flags, Header, Profile, Refusal};
+
+impl Transport {
+    /// The peer does not know the RPC that we asked about (row P-14), or will not serve it.
+    pub(super) fn on_rpc_unknown(
+        &mut self,
+        from: Address,
+        header: &Header,
+    ) -> Result<(), DropReason> {
+        let (peer, rpc) = self.rpc_of(from, header)?;
+        let flags = header.udp().map_or(Flags::NONE, |fields| fields.flags);
+        match &self.rpcs[rpc].side {
+            Side::Server(_) => {
+                self.metrics.recovery.server_rpcs_unknown += 1;
+                self.end_server(rpc, Ending::Disowned);
+                Ok(())
+            }
+            Side::Client(_) if flags.contains(Flags::REFUSED) => {
+                self.refused(rpc, Refusal::from_wire(header.sequence));
+                Ok(())
+            }
+            Side::Client(client) if flags.contains(Flags::FINISHED) => {
+                // Only the session in which it may have been executed can know that.
+                let bound = flags.contains(Flags::SESSION) && client.session.is_some();
+                if !bound {
+                    return Err(DropReason::StaleSession);
+                }
+                self.fail_client_with(rpc, Self::response_lost());
+                Ok(())
+            }
+            Side::Client(client) => {
+                client.state.after(ClientStep::Unknown).ok_or(DropReason::WrongState)?;
+                self.restart(rpc);
+                if self.identity.profile == Profile::Udp {
+                    // Ours: a server that answers is not silent, even if it has to drop requests for
+                    // lack of room. The kernel counts this as silence (row P-21).
+                    self.hear(peer, rpc);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn refused(&mut self, rpc: RpcId, refusal: Refusal) {
+        let outcome =
+            if refusal.is_before_execution() { Outcome::NotExecuted } else { Outcome::Unknown };
+        self.fail_client_with(rpc, RpcError { reason: FailReason::Refused(refusal), outcome });
+    }
+
+    /// Sends the request again from its start, as far as it was sent, at its unscheduled priority.
+    fn restart(&mut self, rpc: RpcId) {
+        let highest = self.highest_priority();
+        let entry = &mut self.rpcs[rpc];
+        let cutoffs = &self.peers[entry.peer].cutoffs;
+        let Some(request) = &mut entry.outgoing else { return };
+        let priority = cutoffs.level(request.length(), highest);
+        request.request_resend(0..request.sent(), priority);
+        self.metrics.recovery.rpc_restarts += 1;
+        self.queue_resend(rpc);
+    }
+}

@@ -1,0 +1,71 @@
+//! What is a point in time to the core?
+
+use std::fmt;
+use std::time::Duration;
+
+/// Nanoseconds since an origin that the caller chooses. The core never reads a clock.
+///
+/// A `u64` of nanoseconds lasts for 584 years.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The origin.
+    pub const ZERO: Self = Self(0);
+    /// Later than anything that happens.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// The instant this many nanoseconds after the origin.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the origin.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Nanoseconds from `earlier` until this instant; 0 if `earlier` is later.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// This instant and `nanos` nanoseconds; stops at [`Instant::NEVER`].
+    #[must_use]
+    pub const fn plus(self, nanos: u64) -> Self {
+        Self(self.0.saturating_add(nanos))
+    }
+}
+
+impl std::ops::Add<Duration> for Instant {
+    type Output = Self;
+
+    fn add(self, duration: Duration) -> Self {
+        self.plus(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl fmt::Debug for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", Duration::from_nanos(self.0))
+    }
+}
+
+/// Nanoseconds in a microsecond; parameters are given in microseconds.
+pub(crate) const USEC: u64 = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_never_overflows() {
+        let early = Instant::from_nanos(5);
+        assert_eq!(early.since(Instant::from_nanos(9)), 0);
+        assert_eq!(Instant::NEVER.plus(1), Instant::NEVER);
+        assert_eq!(early + Duration::MAX, Instant::NEVER);
+    }
+}

@@ -1,0 +1,147 @@
+//! What happens when a timer fires?
+
+use crate::error::FailReason;
+use crate::limits::MAX_NEED_ACK_INTERVAL;
+use crate::rpc::{RpcId, ServerState, Side};
+use crate::time::{Instant, USEC};
+use crate::transport::{Ending, Transport};
+use apus_wire::Body;
+
+/// Why the core wants to be called at a certain time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// RPCs must end.
+    Reap,
+    /// A call's deadline passes.
+    Deadline,
+    /// A peer may have been silent for too long.
+    Silence,
+    /// The network interface will have room: call `poll_transmit`.
+    Pacer,
+    /// Idle peers are looked for.
+    Peers,
+}
+
+/// RPCs whose silence one call of `handle_timeout` looks at (the kernel yields after ten, row T-1).
+const LOOKS_PER_CALL: usize = 256;
+
+/// RESENDs without an answer before an RPC is aborted, whatever the clock says: a process that was
+/// stopped for a second must not blame its peers.
+const MIN_ASKS: u32 = 3;
+
+impl Transport {
+    /// When [`Transport::handle_timeout`] (or, for [`Reason::Pacer`], `poll_transmit`) should be
+    /// called next, and why. An instant in the past means now. `None`: nothing is going on.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<(Instant, Reason)> {
+        let reap = self.reaper.is_due().then_some((Instant::ZERO, Reason::Reap));
+        let deadline = self.deadlines.next().map(|at| (at, Reason::Deadline));
+        let silence = self.silence.next(&self.rpcs).map(|at| (at, Reason::Silence));
+        let scan = self.peers.next_scan();
+        let peers = (scan < Instant::NEVER).then_some((scan, Reason::Peers));
+        let pacer = self.throttled_until().map(|at| (at, Reason::Pacer));
+        [reap, deadline, silence, pacer, peers].into_iter().flatten().min()
+    }
+
+    /// Does what has become due. Bounded work: call it again while `next_timeout` lies in the past.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.advance(now);
+        while let Some(rpc) = self.deadlines.expired(now) {
+            self.fail_and_disown(rpc, FailReason::DeadlineExceeded);
+        }
+        for _ in 0..LOOKS_PER_CALL {
+            let Some(rpc) = self.silence.due(&self.rpcs, now) else { break };
+            self.silence.watch(&mut self.rpcs, rpc, now);
+            self.look_at(rpc);
+        }
+        self.reap();
+        self.peers.scan(now);
+    }
+
+    /// Looks at an RPC whose peer should be talking.
+    fn look_at(&mut self, rpc: RpcId) {
+        let now = self.now();
+        if !self.waits_for_peer(rpc) {
+            self.rpcs[rpc].hear(now);
+            return;
+        }
+        match &self.rpcs[rpc].side {
+            Side::Client(_) => self.look_at_receiver(rpc, now),
+            Side::Server(server) => match server.state {
+                ServerState::Incoming if !server.confirmed => self.look_at_held(rpc, now),
+                ServerState::Incoming => self.look_at_receiver(rpc, now),
+                ServerState::Outgoing => self.look_at_response(rpc, now),
+                ServerState::InService => debug_assert!(false, "T-2: not watched in service"),
+            },
+        }
+    }
+
+    /// We wait for DATA: ask for it, and give up in the end (rows T-3, T-4).
+    fn look_at_receiver(&mut self, rpc: RpcId, now: Instant) {
+        let entry = &self.rpcs[rpc];
+        let peer = &mut self.peers[entry.peer];
+        let silent = now.since(entry.heard);
+        if silent >= self.config.timeout_usecs() * USEC && entry.asks >= MIN_ASKS {
+            self.give_up(rpc, silent);
+            return;
+        }
+        let patience = peer.rtt.patience(self.config.resend_usecs() * USEC);
+        let interval = peer.rtt.patience(self.config.resend_interval_usecs() * USEC);
+        let asked_lately = entry.asks > 0 && now.since(entry.asked) < interval;
+        if silent < patience || asked_lately || !peer.resends.may_ask(now, interval) {
+            return;
+        }
+        self.request_missing(rpc);
+        self.granter.silence(&mut self.rpcs, rpc);
+    }
+
+    /// The peer has been silent for `silent` nanoseconds although it was asked.
+    fn give_up(&mut self, rpc: RpcId, silent: u64) {
+        self.metrics.recovery.rpc_timeouts += 1;
+        let entry = &self.rpcs[rpc];
+        match &entry.side {
+            Side::Client(_) => {
+                let silent_ms = u32::try_from(silent / 1_000_000).unwrap_or(u32::MAX);
+                let resends = entry.asks;
+                // Whoever answers there next may be another one.
+                let peer = entry.peer;
+                self.peers[peer].calls.session = None;
+                self.fail_client(rpc, FailReason::PeerSilent { silent_ms, resends });
+            }
+            // Part of a request: it was not executed, and may come again.
+            Side::Server(_) => self.end_server(rpc, Ending::GivenUp),
+        }
+    }
+
+    /// A request waits for its client's confirmation.
+    fn look_at_held(&mut self, rpc: RpcId, now: Instant) {
+        let entry = &self.rpcs[rpc];
+        if now.since(entry.started) >= self.config.timeout_usecs() * USEC {
+            self.end_server(rpc, Ending::GivenUp);
+        } else if now.since(entry.asked) >= self.config.resend_interval_usecs() * USEC {
+            self.ask_for_confirmation(rpc);
+        }
+    }
+
+    /// A response waits for its acknowledgment (row P-17), or for GRANTs of a client that may have
+    /// gone: ask it, less and less often, and forget the response in the end (row K-3).
+    fn look_at_response(&mut self, rpc: RpcId, now: Instant) {
+        let entry = &self.rpcs[rpc];
+        let Some(message) = &entry.outgoing else { return };
+        let since = message.last_sent.max(entry.heard);
+        let limit = u32::try_from(self.config.need_ack_limit()).unwrap_or(u32::MAX);
+        if entry.asks >= limit && now.since(since) >= self.config.timeout_usecs() * USEC {
+            self.metrics.recovery.need_acks_exhausted += 1;
+            self.end_server(rpc, Ending::Discarded);
+            return;
+        }
+        let first = self.config.need_ack_usecs() * USEC;
+        let patience = self.peers[entry.peer].rtt.patience(first);
+        let wait = patience.saturating_mul(1 << entry.asks.min(16)).min(MAX_NEED_ACK_INTERVAL);
+        let last = if entry.asks == 0 { since } else { entry.asked };
+        if now.since(last) >= wait {
+            self.rpcs[rpc].ask(now);
+            self.send_control(rpc, Body::NeedAck);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! How do many RPCs end without stopping everything else?
+
+use crate::error::FailReason;
+use crate::rpc::{RpcId, Side};
+use crate::transport::{Ending, Transport};
+use std::collections::VecDeque;
+
+/// RPCs that shall end, a few per call (row X-3).
+#[derive(Debug, Default)]
+pub(crate) struct Reaper {
+    doomed: VecDeque<(RpcId, Why)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Why {
+    /// The client that asked has been restarted.
+    Orphan,
+    /// Packets do not reach the peer.
+    Unreachable(FailReason),
+}
+
+impl Reaper {
+    pub(crate) fn orphans(&mut self, rpcs: impl Iterator<Item = RpcId>) {
+        self.doomed.extend(rpcs.map(|rpc| (rpc, Why::Orphan)));
+    }
+
+    pub(crate) fn unreachable(&mut self, rpcs: impl Iterator<Item = RpcId>, reason: FailReason) {
+        self.doomed.extend(rpcs.map(|rpc| (rpc, Why::Unreachable(reason))));
+    }
+
+    /// Whether RPCs wait for their end.
+    pub(crate) fn is_due(&self) -> bool {
+        !self.doomed.is_empty()
+    }
+}
+
+impl Transport {
+    /// Ends some of the doomed RPCs; those that have ended meanwhile are skipped.
+    pub(super) fn reap(&mut self) {
+        for _ in 0..self.config.reap_limit() {
+            let Some((rpc, why)) = self.reaper.doomed.pop_front() else { return };
+            let Some(entry) = self.rpcs.get(rpc) else { continue };
+            match (&entry.side, why) {
+                (Side::Client(_), Why::Unreachable(reason)) => self.fail_client(rpc, reason),
+                (Side::Client(_), Why::Orphan) => {
+                    debug_assert!(false, "only requests are orphaned")
+                }
+                (Side::Server(_), _) => self.end_server(rpc, Ending::Discarded),
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Whose silence must be looked at next?
+//!
+//! Each RPC that waits for its peer is looked at once per period. As the period is the same for all,
+//! the row stays sorted if one always appends at its end: starting to watch, stopping and looking
+//! again cost a few pointer changes, however many RPCs live. (The kernel scans all RPCs every
+//! millisecond, row T-1; a heap would cost a logarithm per RPC.)
+//!
+//! # Invariants
+//!
+//! - **L1** The row is linked in both directions and holds exactly the RPCs whose link is set.
+//! - **L2** Due times do not decrease along the row.
+
+use crate::rpc::{RpcId, Rpcs};
+use crate::time::Instant;
+
+/// An RPC's place in the row.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Link {
+    /// `None` if the RPC is not watched.
+    due: Option<Instant>,
+    before: Option<RpcId>,
+    after: Option<RpcId>,
+}
+
+/// The row of RPCs that are watched.
+#[derive(Debug)]
+pub(crate) struct Silence {
+    first: Option<RpcId>,
+    last: Option<RpcId>,
+    /// Nanoseconds between two looks at an RPC.
+    period: u64,
+    len: usize,
+}
+
+impl Silence {
+    pub(crate) const fn new(period: u64) -> Self {
+        Self { first: None, last: None, period, len: 0 }
+    }
+
+    /// Looks at `rpc` one period from now; if it is watched already, the earlier look is cancelled.
+    pub(crate) fn watch(&mut self, rpcs: &mut Rpcs, rpc: RpcId, now: Instant) {
+        self.forget(rpcs, rpc);
+        let link = Link { due: Some(now.plus(self.period)), before: self.last, after: None };
+        rpcs[rpc].timer = link;
+        match self.last {
+            Some(last) => rpcs[last].timer.after = Some(rpc),
+            None => self.first = Some(rpc),
+        }
+        self.last = Some(rpc);
+        self.len += 1;
+    }
+
+    /// Does not look at `rpc` any more.
+    pub(crate) fn forget(&mut self, rpcs: &mut Rpcs, rpc: RpcId) {
+        let link = std::mem::take(&mut rpcs[rpc].timer);
+        if link.due.is_none() {
+            return;
+        }
+        match link.before {
+            Some(before) => rpcs[before].timer.after = link.after,
+            None => self.first = link.after,
+        }
+        match link.after {
+            Some(after) => rpcs[after].timer.before = link.before,
+            None => self.last = link.before,
+        }
+        self.len -= 1;
+    }
+
+    /// When the next look is due.
+    pub(crate) fn next(&self, rpcs: &Rpcs) -> Option<Instant> {
+        self.first.and_then(|first| rpcs[first].timer.due)
+    }
+
+    /// An RPC whose look is due; it stays first until it is watched anew or forgotten.
+    pub(crate) fn due(&self, rpcs: &Rpcs, now: Instant) -> Option<RpcId> {
+        self.first.filter(|first| rpcs[*first].timer.due.is_some_and(|due| due <= now))
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+}

@@ -1,0 +1,210 @@
+//! How does a request begin?
+//!
+//! A DATA packet for a request that is not known here is refused with a reason, dropped, held until
+//! its client has confirmed it, or admitted. The order of the checks is from cheap to dear: nothing is
+//! remembered about a stranger before its request has passed all limits (requirement `BAD-4`).
+
+use super::{Ending, Transport, command::peer_address};
+use crate::drop_reason::DropReason;
+use crate::message::MessageIn;
+use crate::peer::{Address, Admission, Confirmation, PeerId};
+use crate::rpc::{RpcId, Server, ServerState, Side};
+use crate::time::USEC;
+use apus_wire::{Body, Data, Flags, Header, Refusal, Role, UdpFields};
+
+impl Transport {
+    /// Decides about a packet of an unknown request. On success its RPC exists, with an empty
+    /// incoming message.
+    pub(crate) fn admit(
+        &mut self,
+        from: Address,
+        header: &Header,
+        data: &Data,
+        payload: usize,
+    ) -> Result<RpcId, DropReason> {
+        if self.shut_down || !self.serving {
+            let refusal = if self.shut_down { Refusal::ShuttingDown } else { Refusal::NotServing };
+            self.refuse(from, header, refusal);
+            return Err(DropReason::NotServing);
+        }
+        if u64::from(data.message_length) > self.config.max_message() {
+            self.refuse(from, header, Refusal::TooLarge);
+            return Err(DropReason::TooLarge);
+        }
+        let peer = self.admitting_peer(from)?;
+        let id = header.sender_id.client_id();
+        let young = 4 * self.config.resend_interval_usecs() * USEC;
+        let (now, random) = (self.now(), &mut self.random);
+        let serving = &mut self.peers[peer].serving;
+        match serving.admit(id, header.udp(), now, young, || random.next() as u32) {
+            Admission::Fresh { session, confirmation } => {
+                self.note_confirmation(peer, confirmation);
+                self.admit_confirmed(peer, header, data, session)
+            }
+            Admission::Confirm { session } => self.hold(peer, header, data, payload, session),
+            Admission::Finished => Err(DropReason::Finished),
+            Admission::Occupied => Err(DropReason::TooManyUnconfirmed),
+        }
+    }
+
+    /// The client of `rpc` has shown session `number`: the request may be executed.
+    pub(crate) fn confirm(&mut self, rpc: RpcId, number: u32) -> Result<(), DropReason> {
+        let entry = &self.rpcs[rpc];
+        let peer = entry.peer;
+        let Some(server) = entry.server() else { return Err(DropReason::WrongRole) };
+        if server.session != number {
+            return Err(DropReason::StaleSession);
+        }
+        if server.confirmed {
+            return Ok(());
+        }
+        match self.peers[peer].serving.confirm(number) {
+            Confirmation::Stale => return Err(DropReason::StaleSession),
+            confirmation => self.note_confirmation(peer, confirmation),
+        }
+        self.metrics.admission.confirms_received += 1;
+        let now = self.now();
+        let entry = &mut self.rpcs[rpc];
+        let asked = entry.asked;
+        let once = entry.asks == 1;
+        entry.hear(now);
+        if once {
+            self.peers[peer].rtt.sample(now, now.since(asked));
+        }
+        self.release_held(rpc);
+        Ok(())
+    }
+
+    /// A held request becomes an ordinary one, if there is room for it; otherwise it is given up, and
+    /// the client will be told when it asks.
+    fn release_held(&mut self, rpc: RpcId) {
+        let entry = &self.rpcs[rpc];
+        let peer = entry.peer;
+        let Some(message) = &entry.incoming else { return };
+        let (length, received) = (message.length(), message.received());
+        if !self.reserve_receive(peer, u64::from(length)) {
+            self.metrics.count_drop(DropReason::NoBuffers);
+            self.end_server(rpc, Ending::GivenUp);
+            return;
+        }
+        self.release_unconfirmed(u64::from(received));
+        self.peers[peer].held -= 1;
+        if let Some(server) = self.rpcs[rpc].server_mut() {
+            server.confirmed = true;
+        }
+        self.granter.data_arrived(&mut self.rpcs, rpc, received);
+        self.finish_if_complete(rpc);
+    }
+
+    /// Another session has become current: the RPCs of the one before belong to an earlier life of
+    /// the client.
+    pub(crate) fn note_confirmation(&mut self, peer: PeerId, confirmation: Confirmation) {
+        let Confirmation::Established { displaced: Some(displaced) } = confirmation else { return };
+        self.metrics.admission.sessions_replaced += 1;
+        let orphans = self.rpcs.iter().filter(|(_, rpc)| {
+            rpc.peer == peer && rpc.server().is_some_and(|server| server.session == displaced)
+        });
+        self.reaper.orphans(orphans.map(|(rpc, _)| rpc));
+    }
+
+    /// The peer that sends the request, made if there is room for a stranger.
+    fn admitting_peer(&mut self, from: Address) -> Result<PeerId, DropReason> {
+        let address = peer_address(self.identity.profile, from);
+        if let Some(peer) = self.peers.find(address) {
+            return Ok(peer);
+        }
+        if self.budget.unconfirmed_rpcs >= self.config.max_unconfirmed_rpcs() {
+            return Err(DropReason::TooManyUnconfirmed);
+        }
+        self.peer_for(address).ok_or(DropReason::TooManyPeers)
+    }
+
+    /// Creates the RPC of a request that may be executed.
+    fn admit_confirmed(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        data: &Data,
+        session: u32,
+    ) -> Result<RpcId, DropReason> {
+        if self.rpcs.count(Role::Server) as u64 >= self.config.max_server_rpcs() {
+            self.refuse(self.peers[peer].address, header, Refusal::Overloaded);
+            return Err(DropReason::TooManyRpcs);
+        }
+        if !self.reserve_receive(peer, u64::from(data.message_length)) {
+            return Err(DropReason::NoBuffers);
+        }
+        let server = Server { state: ServerState::Incoming, session, confirmed: true };
+        Ok(self.create_server(peer, header, data, server))
+    }
+
+    /// Creates the RPC of a request that must be confirmed, and asks for that.
+    fn hold(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        data: &Data,
+        payload: usize,
+        session: u32,
+    ) -> Result<RpcId, DropReason> {
+        let bytes = payload as u64;
+        let fits = self.budget.unconfirmed + bytes <= self.config.max_unconfirmed_bytes()
+            && self.reserve_unconfirmed();
+        if !fits {
+            self.peers.forget_stranger(peer);
+            return Err(DropReason::TooManyUnconfirmed);
+        }
+        self.peers[peer].held += 1;
+        let server = Server { state: ServerState::Incoming, session, confirmed: false };
+        let rpc = self.create_server(peer, header, data, server);
+        self.ask_for_confirmation(rpc);
+        Ok(rpc)
+    }
+
+    fn create_server(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        data: &Data,
+        server: Server,
+    ) -> RpcId {
+        let id = header.sender_id.client_id();
+        let rpc = self.create_rpc(peer, id, header.sport, Side::Server(server));
+        self.rpcs[rpc].incoming = Some(MessageIn::new(data.message_length, data.incoming));
+        self.metrics.progress.server_requests_started += 1;
+        rpc
+    }
+
+    /// Asks the client of a held request whether the call lives.
+    pub(crate) fn ask_for_confirmation(&mut self, rpc: RpcId) {
+        let now = self.now();
+        self.rpcs[rpc].ask(now);
+        self.metrics.admission.confirms_sent += 1;
+        self.send_flagged(rpc, Body::NeedAck, Flags::CONFIRM);
+    }
+
+    /// Tells the client of an unknown request that it will not be served. That is for good: a
+    /// duplicate must not be executed later. (Without a session it would have to be confirmed first.)
+    fn refuse(&mut self, to: Address, header: &Header, refusal: Refusal) {
+        self.metrics.admission.refused += 1;
+        let peer = self.peers.find(peer_address(self.identity.profile, to));
+        if let (Some(peer), Some(fields)) = (peer, header.udp())
+            && fields.flags.contains(Flags::SESSION)
+        {
+            let id = header.sender_id.client_id();
+            self.peers[peer].serving.finish(fields.incarnation, id);
+        }
+        self.answer(to, header, Body::RpcUnknown, Flags::REFUSED, Some(refusal));
+    }
+}
+
+/// Whether a packet of an RPC in session `session` (`None`: not bound yet) belongs there, going by its
+/// header. Packets without a session, as strangers send them, do not contradict one.
+pub(crate) const fn session_agrees(session: Option<u32>, fields: Option<&UdpFields>) -> bool {
+    match (session, fields) {
+        (Some(session), Some(fields)) if fields.flags.contains(Flags::SESSION) => {
+            fields.incarnation == session
+        }
+        _ => true,
+    }
+}

@@ -1,0 +1,112 @@
+//! How many bytes are buffered, and may more come?
+
+use super::{Event, Transport};
+use crate::error::CommandError;
+use crate::peer::PeerId;
+
+/// Bytes buffered over all peers. What one peer holds is in [`crate::peer::Peer`].
+#[derive(Debug, Default)]
+pub(crate) struct Budget {
+    /// Payload waiting for transmission or acknowledgment.
+    pub(crate) send: u64,
+    /// Messages being received, with their whole length, and what waits for the application.
+    pub(crate) receive: u64,
+    /// Payload of requests that are held until their client has confirmed them.
+    pub(crate) unconfirmed: u64,
+    /// Such requests.
+    pub(crate) unconfirmed_rpcs: u64,
+    /// Whether a command was refused for lack of room since [`Event::Room`] was given last.
+    wanted: bool,
+}
+
+impl Budget {
+    /// Counts `bytes` of payload of a held request.
+    pub(crate) fn add_unconfirmed_bytes(&mut self, bytes: u32) {
+        self.unconfirmed += u64::from(bytes);
+    }
+}
+
+impl Transport {
+    /// Counts `bytes` of payload to be sent to `peer`.
+    pub(super) fn reserve_send(&mut self, peer: PeerId, bytes: u64) -> Result<(), CommandError> {
+        let limits = [
+            ("max_send_bytes", self.budget.send, self.config.max_send_bytes()),
+            (
+                "max_send_bytes_per_peer",
+                self.peers[peer].send_bytes,
+                self.config.max_send_bytes_per_peer(),
+            ),
+        ];
+        for (limit, used, max) in limits {
+            if used + bytes > max {
+                return Err(self.out_of_room(CommandError::SendFull { limit }));
+            }
+        }
+        self.budget.send += bytes;
+        self.peers[peer].send_bytes += bytes;
+        Ok(())
+    }
+
+    /// The peer does not need `bytes` of payload any more.
+    pub(crate) fn release_send(&mut self, peer: PeerId, bytes: u64) {
+        self.budget.send -= bytes;
+        self.peers[peer].send_bytes -= bytes;
+        self.room_again();
+    }
+
+    /// Counts a message of `bytes` bytes that begins to arrive from `peer`; `false` if there is no
+    /// room for it.
+    pub(crate) fn reserve_receive(&mut self, peer: PeerId, bytes: u64) -> bool {
+        let fits = fits(self.budget.receive, bytes, self.config.max_receive_bytes())
+            && fits(
+                self.peers[peer].receive_bytes,
+                bytes,
+                self.config.max_receive_bytes_per_peer(),
+            );
+        if fits {
+            self.budget.receive += bytes;
+            self.peers[peer].receive_bytes += bytes;
+        }
+        fits
+    }
+
+    /// A message of `bytes` bytes from `peer` will not arrive, or has arrived and waits for the
+    /// application (`keep`).
+    pub(crate) fn release_receive(&mut self, peer: PeerId, bytes: u64, keep: bool) {
+        self.peers[peer].receive_bytes -= bytes;
+        if !keep {
+            self.budget.receive -= bytes;
+        }
+    }
+
+    /// Counts a request that is held until its client confirms it; `false` if there are too many.
+    pub(crate) const fn reserve_unconfirmed(&mut self) -> bool {
+        let fits = fits(self.budget.unconfirmed_rpcs, 1, self.config.max_unconfirmed_rpcs());
+        self.budget.unconfirmed_rpcs += fits as u64;
+        fits
+    }
+
+    /// A held request with `bytes` bytes of payload is confirmed or dropped.
+    pub(crate) const fn release_unconfirmed(&mut self, bytes: u64) {
+        self.budget.unconfirmed -= bytes;
+        self.budget.unconfirmed_rpcs -= 1;
+    }
+
+    /// A command is refused with `error`; [`Event::Room`] will follow.
+    pub(super) const fn out_of_room(&mut self, error: CommandError) -> CommandError {
+        self.budget.wanted = true;
+        error
+    }
+
+    /// Something has become free: whoever was refused may try again.
+    pub(crate) fn room_again(&mut self) {
+        if self.budget.wanted {
+            self.budget.wanted = false;
+            self.events.push_back(Event::Room);
+        }
+    }
+}
+
+const fn fits(used: u64, more: u64, limit: u64) -> bool {
+    used + more <= limit
+}

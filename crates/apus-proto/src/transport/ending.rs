@@ -1,0 +1,147 @@
+//! How does an RPC end?
+//!
+//! All ends go through [`Transport::remove`], which takes the RPC out of every table. Requirement
+//! `RPC-6`: after that nothing of it is left but its id among the finished ones.
+
+use super::{Event, Transport};
+use crate::error::{FailReason, Outcome, RpcError};
+use crate::message::MessageIn;
+use crate::peer::PeerId;
+use crate::rpc::{Rpc, RpcId, Side};
+use apus_wire::{Ack, Body, Profile, Role};
+
+/// How a server RPC ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The client has the response.
+    Acknowledged,
+    /// It will not be executed (again), and nobody waits for it.
+    Discarded,
+    /// It was given up before it could be executed; the client may send it again.
+    GivenUp,
+    /// Its client says that no such call lives: a late duplicate, or a call that was cancelled.
+    Disowned,
+}
+
+impl Transport {
+    /// The response is complete: the caller gets it, and the server will be told.
+    pub(crate) fn complete_client(&mut self, rpc: RpcId) {
+        let Some(entry) = self.rpcs.get_mut(rpc) else { return };
+        let Some(message) = entry.incoming.take() else { return };
+        let ack = Ack { client_id: entry.id, server_port: entry.peer_port };
+        let peer = entry.peer;
+        let length = message.length();
+        self.release_receive(peer, u64::from(length), true);
+        self.sampler.record(length, message.unscheduled());
+        if let Some(list) = self.peers[peer].acks.add(ack) {
+            self.metrics.recovery.ack_overflows += 1;
+            self.send_control(rpc, Body::Ack(list));
+        }
+        let payload = message.into_bytes();
+        self.metrics.progress.client_responses_done += 1;
+        self.metrics.progress.client_response_bytes_done += u64::from(length);
+        let removed = self.remove_client(rpc);
+        if let Some(Side::Client(client)) = removed.map(|rpc| rpc.side) {
+            self.events.push_back(Event::Response { rpc, cookie: client.cookie, payload });
+        }
+    }
+
+    /// The call fails. What is known about its execution follows from its state (AMO-5).
+    pub(crate) fn fail_client(&mut self, rpc: RpcId, reason: FailReason) {
+        let Some(entry) = self.rpcs.get(rpc) else { return };
+        let outcome = entry.outcome(self.identity.profile == Profile::Udp);
+        self.fail_client_with(rpc, RpcError { reason, outcome });
+    }
+
+    /// The call fails, and the server has said what became of the request.
+    pub(crate) fn fail_client_with(&mut self, rpc: RpcId, error: RpcError) {
+        let Some(removed) = self.remove_client(rpc) else { return };
+        let Side::Client(client) = removed.side else { return };
+        self.metrics.progress.client_rpcs_failed += 1;
+        self.events.push_back(Event::Failed { rpc, cookie: client.cookie, error });
+    }
+
+    /// The call fails by our own decision: the server is told that nobody waits any more.
+    pub(crate) fn fail_and_disown(&mut self, rpc: RpcId, reason: FailReason) {
+        if self.rpcs.get(rpc).is_some() {
+            self.disown(rpc);
+            self.fail_client(rpc, reason);
+        }
+    }
+
+    /// A server RPC ends.
+    pub(crate) fn end_server(&mut self, rpc: RpcId, ending: Ending) {
+        let Some(removed) = self.remove(rpc) else { return };
+        let Side::Server(server) = &removed.side else { return };
+        let serving = &mut self.peers[removed.peer].serving;
+        match ending {
+            Ending::Acknowledged => self.metrics.progress.server_responses_done += 1,
+            Ending::Discarded | Ending::GivenUp => {
+                self.metrics.progress.server_rpcs_discarded += 1;
+            }
+            Ending::Disowned if server.confirmed => {
+                self.metrics.progress.server_rpcs_discarded += 1;
+            }
+            Ending::Disowned => self.metrics.admission.disowned += 1,
+        }
+        if ending != Ending::GivenUp {
+            serving.finish(server.session, removed.id);
+        }
+        if !server.confirmed {
+            self.drop_held(removed.peer, server.session);
+        }
+    }
+
+    /// Removes a call and notes that its id is finished.
+    pub(super) fn remove_client(&mut self, rpc: RpcId) -> Option<Rpc> {
+        let removed = self.remove(rpc)?;
+        debug_assert_eq!(removed.role(), Role::Client);
+        if let Some(deadline) = removed.client().and_then(|client| client.deadline) {
+            self.deadlines.remove(deadline, rpc);
+        }
+        if self.identity.profile == Profile::Udp {
+            self.peers[removed.peer].calls.end(removed.id);
+        }
+        self.room_again();
+        Some(removed)
+    }
+
+    /// Takes an RPC out of every table and gives back what it had reserved.
+    fn remove(&mut self, rpc: RpcId) -> Option<Rpc> {
+        self.rpcs.get(rpc)?;
+        self.silence.forget(&mut self.rpcs, rpc);
+        self.granter.forget(&mut self.rpcs, rpc);
+        self.outbox.messages.remove(&mut self.rpcs, rpc);
+        let removed = self.rpcs.remove(rpc)?;
+        let peer = removed.peer;
+        if let Some(message) = &removed.outgoing {
+            self.release_send(peer, u64::from(message.length()));
+        }
+        let received = removed.incoming.as_ref().map_or(0, MessageIn::received);
+        if !removed.may_receive() {
+            self.release_unconfirmed(u64::from(received));
+        } else if let Some(message) = &removed.incoming {
+            self.release_receive(peer, u64::from(message.length()), false);
+        }
+        let now = self.now();
+        let entry = &mut self.peers[peer];
+        entry.live_rpcs -= 1;
+        entry.last_used = now;
+        Some(removed)
+    }
+
+    /// A held request has gone. With a peer's last one goes the session that was proposed, and with
+    /// that the peer, if nothing else is known of it: strangers leave no trace.
+    fn drop_held(&mut self, peer: PeerId, session: u32) {
+        self.peers[peer].held -= 1;
+        if self.peers[peer].held == 0 {
+            self.peers[peer].serving.withdraw(session);
+            self.peers.forget_stranger(peer);
+        }
+    }
+
+    /// What is known about a call that the server has finished with.
+    pub(crate) const fn response_lost() -> RpcError {
+        RpcError { reason: FailReason::ResponseLost, outcome: Outcome::Executed }
+    }
+}

@@ -1,0 +1,47 @@
+//! What does the application learn?
+
+use crate::error::RpcError;
+use crate::peer::Address;
+use crate::rpc::RpcId;
+use bytes::Bytes;
+
+/// Something that the application, or the engine on its behalf, should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A request has arrived. Answer with [`crate::Command::Reply`] or let it go with
+    /// [`crate::Command::Abandon`]. Its bytes count as received until
+    /// [`crate::Transport::taken`].
+    Request {
+        /// Names the RPC in the answer.
+        rpc: RpcId,
+        /// Who asks.
+        from: Address,
+        /// The whole request.
+        payload: Bytes,
+    },
+    /// A call has completed. Its bytes count as received until [`crate::Transport::taken`].
+    Response {
+        /// The call; it has ended.
+        rpc: RpcId,
+        /// What the caller gave along.
+        cookie: u64,
+        /// The whole response.
+        payload: Bytes,
+    },
+    /// A call has failed.
+    Failed {
+        /// The call; it has ended.
+        rpc: RpcId,
+        /// What the caller gave along.
+        cookie: u64,
+        /// Why, and whether the request may have been executed.
+        error: RpcError,
+    },
+    /// A peer has become known: tell its packet limit with
+    /// [`crate::Transport::set_packet_limit`]. Until then packets to it are of a safe size.
+    NewPeer(Address),
+    /// A command was refused for lack of room ([`crate::CommandError::is_back_pressure`]), and there
+    /// is room now.
+    Room,
+}

@@ -1,0 +1,99 @@
+//! What does the engine tell the core about the system and the application?
+
+use super::{Transport, command::peer_address};
+use crate::error::FailReason;
+use crate::limits::MIN_PACKET_BYTES;
+use crate::peer::Address;
+use crate::rpc::Side;
+use crate::time::Instant;
+use apus_wire::{DATA_HEADER_LEN, Refusal};
+
+/// What the system, or an ICMP packet, says about a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unreachable {
+    /// Nobody listens on the port.
+    PortClosed,
+    /// The host does not speak the protocol.
+    Protocol,
+    /// There is no way to the host.
+    Host,
+    /// The system does not permit sending to it.
+    NotPermitted,
+}
+
+impl Unreachable {
+    const fn reason(self) -> FailReason {
+        match self {
+            Self::PortClosed => FailReason::PortClosed,
+            Self::Protocol => FailReason::ProtocolUnreachable,
+            Self::Host => FailReason::HostUnreachable,
+            Self::NotPermitted => FailReason::NotPermitted,
+        }
+    }
+}
+
+impl Transport {
+    /// Sets the length of the longest packet (header and payload) that reaches `peer` in one piece.
+    /// Lengths below that of IPv6's minimum MTU are raised to it; an unknown peer is ignored.
+    pub fn set_packet_limit(&mut self, peer: Address, bytes: usize) {
+        if let Some(peer) = self.peers.find(peer) {
+            let segment = bytes.max(MIN_PACKET_BYTES) - DATA_HEADER_LEN;
+            self.peers[peer].segment = u32::try_from(segment).unwrap_or(u32::MAX);
+        }
+    }
+
+    /// Sets the rate of the link as the driver knows it, in Mbit/s. A rate in the configuration has
+    /// precedence; 0 means that nothing is known.
+    pub fn set_link_rate(&mut self, mbps: u32) {
+        if self.config.link_mbps() == 0 && mbps > 0 {
+            self.link_mbps = u64::from(mbps);
+            self.outbox.pacer.set_rate(u64::from(mbps));
+        }
+    }
+
+    /// Whether requests are accepted (they are at first). Without, they are refused with
+    /// [`Refusal::NotServing`].
+    pub const fn set_serving(&mut self, serving: bool) {
+        self.serving = serving;
+    }
+
+    /// The application has taken `bytes` bytes of a request or response, which count as received no
+    /// longer.
+    ///
+    /// # Panics
+    ///
+    /// In debug builds, if more is taken than there was.
+    pub fn taken(&mut self, bytes: usize) {
+        debug_assert!(self.budget.receive >= bytes as u64, "more taken than received");
+        self.budget.receive -= bytes as u64;
+    }
+
+    /// The system reports that packets to `to` do not arrive. All RPCs with that peer end in the next
+    /// calls of [`Transport::handle_timeout`]: calls fail, requests are let go (row X-10).
+    pub fn handle_unreachable(&mut self, now: Instant, to: Address, trouble: Unreachable) {
+        self.advance(now);
+        let Some(peer) = self.peers.find(peer_address(self.identity.profile, to)) else { return };
+        // Whoever answers there next is not the one that we had a session with.
+        self.peers[peer].calls.session = None;
+        let affected = self.rpcs.iter().filter(|(_, rpc)| rpc.peer == peer).map(|(rpc, _)| rpc);
+        self.reaper.unreachable(affected, trouble.reason());
+    }
+
+    /// Ends everything: calls fail, requests are refused, and so are further ones. The refusals leave
+    /// with the next calls of [`Transport::poll_transmit`].
+    pub fn shut_down(&mut self, now: Instant) {
+        self.advance(now);
+        self.shut_down = true;
+        let all: Vec<_> = self.rpcs.iter().map(|(rpc, _)| rpc).collect();
+        for rpc in all {
+            let Some(entry) = self.rpcs.get(rpc) else { continue };
+            match &entry.side {
+                Side::Client(_) => self.fail_and_disown(rpc, FailReason::ShutDown),
+                Side::Server(server) if entry.outgoing.is_none() && server.confirmed => {
+                    self.refuse_live(rpc, Refusal::ShuttingDown);
+                }
+                Side::Server(_) => self.end_server(rpc, super::Ending::Discarded),
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Which control packets wait to leave?
+
+use crate::limits::MAX_CONTROL_PACKETS;
+use crate::peer::Address;
+use apus_wire::{HeaderBuffer, Kind, MAX_HEADER_LEN, Packet};
+use std::collections::VecDeque;
+
+/// A control packet, written out.
+#[derive(Clone, Debug)]
+pub(crate) struct ControlPacket {
+    pub(crate) to: Address,
+    pub(crate) kind: Kind,
+    bytes: HeaderBuffer,
+    len: u8,
+}
+
+impl ControlPacket {
+    pub(crate) fn new(to: Address, packet: &Packet<'_>) -> Self {
+        let mut bytes = [0; MAX_HEADER_LEN];
+        let len = packet.emit_header(&mut bytes) as u8;
+        Self { to, kind: packet.body.kind(), bytes, len }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+/// Control packets in the order in which they leave.
+///
+/// Bounded: when the network takes nothing, further ones are dropped. All of them can be lost anyway;
+/// timers repeat what matters.
+#[derive(Debug, Default)]
+pub(crate) struct ControlQueue {
+    packets: VecDeque<ControlPacket>,
+}
+
+impl ControlQueue {
+    /// Appends a packet; `false` if the queue is full.
+    pub(crate) fn push(&mut self, packet: ControlPacket) -> bool {
+        let room = self.packets.len() < MAX_CONTROL_PACKETS;
+        if room {
+            self.packets.push_back(packet);
+        }
+        room
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<ControlPacket> {
+        self.packets.pop_front()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.packets.len()
+    }
+}

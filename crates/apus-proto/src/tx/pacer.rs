@@ -1,0 +1,112 @@
+//! May a long message transmit now, or is the network interface's queue long enough?
+//!
+//! What stands in the interface's queue cannot be reordered any more. The pacer keeps an estimate of
+//! when the link will be idle and holds messages back while the queue is longer than a few
+//! microseconds, so that SRPT decisions are made here (rows ).
+
+use crate::config::Config;
+use crate::time::{Instant, USEC};
+
+/// Bytes that a packet occupies on an Ethernet link besides what the driver is given: preamble,
+/// frame header, checksum and gap (38), IPv4 (20) and UDP (8) headers.
+const WIRE_OVERHEAD: u64 = 38 + 20 + 8;
+
+/// An estimate of the backlog of the network interface.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    /// Time that a byte takes on the link, in picoseconds; 0 switches pacing off.
+    picos_per_byte: u64,
+    /// Bound on the backlog in nanoseconds.
+    max_backlog: u64,
+    /// When the interface will have sent all that it was given.
+    idle_at: Instant,
+    max_link_usage: u64,
+}
+
+impl Pacer {
+    pub(crate) fn new(config: &Config) -> Self {
+        let mut pacer = Self {
+            picos_per_byte: 0,
+            max_backlog: config.max_nic_est_backlog_usecs() * USEC,
+            idle_at: Instant::ZERO,
+            max_link_usage: config.max_link_usage(),
+        };
+        pacer.set_rate(config.link_mbps());
+        pacer
+    }
+
+    /// Sets the rate of the link in Mbit/s; 0 switches pacing off.
+    pub(crate) const fn set_rate(&mut self, mbps: u64) {
+        let usable = mbps * self.max_link_usage;
+        // 8 bits take 8,000,000 ps at 1 Mbit/s; usage is in per cent.
+        self.picos_per_byte = match 800_000_000_u64.checked_div(usable) {
+            Some(picos) => picos,
+            None => 0,
+        };
+    }
+
+    /// Bytes that may be given to the interface now; `None` if its queue is long enough.
+    pub(crate) const fn room(&self, now: Instant) -> Option<u32> {
+        if self.picos_per_byte == 0 {
+            return Some(u32::MAX);
+        }
+        let backlog = self.idle_at.since(now);
+        if backlog >= self.max_backlog {
+            return None;
+        }
+        let bytes = (self.max_backlog - backlog) * 1_000 / self.picos_per_byte;
+        Some(if bytes > u32::MAX as u64 { u32::MAX } else { bytes as u32 })
+    }
+
+    /// When there will be room again.
+    pub(crate) const fn next_room(&self) -> Instant {
+        Instant::from_nanos(self.idle_at.as_nanos().saturating_sub(self.max_backlog - 1))
+    }
+
+    /// Notes that `packets` packets of together `bytes` bytes were given to the interface.
+    pub(crate) fn sent(&mut self, now: Instant, packets: u64, bytes: u64) {
+        if self.picos_per_byte > 0 {
+            let nanos = (bytes + packets * WIRE_OVERHEAD) * self.picos_per_byte / 1_000;
+            self.idle_at = self.idle_at.max(now).plus(nanos);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pacer(mbps: u64) -> Pacer {
+        let builder = Config::builder().link_mbps(mbps).max_nic_est_backlog_usecs(10);
+        Pacer::new(&builder.max_link_usage(100).build().unwrap())
+    }
+
+    #[test]
+    fn the_backlog_is_bounded_by_time_on_the_link() {
+        let mut pacer = pacer(8_000); // 1 byte per nanosecond
+        let now = Instant::from_nanos(1_000_000);
+        assert_eq!(pacer.room(now), Some(10_000));
+        pacer.sent(now, 1, 9_000 - WIRE_OVERHEAD);
+        assert_eq!(pacer.room(now), Some(1_000));
+        pacer.sent(now, 1, 3_000 - WIRE_OVERHEAD);
+        assert_eq!(pacer.room(now), None);
+        assert_eq!(pacer.next_room(), now.plus(2_001));
+        assert_eq!(pacer.room(now.plus(2_001)), Some(1));
+        assert_eq!(pacer.room(now.plus(50_000)), Some(10_000), "an idle link saves nothing up");
+    }
+
+    #[test]
+    fn without_a_rate_there_is_no_pacing() {
+        let mut pacer = pacer(0);
+        pacer.sent(Instant::ZERO, 1_000, 1 << 40);
+        assert_eq!(pacer.room(Instant::ZERO), Some(u32::MAX));
+    }
+
+    #[test]
+    fn only_a_share_of_the_link_is_used() {
+        let config = Config::builder().link_mbps(8_000).max_link_usage(50).build().unwrap();
+        let mut pacer = Pacer::new(&config);
+        pacer.sent(Instant::ZERO, 1, 10_000 - WIRE_OVERHEAD);
+        assert_eq!(pacer.idle_at, Instant::from_nanos(20_000));
+    }
+}
