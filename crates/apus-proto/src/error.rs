@@ -63,8 +63,8 @@ pub enum FailReason {
     /// The server has been restarted, or has forgotten this client, since the call was sent.
     #[error("the server was restarted during the call")]
     PeerRestarted,
-    /// The server has finished with the call and let its response go.
-    #[error("the server gave the response up before it arrived")]
+    /// The server is through with the call: it refused it, or its response is gone.
+    #[error("the server is through with the call, and its answer did not arrive")]
     ResponseLost,
     /// The server refused the request.
     #[error("the server refused: {}", refusal_text(.0))]

@@ -41,7 +41,8 @@ impl Flags {
     /// In NEED_ACK: "I hold this request but cannot tell whether it is fresh; confirm that it
     /// lives". In BUSY from the client: "it lives".
     pub const CONFIRM: Self = Self(0b0010);
-    /// In RPC_UNKNOWN: the request was executed and the response is gone.
+    /// In RPC_UNKNOWN: the server is through with this request and will not execute it (again). It
+    /// may have been executed, with a response that is gone, or refused.
     pub const FINISHED: Self = Self(0b0100);
     /// In RPC_UNKNOWN: the request will not be served; `sequence` holds a [`crate::Refusal`].
     pub const REFUSED: Self = Self(0b1000);

@@ -32,6 +32,7 @@ use crate::rpc::{RpcId, Rpcs};
 use backlog::Backlog;
 use candidates::{Candidates, Key};
 use oldest::OldestShare;
+use smallvec::SmallVec;
 use window::Window;
 
 /// What the granter knows about one incoming message; kept in its RPC.
@@ -146,7 +147,7 @@ impl Granter {
         &mut self,
         rpcs: &mut Rpcs,
         metrics: &mut Scheduling,
-        mut send: impl FnMut(&Rpcs, Decision),
+        mut send: impl FnMut(Decision),
     ) {
         for rpc in std::mem::take(&mut self.touched) {
             if rpcs.get(rpc).is_some_and(|rpc| rpc.grant.touched) {
@@ -154,20 +155,40 @@ impl Granter {
                 self.refresh(rpcs, rpc);
             }
         }
-        self.dirty = false;
+        let mut granted: SmallVec<[RpcId; 8]> = SmallVec::new();
+        // Once more whenever a message has got all it needs: its slot goes to the next one.
+        loop {
+            self.dirty = false;
+            self.grant_active(rpcs, metrics, &mut granted, &mut send);
+            if !self.dirty {
+                return;
+            }
+        }
+    }
+
+    /// Grants the oldest message's share and then, in SRPT order, all active messages that are not in
+    /// `granted` yet.
+    fn grant_active(
+        &mut self,
+        rpcs: &mut Rpcs,
+        metrics: &mut Scheduling,
+        granted: &mut SmallVec<[RpcId; 8]>,
+        send: &mut impl FnMut(Decision),
+    ) {
         let active = self.candidates.select(self.max_active);
         let window = self.window.bytes(active.len());
-        let favoured = self.grant_oldest(rpcs, window, metrics);
-        if let Some(decision) = favoured {
-            send(rpcs, decision);
+        if let Some(decision) = self.grant_oldest(rpcs, window, granted, metrics) {
+            granted.push(decision.rpc);
+            send(decision);
         }
         for (rank, key) in active.iter().enumerate() {
-            if favoured.is_some_and(|decision| decision.rpc == key.rpc) {
+            if granted.contains(&key.rpc) {
                 continue;
             }
             if let Some(offset) = self.grant(rpcs, key.rpc, window, metrics) {
+                granted.push(key.rpc);
                 let level = Level::Scheduled { rank, active: active.len() };
-                send(rpcs, Decision { rpc: key.rpc, offset, level });
+                send(Decision { rpc: key.rpc, offset, level });
             }
         }
     }
@@ -197,7 +218,7 @@ impl Granter {
             metrics.needy_grants += 1;
             return None;
         }
-        let offset = message.granted() + step;
+        let offset = Window::base(message) + step;
         message.grant(offset);
         metrics.granted_bytes += u64::from(step);
         self.refresh(rpcs, rpc);
@@ -209,15 +230,16 @@ impl Granter {
         &mut self,
         rpcs: &mut Rpcs,
         window: u32,
+        granted: &[RpcId],
         metrics: &mut Scheduling,
     ) -> Option<Decision> {
-        let rpc = self.candidates.oldest()?;
+        let rpc = self.candidates.oldest().filter(|rpc| !granted.contains(rpc))?;
         let message = rpcs[rpc].incoming.as_mut()?;
         let step = self.oldest.due(message, window)?.min(self.backlog.room());
         if step == 0 {
             return None;
         }
-        let offset = message.granted() + step;
+        let offset = Window::base(message) + step;
         message.grant(offset);
         self.oldest.granted(step);
         metrics.granted_bytes += u64::from(step);
@@ -233,10 +255,12 @@ impl Granter {
         let live = entry.grant.scheduled && !entry.grant.silent;
         let counted = if live { message.outstanding() } else { 0 };
         self.backlog.change(entry.grant.counted, counted);
+        self.dirty |= counted < entry.grant.counted;
         entry.grant.counted = counted;
 
         let grantable = live && entry.may_receive() && message.granted() < message.length();
         let key = grantable.then(|| Key { missing: message.missing(), birth: entry.birth, rpc });
+        self.dirty |= key.is_some() != entry.grant.key.is_some();
         if key != entry.grant.key {
             if let Some(old) = entry.grant.key.take() {
                 self.candidates.remove(entry.peer, old);
@@ -246,6 +270,5 @@ impl Granter {
             }
             entry.grant.key = key;
         }
-        self.dirty = true;
     }
 }

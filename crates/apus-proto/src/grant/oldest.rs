@@ -1,5 +1,6 @@
 //! How do the longest messages make progress while shorter ones keep coming?
 
+use super::window::Window;
 use crate::config::Config;
 use crate::message::MessageIn;
 
@@ -48,7 +49,7 @@ impl OldestShare {
             self.credit = 0;
             self.pending = self.increment;
         }
-        let left = message.length() - message.granted();
+        let left = message.length() - Window::base(message);
         (self.pending > 0).then(|| self.pending.min(left))
     }
 

@@ -31,17 +31,23 @@ impl Window {
         u32::try_from(bytes.max(1)).unwrap_or(u32::MAX)
     }
 
+    /// Where further grants count from: what is granted, or what has come if that is more (a packet
+    /// that starts below the limit may go beyond it, row P-1).
+    pub(super) fn base(message: &MessageIn) -> u32 {
+        message.granted().max(message.received())
+    }
+
     /// Bytes by which `message` should be granted further; `None` if that is not worth a GRANT yet.
     pub(super) fn increase(&self, message: &MessageIn, window: u32) -> Option<u32> {
         let target = message.received().saturating_add(window).min(message.length());
-        let wanted = target.checked_sub(message.granted())?;
+        let wanted = target.checked_sub(Self::base(message))?;
         self.is_worthwhile(message, window, wanted).then_some(wanted)
     }
 
     /// Whether a step of `bytes` is worth a GRANT: it ends the message, or it is long enough. While a
     /// shorter one is put off, more than half of the window is still on its way.
     pub(super) fn is_worthwhile(&self, message: &MessageIn, window: u32, bytes: u32) -> bool {
-        let ends = bytes > 0 && message.granted() + bytes == message.length();
+        let ends = bytes > 0 && Self::base(message) + bytes == message.length();
         ends || bytes >= self.increment.min(window.div_ceil(2))
     }
 }

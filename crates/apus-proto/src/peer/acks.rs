@@ -27,8 +27,13 @@ impl Acks {
         (!self.waiting.is_empty()).then(|| self.waiting.remove(0))
     }
 
-    /// Takes all acks, for an ACK packet.
-    pub(crate) fn take_list(&mut self) -> AckList {
+    /// Takes all acks, for an ACK packet whose header names call `id`.
+    pub(crate) fn take_list_beside(&mut self, id: u64) -> AckList {
+        self.waiting.retain(|ack| ack.client_id != id);
+        self.take_list()
+    }
+
+    fn take_list(&mut self) -> AckList {
         let mut list = AckList::EMPTY;
         for ack in self.waiting.drain(..) {
             let pushed = list.push(ack);

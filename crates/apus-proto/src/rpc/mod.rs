@@ -129,6 +129,14 @@ impl Rpc {
         }
     }
 
+    /// The session it belongs to; `None` for a call that its server has not asked about yet.
+    pub(crate) const fn session(&self) -> Option<u32> {
+        match &self.side {
+            Side::Client(client) => client.session,
+            Side::Server(server) => Some(server.session),
+        }
+    }
+
     /// Whether the peer may send us DATA for it now.
     pub(crate) const fn may_receive(&self) -> bool {
         match &self.side {

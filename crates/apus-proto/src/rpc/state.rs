@@ -104,6 +104,27 @@ mod tests {
                 writeln!(table, "server {state:?} + {step:?} = {after}").unwrap();
             }
         }
-        insta::assert_snapshot!(table.trim_end(), @"");
+        insta::assert_snapshot!(table.trim_end(), @"
+        client Outgoing + ResponseBegins = Incoming
+        client Outgoing + Grant = Outgoing
+        client Outgoing + Resend = Outgoing
+        client Outgoing + Unknown = Outgoing
+        client Incoming + ResponseBegins = Incoming
+        client Incoming + Grant = -
+        client Incoming + Resend = -
+        client Incoming + Unknown = -
+        server Incoming + RequestComplete = InService
+        server Incoming + Reply = -
+        server Incoming + Grant = -
+        server Incoming + Resend = -
+        server InService + RequestComplete = -
+        server InService + Reply = Outgoing
+        server InService + Grant = -
+        server InService + Resend = -
+        server Outgoing + RequestComplete = -
+        server Outgoing + Reply = -
+        server Outgoing + Grant = Outgoing
+        server Outgoing + Resend = Outgoing
+        ");
     }
 }

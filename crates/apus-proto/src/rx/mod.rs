@@ -16,8 +16,8 @@ mod on_rpc_unknown;
 use crate::drop_reason::DropReason;
 use crate::peer::{Address, PeerId};
 use crate::rpc::RpcId;
-use crate::transport::{Transport, peer_address, session_agrees};
-use apus_wire::{Body, Header, Packet, Role};
+use crate::transport::{Transport, peer_address};
+use apus_wire::{Body, Flags, Header, Packet, Role};
 
 impl Transport {
     /// Routes a packet to its handler.
@@ -46,19 +46,25 @@ impl Transport {
         }
     }
 
-    /// The peer and the RPC that a packet is about, if both are known and the packet belongs to the
+    /// The peer and the RPC that a packet is about, if both are known and the packet agrees with the
     /// RPC's session.
-    fn rpc_of(&mut self, from: Address, header: &Header) -> Result<(PeerId, RpcId), DropReason> {
+    fn rpc_of(
+        &mut self,
+        from: Address,
+        header: &Header,
+        proof: Proof,
+    ) -> Result<(PeerId, RpcId), DropReason> {
         let (peer, rpc) = self.find_rpc(from, header).ok_or(DropReason::UnknownRpc)?;
-        let entry = &self.rpcs[rpc];
-        let session = match entry.server() {
-            Some(server) => Some(server.session),
-            None => entry.client().and_then(|client| client.session),
+        let session = self.rpcs[rpc].session();
+        let agrees = match header.udp() {
+            None => true,
+            Some(fields) if fields.flags.contains(Flags::SESSION) => {
+                session == Some(fields.incarnation)
+                    || (session.is_none() && proof == Proof::NotContradicting)
+            }
+            Some(_) => proof == Proof::NotContradicting,
         };
-        if !session_agrees(session, header.udp()) {
-            return Err(DropReason::StaleSession);
-        }
-        Ok((peer, rpc))
+        if agrees { Ok((peer, rpc)) } else { Err(DropReason::StaleSession) }
     }
 
     /// The same without looking at the session.
@@ -77,6 +83,16 @@ impl Transport {
         peer.resends.answered();
         peer.last_used = now;
     }
+}
+
+/// What a packet must say about the session of its RPC (udp profile).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Proof {
+    /// It carries that session: only the other end, in its present life, can have sent it.
+    Session,
+    /// It does not carry another one. For packets that also those send who do not know the session
+    /// (yet), and that do no harm.
+    NotContradicting,
 }
 
 /// Our role in the RPC that a packet is about.

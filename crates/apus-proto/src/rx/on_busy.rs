@@ -1,5 +1,6 @@
 //! What does a BUSY do?
 
+use super::Proof;
 use crate::drop_reason::DropReason;
 use crate::peer::Address;
 use crate::rpc::Side;
@@ -10,7 +11,7 @@ impl Transport {
     /// The peer lives, we shall wait (row P-15). With CONFIRM, a client says that the call which we
     /// asked about lives (requirement AMO-2).
     pub(super) fn on_busy(&mut self, from: Address, header: &Header) -> Result<(), DropReason> {
-        let (peer, rpc) = self.rpc_of(from, header)?;
+        let (peer, rpc) = self.rpc_of(from, header, Proof::NotContradicting)?;
         self.hear_busy(peer, rpc);
         let Some(fields) = header.udp().filter(|f| f.flags.contains(Flags::CONFIRM)) else {
             return Ok(());

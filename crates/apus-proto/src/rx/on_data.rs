@@ -1,6 +1,6 @@
 //! What does a DATA packet do?
 
-use super::our_role;
+use super::{Proof, our_role};
 use crate::drop_reason::DropReason;
 use crate::error::FailReason;
 use crate::message::{Inserted, MessageIn};
@@ -69,7 +69,7 @@ impl Transport {
         data: &Data,
         payload: &[u8],
     ) -> Result<(), DropReason> {
-        let (peer, rpc) = self.rpc_of(from, header)?;
+        let (peer, rpc) = self.rpc_of(from, header, Proof::Session)?;
         if u64::from(data.message_length) > self.config.max_message() {
             let length = data.message_length;
             self.begin_response(peer, rpc);
@@ -111,7 +111,8 @@ impl Transport {
         let now = self.now();
         let entry = &mut self.rpcs[rpc];
         let (peer, may_receive) = (entry.peer, entry.may_receive());
-        let Some(message) = &mut entry.incoming else { return Err(DropReason::WrongState) };
+        // A request that the application has already got.
+        let Some(message) = &mut entry.incoming else { return Err(DropReason::Duplicate) };
         if message.length() != data.message_length {
             return Err(DropReason::LengthMismatch);
         }

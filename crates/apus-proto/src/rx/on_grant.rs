@@ -1,5 +1,6 @@
 //! What does a GRANT do?
 
+use super::Proof;
 use crate::drop_reason::DropReason;
 use crate::peer::Address;
 use crate::rpc::{ClientStep, ServerStep, Side};
@@ -15,7 +16,7 @@ impl Transport {
         header: &Header,
         grant: &Grant,
     ) -> Result<(), DropReason> {
-        let (peer, rpc) = self.rpc_of(from, header)?;
+        let (peer, rpc) = self.rpc_of(from, header, Proof::Session)?;
         let now = self.now();
         let entry = &mut self.rpcs[rpc];
         let sensible = match &entry.side {

@@ -1,6 +1,6 @@
 //! What does a NEED_ACK do?
 
-use super::our_role;
+use super::{Proof, our_role};
 use crate::drop_reason::DropReason;
 use crate::error::FailReason;
 use crate::peer::{Address, PeerId};
@@ -25,7 +25,7 @@ impl Transport {
                 Ok(())
             }
             _ => {
-                self.rpc_of(from, header)?;
+                self.rpc_of(from, header, Proof::Session)?;
                 if !self.request_missing(rpc) {
                     // Nothing is missing: it is we who let the server wait.
                     self.send_control(rpc, Body::Busy);
@@ -83,7 +83,7 @@ impl Transport {
     /// that wait for this peer.
     fn answer_with_acks(&mut self, from: Address, header: &Header) {
         let list = match self.peers.find(from) {
-            Some(peer) => self.peers[peer].acks.take_list(),
+            Some(peer) => self.peers[peer].acks.take_list_beside(header.sender_id.client_id()),
             None => AckList::EMPTY,
         };
         self.answer(from, header, Body::Ack(list), Flags::NONE, None);

@@ -1,6 +1,6 @@
 //! What does a RESEND do?
 
-use super::our_role;
+use super::{Proof, our_role};
 use crate::drop_reason::DropReason;
 use crate::message::MessageOut;
 use crate::peer::Address;
@@ -20,7 +20,13 @@ impl Transport {
             self.answer_unknown(from, header);
             return Err(DropReason::UnknownRpc);
         };
-        self.rpc_of(from, header)?;
+        let proof = match our_role(header) {
+            // A server asks for a request only after it has been confirmed.
+            Role::Client => Proof::Session,
+            // A client may ask for its response before it has learnt of a session.
+            Role::Server => Proof::NotContradicting,
+        };
+        self.rpc_of(from, header, proof)?;
         let entry = &self.rpcs[rpc];
         let has_message = match &entry.side {
             Side::Client(client) => client.state.after(ClientStep::Resend).is_some(),

@@ -1,5 +1,6 @@
 //! What does an RPC_UNKNOWN do?
 
+use super::Proof;
 use crate::drop_reason::DropReason;
 use crate::error::{FailReason, Outcome, RpcError};
 use crate::peer::Address;
@@ -14,7 +15,7 @@ impl Transport {
         from: Address,
         header: &Header,
     ) -> Result<(), DropReason> {
-        let (peer, rpc) = self.rpc_of(from, header)?;
+        let (peer, rpc) = self.rpc_of(from, header, Proof::NotContradicting)?;
         let flags = header.udp().map_or(Flags::NONE, |fields| fields.flags);
         match &self.rpcs[rpc].side {
             Side::Server(_) => {
@@ -32,7 +33,7 @@ impl Transport {
                 if !bound {
                     return Err(DropReason::StaleSession);
                 }
-                self.fail_client_with(rpc, Self::response_lost());
+                self.fail_client(rpc, FailReason::ResponseLost);
                 Ok(())
             }
             Side::Client(client) => {

@@ -43,7 +43,7 @@ impl Transport {
             match (&entry.side, why) {
                 (Side::Client(_), Why::Unreachable(reason)) => self.fail_client(rpc, reason),
                 (Side::Client(_), Why::Orphan) => {
-                    debug_assert!(false, "only requests are orphaned")
+                    debug_assert!(false, "only requests are orphaned");
                 }
                 (Side::Server(_), _) => self.end_server(rpc, Ending::Discarded),
             }

@@ -10,7 +10,7 @@ use crate::message::MessageIn;
 use crate::peer::{Address, Admission, Confirmation, PeerId};
 use crate::rpc::{RpcId, Server, ServerState, Side};
 use crate::time::USEC;
-use apus_wire::{Body, Data, Flags, Header, Refusal, Role, UdpFields};
+use apus_wire::{Body, Data, Flags, Header, Refusal, Role};
 
 impl Transport {
     /// Decides about a packet of an unknown request. On success its RPC exists, with an empty
@@ -195,16 +195,5 @@ impl Transport {
             self.peers[peer].serving.finish(fields.incarnation, id);
         }
         self.answer(to, header, Body::RpcUnknown, Flags::REFUSED, Some(refusal));
-    }
-}
-
-/// Whether a packet of an RPC in session `session` (`None`: not bound yet) belongs there, going by its
-/// header. Packets without a session, as strangers send them, do not contradict one.
-pub(crate) const fn session_agrees(session: Option<u32>, fields: Option<&UdpFields>) -> bool {
-    match (session, fields) {
-        (Some(session), Some(fields)) if fields.flags.contains(Flags::SESSION) => {
-            fields.incarnation == session
-        }
-        _ => true,
     }
 }

@@ -4,7 +4,7 @@
 //! `RPC-6`: after that nothing of it is left but its id among the finished ones.
 
 use super::{Event, Transport};
-use crate::error::{FailReason, Outcome, RpcError};
+use crate::error::{FailReason, RpcError};
 use crate::message::MessageIn;
 use crate::peer::PeerId;
 use crate::rpc::{Rpc, RpcId, Side};
@@ -138,10 +138,5 @@ impl Transport {
             self.peers[peer].serving.withdraw(session);
             self.peers.forget_stranger(peer);
         }
-    }
-
-    /// What is known about a call that the server has finished with.
-    pub(crate) const fn response_lost() -> RpcError {
-        RpcError { reason: FailReason::ResponseLost, outcome: Outcome::Executed }
     }
 }

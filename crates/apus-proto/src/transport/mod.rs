@@ -17,7 +17,6 @@ pub use event::Event;
 pub use housekeeping::Unreachable;
 pub use info::{RpcInfo, RpcState};
 
-pub(crate) use admission::session_agrees;
 pub(crate) use command::peer_address;
 pub(crate) use ending::Ending;
 

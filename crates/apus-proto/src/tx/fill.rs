@@ -41,7 +41,7 @@ impl Transport {
             return;
         }
         let mut decisions: smallvec::SmallVec<[Decision; 8]> = smallvec::SmallVec::new();
-        self.granter.run(&mut self.rpcs, &mut self.metrics.scheduling, |_, decision| {
+        self.granter.run(&mut self.rpcs, &mut self.metrics.scheduling, |decision| {
             decisions.push(decision);
         });
         for Decision { rpc, offset, level } in decisions {

@@ -1,0 +1,161 @@
+//! How a server learns that a response has arrived. Rows P-3, P-19, L-8.
+
+use crate::script::run;
+use insta::assert_snapshot;
+
+/// Rows P-19, L-8: when five acks wait, the sixth response sends them all; the header names its own.
+#[test]
+fn the_ack_buffer_overflows() {
+    assert_snapshot!(run("
+        meet P
+        call P 10
+        call P 10
+        call P 10
+        call P 10
+        call P 10
+        call P 10
+        call P 10
+        P: DATA c1 0..10/10
+        P: DATA c2 0..10/10
+        P: DATA c3 0..10/10
+        P: DATA c4 0..10/10
+        P: DATA c5 0..10/10
+        P: DATA c6 0..10/10
+        P: DATA c7 0..10/10
+        count ack_overflows
+        call P 10
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > call P 10
+      -> P DATA c2 0..10/10 cutoffs=1 prio=7
+    > call P 10
+      -> P DATA c3 0..10/10 cutoffs=1 prio=7
+    > call P 10
+      -> P DATA c4 0..10/10 cutoffs=1 prio=7
+    > call P 10
+      -> P DATA c5 0..10/10 cutoffs=1 prio=7
+    > call P 10
+      -> P DATA c6 0..10/10 cutoffs=1 prio=7
+    > call P 10
+      -> P DATA c7 0..10/10 cutoffs=1 prio=7
+    > P: DATA c1 0..10/10
+      !! response c1: 10 B
+    > P: DATA c2 0..10/10
+      !! response c2: 10 B
+    > P: DATA c3 0..10/10
+      !! response c3: 10 B
+    > P: DATA c4 0..10/10
+      !! response c4: 10 B
+    > P: DATA c5 0..10/10
+      !! response c5: 10 B
+    > P: DATA c6 0..10/10
+      !! response c6: 10 B
+      -> P ACK c6 c1 c2 c3 c4 c5 prio=7
+    > P: DATA c7 0..10/10
+      !! response c7: 10 B
+    > count ack_overflows
+      ack_overflows=1
+    > call P 10
+      -> P DATA c8 0..10/10 cutoffs=1 ack=c7 prio=7
+    ");
+}
+
+/// Row P-19: the header's RPC and all that are listed are freed.
+#[test]
+fn an_ack_packet_frees_several_rpcs() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..10/10
+        P: DATA s2 0..10/10
+        P: DATA s3 0..10/10
+        reply s1 10
+        reply s2 10
+        reply s3 10
+        P: ACK s1 s2 s3
+        live
+        P: ACK s1 s2
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > P: DATA s2 0..10/10
+      !! request s2 from P: 10 B
+    > P: DATA s3 0..10/10
+      !! request s3 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 cutoffs=1 prio=7
+    > reply s2 10
+      -> P DATA s2 0..10/10 cutoffs=1 prio=7
+    > reply s3 10
+      -> P DATA s3 0..10/10 cutoffs=1 prio=7
+    > P: ACK s1 s2 s3
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > P: ACK s1 s2
+      xx unknown_rpcs
+    ");
+}
+
+/// Row P-3: so does an ack that rides on a request.
+#[test]
+fn a_piggy_backed_ack() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..10/10
+        reply s1 10
+        P: DATA s2 0..10/10 ack=s1
+        live
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 cutoffs=1 prio=7
+    > P: DATA s2 0..10/10 ack=s1
+      !! request s2 from P: 10 B
+    > live
+      clients=0 servers=1 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+}
+
+/// Row P-10: the data is queued before its ack is looked at; the event comes first.
+#[test]
+fn the_ack_is_handled_after_the_data() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..10/10
+        P: DATA s2 0..10/10 ack=s1
+        live
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > P: DATA s2 0..10/10 ack=s1
+      !! request s2 from P: 10 B
+    > live
+      clients=0 servers=1 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+}
+
+/// An ACK for a request that is still on its way, or in service: the client does not want it any more.
+#[test]
+fn a_client_that_gives_up() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..10/20
+        P: DATA s2 0..10/10
+        P: ACK s1 s2
+        live
+        reply s2 10
+        P: DATA s1 0..20/20
+    "), @"
+    > P: DATA s1 0..10/20
+    > P: DATA s2 0..10/10
+      !! request s2 from P: 10 B
+    > P: ACK s1 s2
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > reply s2 10
+      = the RPC has ended already
+    > P: DATA s1 0..20/20
+      xx finished
+    ");
+}

@@ -1,0 +1,212 @@
+//! Limits: back-pressure for callers, early drops for packets. Requirements CAP-1 to CAP-6.
+
+use crate::script::run;
+use insta::assert_snapshot;
+
+/// CAP-1: bytes to be sent.
+#[test]
+fn the_send_budget() {
+    assert_snapshot!(run("
+        config max_message=1000 max_send_bytes_per_peer=1500 max_send_bytes=2000
+        meet P
+        meet Q
+        call P 1000
+        call P 600
+        call Q 500
+        call Q 600
+        P: DATA c1 0..10/10
+        call P 600
+    "), @"
+    > call P 1000
+      -> P DATA c1 0..1000/1000 cutoffs=1 prio=6
+    > call P 600
+      = max_send_bytes_per_peer is reached; wait until earlier messages have left
+    > call Q 500
+      -> Q DATA c2 0..500/500 cutoffs=1 prio=6
+    > call Q 600
+      = max_send_bytes is reached; wait until earlier messages have left
+    > P: DATA c1 0..10/10
+      !! room
+      !! response c1: 10 B
+    > call P 600
+      -> P DATA c3 0..600/600 cutoffs=1 ack=c1 prio=6
+    ");
+}
+
+/// CAP-1 for replies.
+#[test]
+fn a_reply_waits_for_room() {
+    assert_snapshot!(run("
+        config max_message=1000 max_send_bytes_per_peer=1000 max_send_bytes=1000
+        meet P
+        P: DATA s1 0..10/10
+        P: DATA s2 0..10/10
+        reply s1 800
+        reply s2 300
+        P: ACK s1
+        reply s2 300
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > P: DATA s2 0..10/10
+      !! request s2 from P: 10 B
+    > reply s1 800
+      -> P DATA s1 0..800/800 cutoffs=1 prio=6
+    > reply s2 300
+      = max_send_bytes is reached; wait until earlier messages have left
+    > P: ACK s1
+      !! room
+    > reply s2 300
+      -> P DATA s2 0..300/300 cutoffs=1 prio=6
+    ");
+}
+
+/// CAP-2: live calls.
+#[test]
+fn the_number_of_calls() {
+    assert_snapshot!(run("
+        config max_client_rpcs=2
+        meet P
+        call P 10
+        call P 10
+        call P 10
+        P: DATA c1 0..10/10
+        call P 10
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > call P 10
+      -> P DATA c2 0..10/10 cutoffs=1 prio=7
+    > call P 10
+      = max_client_rpcs is reached; wait until earlier calls have ended
+    > P: DATA c1 0..10/10
+      !! room
+      !! response c1: 10 B
+    > call P 10
+      -> P DATA c3 0..10/10 cutoffs=1 ack=c1 prio=7
+    ");
+}
+
+/// CAP-3: live requests: the newest is refused, honestly and for good.
+#[test]
+fn the_number_of_requests() {
+    assert_snapshot!(run("
+        config max_server_rpcs=2
+        meet P
+        P: DATA s1 0..10/10
+        P: DATA s2 0..10/10
+        P: DATA s3 0..10/10
+        reply s1 10
+        P: ACK s1
+        P: DATA s3 0..10/10
+        P: DATA s4 0..10/10
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > P: DATA s2 0..10/10
+      !! request s2 from P: 10 B
+    > P: DATA s3 0..10/10
+      xx too_many_rpcs
+      -> P RPC_UNKNOWN s3 +REFUSED(Overloaded) prio=7
+    > reply s1 10
+      -> P DATA s1 0..10/10 cutoffs=1 prio=7
+    > P: ACK s1
+    > P: DATA s3 0..10/10
+      xx finished
+    > P: DATA s4 0..10/10
+      !! request s4 from P: 10 B
+    ");
+}
+
+/// CAP-4: requests of strangers have little room of their own.
+#[test]
+fn the_number_of_held_requests() {
+    assert_snapshot!(run("
+        config max_unconfirmed_rpcs=2
+        P: DATA s1 0..10/10
+        P: DATA s2 0..10/10 inc=80
+        P: DATA s3 0..10/10 inc=80
+        Q: DATA s1 0..10/10
+        P: BUSY s1 +CONFIRM
+        Q: DATA s1 0..10/10
+        live
+    "), @"
+    > P: DATA s1 0..10/10
+      -> P NEED_ACK s1 +CONFIRM prio=7
+    > P: DATA s2 0..10/10 inc=80
+      -> P NEED_ACK s2 +CONFIRM prio=7
+    > P: DATA s3 0..10/10 inc=80
+      xx too_many_unconfirmed
+    > Q: DATA s1 0..10/10
+      xx too_many_unconfirmed
+    > P: BUSY s1 +CONFIRM
+      !! request s1 from P: 10 B
+    > Q: DATA s1 0..10/10
+      -> Q NEED_ACK s1 +CONFIRM prio=7
+    > live
+      clients=0 servers=3 peers=2 send=0 receive=0 unconfirmed=20 grantable=0 incoming=0 sendable=0 timers=2 control=0
+    ");
+}
+
+/// CAP-4: and few bytes.
+#[test]
+fn the_bytes_of_held_requests() {
+    assert_snapshot!(run("
+        config max_unconfirmed_bytes=1500
+        P: DATA s1 0..1000/9000
+        Q: DATA s1 0..501/600
+        Q: DATA s1 0..500/600
+        live
+    "), @"
+    > P: DATA s1 0..1000/9000
+      -> P NEED_ACK s1 +CONFIRM prio=7
+    > Q: DATA s1 0..501/600
+      xx too_many_unconfirmed
+    > Q: DATA s1 0..500/600
+      -> Q NEED_ACK s1 +CONFIRM prio=7
+    > live
+      clients=0 servers=2 peers=2 send=0 receive=0 unconfirmed=1500 grantable=0 incoming=0 sendable=0 timers=2 control=0
+    ");
+}
+
+/// CAP-5: peers.
+#[test]
+fn the_number_of_peers() {
+    assert_snapshot!(run("
+        config max_peers=1
+        meet P
+        call Q 10
+        Q: DATA s1 0..10/10
+        +11s
+        call Q 10
+        live
+    "), @"
+    > call Q 10
+      = max_peers is reached and none is idle; wait or raise it
+    > Q: DATA s1 0..10/10
+      xx too_many_peers
+    > +11s
+    > call Q 10
+      -> Q DATA c1 0..10/10 new prio=6
+    > live
+      clients=1 servers=0 peers=1 send=10 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+    ");
+}
+
+/// CAP-6: bytes that wait for the application count until it takes them (the script takes at once).
+#[test]
+fn arguments_out_of_range() {
+    assert_snapshot!(run("
+        config max_message=1000
+        call P 0
+        call P 1001
+        live
+    "), @"
+    > call P 0
+      = the message is empty; Homa messages have at least one byte
+    > call P 1001
+      = the message has 1001 bytes, max_message is 1000
+    > live
+      clients=0 servers=0 peers=0 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+}

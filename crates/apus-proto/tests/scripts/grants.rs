@@ -1,0 +1,261 @@
+//! Grants, at the receiver and at the sender. Rows P-11 and G-1 to G-10.
+
+use crate::script::run;
+use insta::assert_snapshot;
+
+/// Row G-6: one GRANT per message and batch; the window is a share of `max_incoming`.
+#[test]
+fn grants_follow_the_data() {
+    assert_snapshot!(run("
+        config max_incoming=40000 grant_increment=5000
+        meet P
+        P: DATA s1 0..1000/100000 unsched=1000
+        P: DATA s1 1000..6000/100000 unsched=1000
+        P: DATA s1 6000..7000/100000 unsched=1000
+    "), @"
+    > P: DATA s1 0..1000/100000 unsched=1000
+      -> P GRANT s1 21000 level=0 prio=7
+    > P: DATA s1 1000..6000/100000 unsched=1000
+      -> P GRANT s1 26000 level=0 prio=7
+    > P: DATA s1 6000..7000/100000 unsched=1000
+    ");
+}
+
+/// Row G-10: what came unscheduled needs no grant.
+#[test]
+fn no_grant_for_unscheduled_bytes() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..1000/40000 unsched=40000
+        live
+    "), @"
+    > P: DATA s1 0..1000/40000 unsched=40000
+    > live
+      clients=0 servers=1 peers=1 send=0 receive=40000 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+    ");
+}
+
+/// Row P-11: the sender goes on up to the new limit, and takes the priority from every GRANT.
+#[test]
+fn a_grant_at_the_sender() {
+    assert_snapshot!(run("
+        config unsched_bytes=2000 unsched_bytes_min=2000 unsched_bytes_max=2000
+        meet P
+        call P 20000
+        P: GRANT c1 4000 level=3
+        P: GRANT c1 3000 level=1
+        P: GRANT c1 8000 level=2
+        P: GRANT c1 99999 level=0
+    "), @"
+    > call P 20000
+      -> P DATA c1 0..2000/20000 incoming=2000 packets=2 cutoffs=1 prio=4
+    > P: GRANT c1 4000 level=3
+      -> P DATA c1 2000..4792/20000 incoming=2000 packets=2 cutoffs=1 prio=3
+    > P: GRANT c1 3000 level=1
+    > P: GRANT c1 8000 level=2
+      -> P DATA c1 4792..8980/20000 incoming=2000 packets=3 cutoffs=1 prio=2
+    > P: GRANT c1 99999 level=0
+      -> P DATA c1 8980..20000/20000 incoming=2000 packets=8 cutoffs=1 prio=0
+    ");
+}
+
+/// Row P-11: a GRANT for a message that has arrived, or for nothing, is ignored.
+#[test]
+fn a_grant_that_makes_no_sense() {
+    assert_snapshot!(run("
+        meet P
+        call P 10
+        P: DATA c1 0..10/20
+        P: GRANT c1 4000 level=3
+        P: GRANT c9 4000 level=3
+        P: DATA s1 0..10/10
+        P: GRANT s1 4000 level=3
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > P: DATA c1 0..10/20
+    > P: GRANT c1 4000 level=3
+      xx wrong_state
+    > P: GRANT c9 4000 level=3
+      xx unknown_rpcs
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > P: GRANT s1 4000 level=3
+      xx wrong_state
+    ");
+}
+
+/// Rows G-1, G-2, G-7: the shortest messages are active, the shortest has the highest level.
+#[test]
+fn the_shortest_messages_are_granted_first() {
+    assert_snapshot!(run("
+        config max_overcommit=2 max_incoming=30000 grant_increment=1000
+        meet P
+        P: DATA s1 0..1000/90000 unsched=1000
+        P: DATA s2 0..1000/50000 unsched=1000
+        P: DATA s3 0..1000/30000 unsched=1000
+        P: DATA s3 1000..11000/30000 unsched=1000
+    "), @"
+    > P: DATA s1 0..1000/90000 unsched=1000
+      -> P GRANT s1 16000 level=0 prio=7
+    > P: DATA s2 0..1000/50000 unsched=1000
+      -> P GRANT s2 11000 level=1 prio=7
+    > P: DATA s3 0..1000/30000 unsched=1000
+      -> P GRANT s3 6000 level=1 prio=7
+    > P: DATA s3 1000..11000/30000 unsched=1000
+      -> P GRANT s3 16000 level=1 prio=7
+    ");
+}
+
+/// Row G-3: a peer with one long message is not kept waiting by another's many short ones.
+#[test]
+fn slots_are_spread_over_peers() {
+    assert_snapshot!(run("
+        config max_overcommit=2 max_incoming=30000 grant_increment=1000
+        meet P
+        meet Q
+        P: DATA s1 0..1000/20000 unsched=1000
+        P: DATA s2 0..1000/21000 unsched=1000
+        Q: DATA s1 0..1000/900000 unsched=1000
+        P: DATA s1 1000..10000/20000
+        P: DATA s2 1000..10000/21000
+        Q: DATA s1 1000..10000/900000
+    "), @"
+    > P: DATA s1 0..1000/20000 unsched=1000
+      -> P GRANT s1 16000 level=0 prio=7
+    > P: DATA s2 0..1000/21000 unsched=1000
+      -> P GRANT s2 11000 level=0 prio=7
+    > Q: DATA s1 0..1000/900000 unsched=1000
+      -> Q GRANT s1 6000 level=0 prio=7
+    > P: DATA s1 1000..10000/20000
+      -> P GRANT s1 20000 level=1 prio=7
+      -> Q GRANT s1 11000 level=0 prio=7
+    > P: DATA s2 1000..10000/21000
+      -> P GRANT s2 20000 level=1 prio=7
+    > Q: DATA s1 1000..10000/900000
+      -> Q GRANT s1 20000 level=0 prio=7
+    ");
+}
+
+/// Row G-5: all messages together never have more than `max_incoming` on the way.
+#[test]
+fn the_total_is_capped() {
+    assert_snapshot!(run("
+        config max_overcommit=8 max_incoming=20000 window=15000 grant_increment=1000 grant_fifo_fraction=0
+        meet P
+        P: DATA s1 0..1000/90000 unsched=1000
+        live
+        P: DATA s2 0..1000/90000 unsched=1000
+        live
+        P: DATA s1 1000..11000/90000 unsched=1000
+        live
+        count needy_grants
+    "), @"
+    > P: DATA s1 0..1000/90000 unsched=1000
+      -> P GRANT s1 16000 level=0 prio=7
+    > live
+      clients=0 servers=1 peers=1 send=0 receive=90000 unconfirmed=0 grantable=1 incoming=15000 sendable=0 timers=1 control=0
+    > P: DATA s2 0..1000/90000 unsched=1000
+      -> P GRANT s2 6000 level=0 prio=7
+    > live
+      clients=0 servers=2 peers=1 send=0 receive=180000 unconfirmed=0 grantable=2 incoming=20000 sendable=0 timers=2 control=0
+    > P: DATA s1 1000..11000/90000 unsched=1000
+      -> P GRANT s1 26000 level=1 prio=7
+    > live
+      clients=0 servers=2 peers=1 send=0 receive=180000 unconfirmed=0 grantable=2 incoming=20000 sendable=0 timers=2 control=0
+    > count needy_grants
+      needy_grants=1
+    ");
+}
+
+/// Row G-8: 5 % of the scheduled bytes go to the oldest message, at the second-highest level.
+#[test]
+fn the_oldest_message_gets_its_share() {
+    assert_snapshot!(run("
+        config max_overcommit=1 max_incoming=20000 grant_increment=5000 fifo_grant_increment=1500 grant_fifo_fraction=100
+        meet P
+        P: DATA s1 0..1000/900000 unsched=1000
+        P: DATA s2 0..1000/90000 unsched=1000
+        P: DATA s2 1000..11000/90000 unsched=1000
+        P: DATA s2 11000..21000/90000 unsched=1000
+        count fifo_grant_bytes
+    "), @"
+    > P: DATA s1 0..1000/900000 unsched=1000
+      -> P GRANT s1 11000 level=0 prio=7
+    > P: DATA s2 0..1000/90000 unsched=1000
+      -> P GRANT s2 11000 level=0 prio=7
+    > P: DATA s2 1000..11000/90000 unsched=1000
+      -> P GRANT s2 21000 level=0 prio=7
+    > P: DATA s2 11000..21000/90000 unsched=1000
+      -> P GRANT s1 12500 level=6 prio=7
+      -> P GRANT s2 29500 level=0 prio=7
+    > count fifo_grant_bytes
+      fifo_grant_bytes=1500
+    ");
+}
+
+/// Ours: a sender that has fallen silent gives its slot and its share of `max_incoming` back, and takes them up again when it speaks.
+#[test]
+fn a_silent_sender_holds_no_grants() {
+    assert_snapshot!(run("
+        config max_overcommit=1 max_incoming=20000 grant_increment=1000
+        meet P
+        meet Q
+        P: DATA s1 0..1000/50000 unsched=1000
+        Q: DATA s1 0..1000/90000 unsched=1000
+        live
+        +6ms
+        live
+        P: DATA s1 1000..5000/50000 unsched=1000
+        live
+    "), @"
+    > P: DATA s1 0..1000/50000 unsched=1000
+      -> P GRANT s1 11000 level=0 prio=7
+    > Q: DATA s1 0..1000/90000 unsched=1000
+    > live
+      clients=0 servers=2 peers=2 send=0 receive=140000 unconfirmed=0 grantable=2 incoming=10000 sendable=0 timers=2 control=0
+    > +6ms
+      @5.00ms -> P RESEND s1 1000..11000 prio=7
+      @5.00ms -> Q GRANT s1 11000 level=0 prio=7
+    > live
+      clients=0 servers=2 peers=2 send=0 receive=140000 unconfirmed=0 grantable=1 incoming=10000 sendable=0 timers=2 control=0
+    > P: DATA s1 1000..5000/50000 unsched=1000
+      -> P GRANT s1 15000 level=0 prio=7
+    > live
+      clients=0 servers=2 peers=2 send=0 receive=140000 unconfirmed=0 grantable=2 incoming=20000 sendable=0 timers=2 control=0
+    ");
+}
+
+/// When a message ends early, what it held goes to the others.
+#[test]
+fn grants_of_an_abandoned_message_are_given_away() {
+    assert_snapshot!(run("
+        config max_overcommit=1 max_incoming=20000 grant_increment=1000
+        meet P
+        meet Q
+        P: DATA s1 0..1000/50000 unsched=1000
+        Q: DATA s1 0..1000/90000 unsched=1000
+        P: ACK s1
+        live
+    "), @"
+    > P: DATA s1 0..1000/50000 unsched=1000
+      -> P GRANT s1 11000 level=0 prio=7
+    > Q: DATA s1 0..1000/90000 unsched=1000
+    > P: ACK s1
+      -> Q GRANT s1 11000 level=0 prio=7
+    > live
+      clients=0 servers=1 peers=2 send=0 receive=90000 unconfirmed=0 grantable=1 incoming=10000 sendable=0 timers=1 control=0
+    ");
+}
+
+/// An `incoming` of 0, as a stripped kernel sends it, brings a GRANT at once (reference 8.3).
+#[test]
+fn a_sender_that_announces_nothing() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..1000/5000 unsched=0
+    "), @"
+    > P: DATA s1 0..1000/5000 unsched=0
+      -> P GRANT s1 5000 level=0 prio=7
+    ");
+}

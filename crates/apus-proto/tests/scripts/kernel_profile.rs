@@ -1,0 +1,113 @@
+//! The same core in the kernel profile. Reference 8.2.
+
+use crate::script::run;
+use insta::assert_snapshot;
+
+/// No sessions: a request is executed at once; duplicates are recognised as long as the peer is known.
+#[test]
+fn requests_in_the_kernel_profile() {
+    assert_snapshot!(run("
+        config profile=kernel
+        P: DATA s1 0..10/10
+        reply s1 10
+        P: ACK s1
+        P: DATA s1 0..10/10
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 prio=6
+    > P: ACK s1
+    > P: DATA s1 0..10/10
+      xx finished
+    ");
+}
+
+/// Calls: even ids, no question asked; the answer to NEED_ACK is a full ACK.
+#[test]
+fn calls_in_the_kernel_profile() {
+    assert_snapshot!(run("
+        config profile=kernel
+        call P 10
+        P: DATA c1 0..10/10
+        P: NEED_ACK c1
+        call P 2000000
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 prio=6
+    > P: DATA c1 0..10/10
+      !! response c1: 10 B
+    > P: NEED_ACK c1
+      -> P ACK c1 prio=7
+    > call P 2000000
+      = the message has 2000000 bytes, max_message is 1000000
+    ");
+}
+
+/// Row L-9: a cancelled call says nothing.
+#[test]
+fn a_cancelled_call_in_the_kernel_profile() {
+    assert_snapshot!(run("
+        config profile=kernel
+        call P 10
+        cancel c1
+        P: NEED_ACK c1
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 prio=6
+    > cancel c1
+    > P: NEED_ACK c1
+      -> P ACK c1 prio=7
+    ");
+}
+
+/// Row P-21: RPC_UNKNOWN does not count as a sign of life.
+#[test]
+fn rpc_unknown_in_the_kernel_profile() {
+    assert_snapshot!(run("
+        config profile=kernel timeout_usecs=30000
+        call P 10
+        +9ms
+        P: RPC_UNKNOWN c1
+        +9ms
+        P: RPC_UNKNOWN c1
+        +30ms
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 prio=6
+    > +9ms
+      @5.00ms -> P RESEND c1 everything prio=7
+    > P: RPC_UNKNOWN c1
+      -> P DATA c1 0..10/10 retransmit prio=6
+    > +9ms
+      @1.00ms -> P RESEND c1 everything prio=7
+      @6.00ms -> P RESEND c1 everything prio=7
+    > P: RPC_UNKNOWN c1
+      -> P DATA c1 0..10/10 retransmit prio=6
+    > +30ms
+      @2.00ms -> P RESEND c1 everything prio=7
+      @7.00ms -> P RESEND c1 everything prio=7
+      @12.00ms !! failed c1: peer silent for 30 ms after 5 resends; the request may have been executed
+    ");
+}
+
+/// There is no way to refuse: the server says nothing.
+#[test]
+fn an_abandoned_request_in_the_kernel_profile() {
+    assert_snapshot!(run("
+        config profile=kernel
+        P: DATA s1 0..10/10
+        abandon s1
+        P: RESEND s1 everything
+        P: DATA s1 0..10/10
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > abandon s1
+    > P: RESEND s1 everything
+      xx unknown_rpcs
+      -> P RPC_UNKNOWN s1 prio=7
+    > P: DATA s1 0..10/10
+      xx finished
+    ");
+}

@@ -1,0 +1,21 @@
+//! Behaviour as text: commands, packets and time go in, packets and events come out.
+//!
+//! Every test hands a script to [`script::run`] and holds the transcript against a snapshot. The
+//! language is described in [`script`]. Tests name the rows of the protocol reference and the
+//! requirements of `docs/spec` that they are about.
+
+mod script;
+
+mod acks;
+mod admission;
+mod bad_packets;
+mod calls;
+mod caps;
+mod data;
+mod grants;
+mod kernel_profile;
+mod priorities;
+mod resends;
+mod sending;
+mod shutdown;
+mod timeouts;

@@ -1,0 +1,98 @@
+//! Priority levels of packets. Rows P-4, P-16, P-24, P-25, U-2, U-3.
+
+use crate::script::run;
+use insta::assert_snapshot;
+
+/// Rows U-3, P-4, P-16: level 6 until the peer has announced its cutoffs, then by message length.
+#[test]
+fn unscheduled_levels() {
+    assert_snapshot!(run("
+        meet Q
+        call Q 100
+        call P 100
+        P: CUTOFFS c1 5
+        call P 200
+        call P 201
+        call P 2801
+        call P 20000
+    "), @"
+    > call Q 100
+      -> Q DATA c1 0..100/100 cutoffs=1 prio=7
+    > call P 100
+      -> P DATA c2 0..100/100 new prio=6
+    > P: CUTOFFS c1 5
+    > call P 200
+      -> P DATA c3 0..200/200 cutoffs=5 new prio=7
+    > call P 201
+      -> P DATA c4 0..201/201 cutoffs=5 new prio=6
+    > call P 2801
+      -> P DATA c5 0..2801/2801 packets=3 cutoffs=5 new prio=5
+    > call P 20000
+      -> P DATA c6 0..20000/20000 packets=15 cutoffs=5 new prio=4
+    ");
+}
+
+/// Row P-16: a packet that repeats an old version is answered with our cutoffs, once per millisecond.
+#[test]
+fn cutoffs_are_announced() {
+    assert_snapshot!(run("
+        meet P
+        +2ms
+        P: DATA s1 0..10/10 cutoffs=0
+        P: DATA s2 0..10/10 cutoffs=9
+        +2ms
+        P: DATA s3 0..10/10 cutoffs=9
+        P: DATA s4 0..10/10 cutoffs=1
+    "), @"
+    > +2ms
+    > P: DATA s1 0..10/10 cutoffs=0
+      !! request s1 from P: 10 B
+      -> P CUTOFFS s1 v1 [0, 0, 0, 0, 4294967295, 15000, 2800, 200] prio=7
+    > P: DATA s2 0..10/10 cutoffs=9
+      !! request s2 from P: 10 B
+    > +2ms
+    > P: DATA s3 0..10/10 cutoffs=9
+      !! request s3 from P: 10 B
+      -> P CUTOFFS s3 v1 [0, 0, 0, 0, 4294967295, 15000, 2800, 200] prio=7
+    > P: DATA s4 0..10/10 cutoffs=1
+      !! request s4 from P: 10 B
+    ");
+}
+
+/// Row P-4: bytes above the unscheduled limit travel at the level of the newest GRANT.
+#[test]
+fn scheduled_levels() {
+    assert_snapshot!(run("
+        config unsched_bytes=2000 unsched_bytes_min=2000 unsched_bytes_max=2000
+        meet P
+        call P 20000
+        P: GRANT c1 4000 level=3
+        P: GRANT c1 6000 level=1
+    "), @"
+    > call P 20000
+      -> P DATA c1 0..2000/20000 incoming=2000 packets=2 cutoffs=1 prio=4
+    > P: GRANT c1 4000 level=3
+      -> P DATA c1 2000..4792/20000 incoming=2000 packets=2 cutoffs=1 prio=3
+    > P: GRANT c1 6000 level=1
+      -> P DATA c1 4792..6188/20000 incoming=2000 cutoffs=1 prio=1
+    ");
+}
+
+/// Four levels: the highest is 3, for control packets as well.
+#[test]
+fn fewer_levels() {
+    assert_snapshot!(run("
+        config num_priorities=4
+        call P 100
+        P: NEED_ACK c1 +CONFIRM
+        P: DATA c1 0..10/10 cutoffs=0
+    "), @"
+    > call P 100
+      -> P DATA c1 0..100/100 new prio=2
+    > P: NEED_ACK c1 +CONFIRM
+      -> P BUSY c1 +CONFIRM prio=3
+    > P: DATA c1 0..10/10 cutoffs=0
+      !! response c1: 10 B
+      -> P CUTOFFS c1 v1 [4294967295, 15000, 2800, 200, 0, 0, 0, 0] prio=3
+    ");
+}

@@ -1,0 +1,364 @@
+//! RESEND, BUSY and RPC_UNKNOWN. Rows P-5, P-12 to P-15, T-3, T-5.
+
+use crate::script::run;
+use insta::assert_snapshot;
+
+/// Row T-3: after 5 ms of silence the response is asked for, and again every 5 ms.
+#[test]
+fn a_silent_server_is_asked() {
+    assert_snapshot!(run("
+        meet P
+        call P 10
+        +4ms
+        +20ms
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > +4ms
+    > +20ms
+      @1.00ms -> P RESEND c1 everything prio=7
+      @6.00ms -> P RESEND c1 everything prio=7
+      @11.00ms -> P RESEND c1 everything prio=7
+      @16.00ms -> P RESEND c1 everything prio=7
+    ");
+}
+
+/// Row P-12: one RESEND per gap and one for the tail up to what is granted.
+#[test]
+fn each_gap_is_asked_for() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 1000..2000/9000 unsched=5000
+        P: DATA s1 3000..4000/9000 unsched=5000
+        +8ms
+    "), @"
+    > P: DATA s1 1000..2000/9000 unsched=5000
+      -> P GRANT s1 9000 level=0 prio=7
+    > P: DATA s1 3000..4000/9000 unsched=5000
+    > +8ms
+      @5.00ms -> P RESEND s1 0..1000 prio=7
+      @5.00ms -> P RESEND s1 2000..3000 prio=7
+      @5.00ms -> P RESEND s1 4000..9000 prio=7
+    ");
+}
+
+/// Row P-12: nothing of the response has come: everything.
+#[test]
+fn nothing_has_come() {
+    assert_snapshot!(run("
+        meet P
+        call P 10
+        +8ms
+        P: DATA c1 0..1000/3000
+        +8ms
+        P: DATA c1 1000..3000/3000 retransmit
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > +8ms
+      @5.00ms -> P RESEND c1 everything prio=7
+    > P: DATA c1 0..1000/3000
+    > +8ms
+      @7.00ms -> P RESEND c1 1000..3000 prio=7
+    > P: DATA c1 1000..3000/3000 retransmit
+      !! response c1: 3000 B
+    ");
+}
+
+/// Row P-13: an unknown RPC.
+#[test]
+fn a_resend_for_an_unknown_rpc() {
+    assert_snapshot!(run("
+        meet P
+        P: RESEND s5 everything
+        P: RESEND c9 0..100
+        Q: RESEND s5 everything
+    "), @"
+    > P: RESEND s5 everything
+      xx unknown_rpcs
+      -> P RPC_UNKNOWN s5 prio=7
+    > P: RESEND c9 0..100
+      xx unknown_rpcs
+      -> P RPC_UNKNOWN c?9 prio=7
+    > Q: RESEND s5 everything
+      xx unknown_rpcs
+      -> Q RPC_UNKNOWN s5 prio=7
+    ");
+}
+
+/// Row P-13: no response yet: BUSY.
+#[test]
+fn a_resend_before_the_reply() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..10/20
+        P: RESEND s1 everything
+        P: DATA s1 10..20/20
+        P: RESEND s1 everything
+    "), @"
+    > P: DATA s1 0..10/20
+    > P: RESEND s1 everything
+      -> P BUSY s1 prio=7
+    > P: DATA s1 10..20/20
+      !! request s1 from P: 20 B
+    > P: RESEND s1 everything
+      -> P BUSY s1 prio=7
+    ");
+}
+
+/// Rows P-5 and P-13: whole packets of the first transmission, marked, with the range's end in `incoming`.
+#[test]
+fn bytes_are_sent_again() {
+    assert_snapshot!(run("
+        meet P
+        call P 5000
+        P: RESEND c1 1000..1500
+        P: RESEND c1 4999..5000
+        P: RESEND c1 everything
+    "), @"
+    > call P 5000
+      -> P DATA c1 0..5000/5000 packets=4 cutoffs=1 prio=5
+    > P: RESEND c1 1000..1500
+      -> P DATA c1 0..2792/5000 packets=2 cutoffs=1 retransmit prio=7
+    > P: RESEND c1 4999..5000
+      -> P DATA c1 4188..5000/5000 cutoffs=1 retransmit prio=7
+    > P: RESEND c1 everything
+      -> P DATA c1 0..5000/5000 packets=4 cutoffs=1 retransmit prio=7
+    ");
+}
+
+/// Row P-13: a range that was never granted means that the GRANT was lost.
+#[test]
+fn a_lost_grant_is_assumed() {
+    assert_snapshot!(run("
+        config unsched_bytes=2000 unsched_bytes_min=2000 unsched_bytes_max=2000
+        meet P
+        call P 10000
+        P: RESEND c1 0..4000
+        P: RESEND c1 6000..7000
+    "), @"
+    > call P 10000
+      -> P DATA c1 0..2000/10000 incoming=2000 packets=2 cutoffs=1 prio=5
+    > P: RESEND c1 0..4000
+      -> P DATA c1 0..2000/10000 incoming=2000 packets=2 cutoffs=1 retransmit prio=7
+      -> P DATA c1 2000..4792/10000 incoming=2000 packets=2 cutoffs=1 prio=0
+    > P: RESEND c1 6000..7000
+      -> P BUSY c1 prio=7
+      -> P DATA c1 4792..7584/10000 incoming=2000 packets=2 cutoffs=1 prio=0
+    ");
+}
+
+/// Row P-13: a range outside of the message, and one of nothing (K-7).
+#[test]
+fn ranges_that_make_no_sense() {
+    assert_snapshot!(run("
+        meet P
+        call P 1000
+        P: RESEND c1 5000..9000
+        P: RESEND c1 500..4294967294
+        P: RESEND c1 500..500
+    "), @"
+    > call P 1000
+      -> P DATA c1 0..1000/1000 cutoffs=1 prio=6
+    > P: RESEND c1 5000..9000
+      -> P BUSY c1 prio=7
+    > P: RESEND c1 500..4294967294
+      -> P DATA c1 0..1000/1000 cutoffs=1 retransmit prio=7
+    > P: RESEND c1 500..500
+    ");
+}
+
+/// Row P-14: the server lost the request: it is sent again from its start, at the unscheduled level.
+#[test]
+fn a_server_that_lost_the_request() {
+    assert_snapshot!(run("
+        meet P
+        call P 3000
+        P: RPC_UNKNOWN c1
+        count rpc_restarts
+        P: DATA c1 0..100/200
+        P: RPC_UNKNOWN c1
+    "), @"
+    > call P 3000
+      -> P DATA c1 0..3000/3000 packets=3 cutoffs=1 prio=5
+    > P: RPC_UNKNOWN c1
+      -> P DATA c1 0..3000/3000 packets=3 cutoffs=1 retransmit prio=5
+    > count rpc_restarts
+      rpc_restarts=1
+    > P: DATA c1 0..100/200
+    > P: RPC_UNKNOWN c1
+      xx wrong_state
+    ");
+}
+
+/// Row P-14: a client that does not know the RPC any more frees the server's state.
+#[test]
+fn a_client_that_lost_the_call() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..10/10
+        reply s1 10
+        P: RPC_UNKNOWN s1
+        live
+        count server_rpcs_unknown
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 cutoffs=1 prio=7
+    > P: RPC_UNKNOWN s1
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > count server_rpcs_unknown
+      server_rpcs_unknown=1
+    ");
+}
+
+/// Row P-15: BUSY means that somebody is there.
+#[test]
+fn busy_resets_the_silence() {
+    assert_snapshot!(run("
+        meet P
+        call P 10
+        +4ms
+        P: BUSY c1
+        +4ms
+        +4ms
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > +4ms
+    > P: BUSY c1
+    > +4ms
+    > +4ms
+      @2.00ms -> P RESEND c1 everything prio=7
+    ");
+}
+
+/// Row T-2: granted bytes that have not left are our own fault, not silence.
+#[test]
+fn bytes_that_have_not_left_are_not_silence() {
+    assert_snapshot!(run("
+        config link_mbps=10 max_nic_est_backlog_usecs=100
+        meet P
+        call P 30000
+        +20ms
+    "), @"
+    > call P 30000
+    > +20ms
+      @0.10ms -> P DATA c1 0..1396/30000 incoming=10000 cutoffs=1 prio=4
+      @1.33ms -> P DATA c1 1396..2792/30000 incoming=10000 cutoffs=1 prio=4
+      @2.55ms -> P DATA c1 2792..4188/30000 incoming=10000 cutoffs=1 prio=4
+      @3.78ms -> P DATA c1 4188..5584/30000 incoming=10000 cutoffs=1 prio=4
+      @5.01ms -> P DATA c1 5584..6980/30000 incoming=10000 cutoffs=1 prio=4
+      @6.23ms -> P DATA c1 6980..8376/30000 incoming=10000 cutoffs=1 prio=4
+      @7.46ms -> P DATA c1 8376..9772/30000 incoming=10000 cutoffs=1 prio=4
+      @8.69ms -> P DATA c1 9772..10000/30000 incoming=10000 cutoffs=1 prio=4
+      @12.50ms -> P RESEND c1 everything prio=7
+      @17.50ms -> P RESEND c1 everything prio=7
+    ");
+}
+
+/// Row T-2: all granted bytes are here; it is our turn to grant.
+#[test]
+fn waiting_for_our_own_grants_is_not_silence() {
+    assert_snapshot!(run("
+        config max_overcommit=1 max_incoming=3000 grant_increment=1000 grant_fifo_fraction=0
+        meet P
+        meet Q
+        P: DATA s1 0..1000/5000 unsched=1000
+        Q: DATA s1 0..1000/9000 unsched=1000
+        +4ms
+        P: BUSY s1
+        +4ms
+    "), @"
+    > P: DATA s1 0..1000/5000 unsched=1000
+      -> P GRANT s1 2500 level=0 prio=7
+    > Q: DATA s1 0..1000/9000 unsched=1000
+    > +4ms
+    > P: BUSY s1
+    > +4ms
+    ");
+}
+
+/// Row T-5, which the kernel describes and does not do: one burst of RESENDs per peer at a time.
+#[test]
+fn one_burst_of_resends_per_peer() {
+    assert_snapshot!(run("
+        meet P
+        call P 10
+        call P 10
+        +8ms
+        +4.9ms
+        P: BUSY c1
+        +5ms
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > call P 10
+      -> P DATA c2 0..10/10 cutoffs=1 prio=7
+    > +8ms
+      @5.00ms -> P RESEND c1 everything prio=7
+      @5.00ms -> P RESEND c2 everything prio=7
+    > +4.9ms
+      @2.00ms -> P RESEND c1 everything prio=7
+      @2.00ms -> P RESEND c2 everything prio=7
+    > P: BUSY c1
+    > +5ms
+      @2.10ms -> P RESEND c2 everything prio=7
+    ");
+}
+
+/// Row T-8: the floor is milliseconds; a peer with a long round-trip time gets more patience.
+#[test]
+fn patience_grows_with_the_round_trip_time() {
+    assert_snapshot!(run("
+        config unsched_bytes=2000 unsched_bytes_min=2000 unsched_bytes_max=2000
+        meet P
+        call P 20000
+        +20ms
+        P: GRANT c1 20000 level=0
+        call P 10
+        +8ms
+    "), @"
+    > call P 20000
+      -> P DATA c1 0..2000/20000 incoming=2000 packets=2 cutoffs=1 prio=4
+    > +20ms
+      @5.00ms -> P RESEND c1 everything prio=7
+      @10.00ms -> P RESEND c1 everything prio=7
+      @15.00ms -> P RESEND c1 everything prio=7
+      @20.00ms -> P RESEND c1 everything prio=7
+    > P: GRANT c1 20000 level=0
+      -> P DATA c1 2000..20000/20000 incoming=2000 packets=13 cutoffs=1 prio=0
+    > call P 10
+      -> P DATA c2 0..10/10 cutoffs=1 prio=7
+    > +8ms
+    ");
+}
+
+/// A retransmission does not wait for grants, but it is bounded and at the level asked for.
+#[test]
+fn the_response_is_sent_again() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..10/10
+        reply s1 3000
+        P: RESEND s1 0..1396
+        P: RESEND s1 everything
+        P: ACK s1
+        P: RESEND s1 everything
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 3000
+      -> P DATA s1 0..3000/3000 packets=3 cutoffs=1 prio=5
+    > P: RESEND s1 0..1396
+      -> P DATA s1 0..1396/3000 cutoffs=1 retransmit prio=7
+    > P: RESEND s1 everything
+      -> P DATA s1 0..3000/3000 packets=3 cutoffs=1 retransmit prio=7
+    > P: ACK s1
+    > P: RESEND s1 everything
+      xx unknown_rpcs
+      -> P RPC_UNKNOWN s1 +FINISHED prio=7
+    ");
+}

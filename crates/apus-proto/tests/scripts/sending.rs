@@ -1,0 +1,136 @@
+//! Who sends first: SRPT, the oldest message's share, the pacer. Rows Q-1 to Q-6, U-1.
+
+use crate::script::run;
+use insta::assert_snapshot;
+
+/// The shortest remaining message first; short ones before all.
+#[test]
+fn shortest_remaining_first() {
+    assert_snapshot!(run("
+        config link_mbps=100 max_nic_est_backlog_usecs=100
+        meet P
+        call P 30000
+        call P 5000
+        call P 20000
+        call P 100
+        +1ms
+    "), @"
+    > call P 30000
+      -> P DATA c1 0..1396/30000 incoming=10000 cutoffs=1 prio=4
+    > call P 5000
+    > call P 20000
+    > call P 100
+      -> P DATA c4 0..100/100 cutoffs=1 prio=7
+    > +1ms
+      @0.06ms -> P DATA c2 0..1396/5000 cutoffs=1 prio=5
+      @0.18ms -> P DATA c2 1396..2792/5000 cutoffs=1 prio=5
+      @0.31ms -> P DATA c2 2792..4188/5000 cutoffs=1 prio=5
+      @0.31ms -> P DATA c2 4188..5000/5000 cutoffs=1 prio=5
+      @0.50ms -> P DATA c3 0..1396/20000 incoming=10000 cutoffs=1 prio=4
+      @0.63ms -> P DATA c3 1396..2792/20000 incoming=10000 cutoffs=1 prio=4
+      @0.75ms -> P DATA c3 2792..4188/20000 incoming=10000 cutoffs=1 prio=4
+      @0.87ms -> P DATA c3 4188..5584/20000 incoming=10000 cutoffs=1 prio=4
+      @0.99ms -> P DATA c3 5584..6980/20000 incoming=10000 cutoffs=1 prio=4
+    ");
+}
+
+/// Row Q-5: messages shorter than `defer_min_bytes` are never throttled.
+#[test]
+fn short_messages_bypass_the_pacer() {
+    assert_snapshot!(run("
+        config link_mbps=10 max_nic_est_backlog_usecs=100
+        meet P
+        call P 10000
+        call P 999
+        call P 1000
+        +1ms
+        count throttled
+    "), @"
+    > call P 10000
+    > call P 999
+      -> P DATA c2 0..999/999 cutoffs=1 prio=6
+    > call P 1000
+    > +1ms
+    > count throttled
+      throttled=1
+    ");
+}
+
+/// Row Q-6: the oldest message gets its share of the throttled output.
+#[test]
+fn the_oldest_message_sends_too() {
+    assert_snapshot!(run("
+        config link_mbps=1000 max_nic_est_backlog_usecs=10 pacer_fifo_fraction=500 burst_bytes=1500
+        meet P
+        call P 30000
+        call P 12000
+        +100us
+        count pacer_fifo_bytes
+    "), @"
+    > call P 30000
+      -> P DATA c1 0..1396/30000 incoming=10000 cutoffs=1 prio=4
+    > call P 12000
+    > +100us
+      @0.00ms -> P DATA c2 0..1396/12000 incoming=10000 cutoffs=1 prio=5
+      @0.02ms -> P DATA c2 1396..2792/12000 incoming=10000 cutoffs=1 prio=5
+      @0.03ms -> P DATA c2 2792..4188/12000 incoming=10000 cutoffs=1 prio=5
+      @0.04ms -> P DATA c1 1396..2792/30000 incoming=10000 cutoffs=1 prio=4
+      @0.05ms -> P DATA c2 4188..5584/12000 incoming=10000 cutoffs=1 prio=5
+      @0.07ms -> P DATA c2 5584..6980/12000 incoming=10000 cutoffs=1 prio=5
+      @0.08ms -> P DATA c1 2792..4188/30000 incoming=10000 cutoffs=1 prio=4
+      @0.09ms -> P DATA c2 6980..8376/12000 incoming=10000 cutoffs=1 prio=5
+    > count pacer_fifo_bytes
+      pacer_fifo_bytes=2792
+    ");
+}
+
+/// U-1, ours: unscheduled bytes are the round-trip time times the rate of the link, within bounds.
+#[test]
+fn unscheduled_bytes_follow_the_round_trip_time() {
+    assert_snapshot!(run("
+        config unsched_bytes_min=1000
+        link 1000
+        meet P
+        +1s
+        call P 100
+        +30us
+        P: DATA c1 0..10/10
+        call P 50000
+        +20ms
+    "), @"
+    > link 1000
+    > +1s
+    > call P 100
+      -> P DATA c1 0..100/100 cutoffs=1 prio=7
+    > +30us
+    > P: DATA c1 0..10/10
+      !! response c1: 10 B
+    > call P 50000
+      -> P DATA c2 0..1000/50000 incoming=1000 cutoffs=1 ack=c1 prio=4
+    > +20ms
+      @5.00ms -> P RESEND c2 everything prio=7
+      @10.00ms -> P RESEND c2 everything prio=7
+      @15.00ms -> P RESEND c2 everything prio=7
+      @20.00ms -> P RESEND c2 everything prio=7
+    ");
+}
+
+/// Bursts are bounded, and a shorter message overtakes between two of them.
+#[test]
+fn bursts() {
+    assert_snapshot!(run("
+        config burst_bytes=10000 unsched_bytes=60000
+        limit P 1452
+        call P 60000
+    "), @"
+    > limit P 1452
+    > call P 60000
+      -> P DATA c1 0..9772/60000 packets=7 new prio=6
+      -> P DATA c1 9772..19544/60000 packets=7 new prio=6
+      -> P DATA c1 19544..29316/60000 packets=7 new prio=6
+      -> P DATA c1 29316..39088/60000 packets=7 new prio=6
+      -> P DATA c1 39088..48860/60000 packets=7 new prio=6
+      -> P DATA c1 48860..58632/60000 packets=7 new prio=6
+      -> P DATA c1 58632..60000/60000 new prio=6
+    ");
+}

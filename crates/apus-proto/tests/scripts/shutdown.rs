@@ -1,0 +1,131 @@
+//! The end of an endpoint, and ends that the network reports. Rows X-10, X-12.
+
+use crate::script::run;
+use insta::assert_snapshot;
+
+/// Row X-12, ours with a word to the peers: everything ends at once and honestly.
+#[test]
+fn an_endpoint_shuts_down() {
+    assert_snapshot!(run("
+        meet P
+        call P 10
+        P: DATA s1 0..10/10
+        P: DATA s2 0..10/20
+        P: DATA s3 0..10/10
+        reply s3 10
+        shutdown
+        live
+        call P 10
+        P: DATA s4 0..10/10
+        P: DATA c1 0..10/10
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > P: DATA s2 0..10/20
+    > P: DATA s3 0..10/10
+      !! request s3 from P: 10 B
+    > reply s3 10
+      -> P DATA s3 0..10/10 cutoffs=1 prio=7
+    > shutdown
+      !! failed c1: endpoint shut down; the request may have been executed
+      -> P ACK c1 prio=7
+      -> P RPC_UNKNOWN s1 +REFUSED(ShuttingDown) prio=7
+      -> P RPC_UNKNOWN s2 +REFUSED(ShuttingDown) prio=7
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > call P 10
+      = endpoint shut down
+    > P: DATA s4 0..10/10
+      xx not_serving
+      -> P RPC_UNKNOWN s4 +REFUSED(ShuttingDown) prio=7
+    > P: DATA c1 0..10/10
+      xx unknown_rpcs
+    ");
+}
+
+/// Row X-10, P-23: nobody listens: every RPC with that peer ends, the others go on.
+#[test]
+fn a_closed_port() {
+    assert_snapshot!(run("
+        meet P
+        meet Q
+        call P 10
+        call Q 10
+        P: DATA s1 0..10/10
+        unreachable P port
+        live
+        P: DATA c1 0..10/10
+        call P 10
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > call Q 10
+      -> Q DATA c2 0..10/10 cutoffs=1 prio=7
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > unreachable P port
+      !! failed c1: port closed at the peer; the request may have been executed
+    > live
+      clients=1 servers=0 peers=2 send=10 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+    > P: DATA c1 0..10/10
+      xx unknown_rpcs
+    > call P 10
+      -> P DATA c3 0..10/10 cutoffs=1 new prio=7
+    ");
+}
+
+/// A first call to a closed port was not executed.
+#[test]
+fn a_port_that_was_always_closed() {
+    assert_snapshot!(run("
+        call P 10
+        unreachable P port
+        call Q 10
+        unreachable Q host
+        unreachable R permission
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 new prio=6
+    > unreachable P port
+      !! failed c1: port closed at the peer; the request was not executed
+    > call Q 10
+      -> Q DATA c2 0..10/10 new prio=6
+    > unreachable Q host
+      !! failed c2: no such host, or no route to it; the request was not executed
+    > unreachable R permission
+    ");
+}
+
+/// Many RPCs end in small steps (row X-3).
+#[test]
+fn many_rpcs_end_in_steps() {
+    assert_snapshot!(run("
+        config reap_limit=2
+        meet P
+        call P 10
+        call P 10
+        call P 10
+        unreachable P port
+        live
+        +0us
+        live
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > call P 10
+      -> P DATA c2 0..10/10 cutoffs=1 prio=7
+    > call P 10
+      -> P DATA c3 0..10/10 cutoffs=1 prio=7
+    > unreachable P port
+      !! failed c1: port closed at the peer; the request may have been executed
+      !! failed c2: port closed at the peer; the request may have been executed
+    > live
+      clients=1 servers=0 peers=1 send=10 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+    > +0us
+      @0.00ms !! failed c3: port closed at the peer; the request may have been executed
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+}

@@ -1,0 +1,303 @@
+//! Silence until the end: abort, NEED_ACK, vanished clients. Rows T-4, P-17, P-18, K-3.
+
+use crate::script::run;
+use insta::assert_snapshot;
+
+/// Row T-4: the peer is silent although it was asked: the call fails, and says what is known.
+#[test]
+fn a_dead_server() {
+    assert_snapshot!(run("
+        config timeout_usecs=20000
+        meet P
+        call P 10
+        +40ms
+        live
+        count rpc_timeouts
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > +40ms
+      @5.00ms -> P RESEND c1 everything prio=7
+      @10.00ms -> P RESEND c1 everything prio=7
+      @15.00ms -> P RESEND c1 everything prio=7
+      @20.00ms !! failed c1: peer silent for 20 ms after 3 resends; the request may have been executed
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > count rpc_timeouts
+      rpc_timeouts=1
+    ");
+}
+
+/// AMO-5: a server that never asked for confirmation cannot have executed anything.
+#[test]
+fn a_server_that_never_was_there() {
+    assert_snapshot!(run("
+        config timeout_usecs=20000
+        call P 10
+        +40ms
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 new prio=6
+    > +40ms
+      @5.00ms -> P RESEND c1 everything new prio=7
+      @10.00ms -> P RESEND c1 everything new prio=7
+      @15.00ms -> P RESEND c1 everything new prio=7
+      @20.00ms !! failed c1: peer silent for 20 ms after 3 resends; the request was not executed
+    ");
+}
+
+/// AMO-5: the response had begun.
+#[test]
+fn a_server_that_dies_while_it_responds() {
+    assert_snapshot!(run("
+        config timeout_usecs=20000
+        meet P
+        call P 10
+        P: DATA c1 0..1000/3000
+        +40ms
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > P: DATA c1 0..1000/3000
+    > +40ms
+      @5.00ms -> P RESEND c1 1000..3000 prio=7
+      @10.00ms -> P RESEND c1 1000..3000 prio=7
+      @15.00ms -> P RESEND c1 1000..3000 prio=7
+      @20.00ms !! failed c1: peer silent for 20 ms after 3 resends; the request was executed, its response is lost
+    ");
+}
+
+/// A process that was stopped for long must ask before it blames its peers.
+#[test]
+fn after_a_long_sleep_the_peer_is_asked_first() {
+    assert_snapshot!(run("
+        config timeout_usecs=20000
+        meet P
+        call P 10
+        +100us
+        P: BUSY c1
+        +40ms
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > +100us
+    > P: BUSY c1
+    > +40ms
+      @7.40ms -> P RESEND c1 everything prio=7
+      @12.40ms -> P RESEND c1 everything prio=7
+      @17.40ms -> P RESEND c1 everything prio=7
+      @22.40ms !! failed c1: peer silent for 22 ms after 3 resends; the request may have been executed
+    ");
+}
+
+/// Row T-4 at the server: part of a request is given up. It was not executed, and may come again.
+#[test]
+fn a_client_that_dies_while_it_sends() {
+    assert_snapshot!(run("
+        config timeout_usecs=20000
+        meet P
+        P: DATA s1 0..1000/5000
+        +40ms
+        live
+        P: DATA s1 0..5000/5000
+    "), @"
+    > P: DATA s1 0..1000/5000
+    > +40ms
+      @5.00ms -> P RESEND s1 1000..5000 prio=7
+      @10.00ms -> P RESEND s1 1000..5000 prio=7
+      @15.00ms -> P RESEND s1 1000..5000 prio=7
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > P: DATA s1 0..5000/5000
+      !! request s1 from P: 5000 B
+    ");
+}
+
+/// Row P-17: a response that is not acknowledged is asked about, less and less often.
+#[test]
+fn a_response_without_ack() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..10/10
+        reply s1 10
+        +60ms
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 cutoffs=1 prio=7
+    > +60ms
+      @2.50ms -> P NEED_ACK s1 prio=7
+      @7.50ms -> P NEED_ACK s1 prio=7
+      @17.50ms -> P NEED_ACK s1 prio=7
+      @35.00ms -> P NEED_ACK s1 prio=7
+    ");
+}
+
+/// Row K-3, ours: a client that has vanished does not hold its response for ever.
+#[test]
+fn a_vanished_client() {
+    assert_snapshot!(run("
+        config timeout_usecs=20000 need_ack_limit=3
+        meet P
+        P: DATA s1 0..10/10
+        reply s1 10
+        +60ms
+        live
+        count need_acks_exhausted
+        P: RESEND s1 everything
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 cutoffs=1 prio=7
+    > +60ms
+      @2.50ms -> P NEED_ACK s1 prio=7
+      @7.50ms -> P NEED_ACK s1 prio=7
+      @17.50ms -> P NEED_ACK s1 prio=7
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > count need_acks_exhausted
+      need_acks_exhausted=1
+    > P: RESEND s1 everything
+      xx unknown_rpcs
+      -> P RPC_UNKNOWN s1 +FINISHED prio=7
+    ");
+}
+
+/// The same while it still had to grant the rest of the response.
+#[test]
+fn a_client_that_vanishes_without_granting() {
+    assert_snapshot!(run("
+        config timeout_usecs=20000 need_ack_limit=3 unsched_bytes=2000 unsched_bytes_min=2000 unsched_bytes_max=2000
+        meet P
+        P: DATA s1 0..10/10
+        reply s1 10000
+        +60ms
+        live
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 10000
+      -> P DATA s1 0..2000/10000 incoming=2000 packets=2 cutoffs=1 prio=5
+    > +60ms
+      @2.50ms -> P NEED_ACK s1 prio=7
+      @7.50ms -> P NEED_ACK s1 prio=7
+      @17.50ms -> P NEED_ACK s1 prio=7
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+}
+
+/// Row P-18: the call is over, or was never made: ACK, with what else waits for that server.
+#[test]
+fn need_ack_for_a_finished_call() {
+    assert_snapshot!(run("
+        meet P
+        call P 10
+        call P 10
+        P: DATA c1 0..10/10
+        P: DATA c2 0..10/10
+        P: NEED_ACK c1
+        P: NEED_ACK c9
+        Q: NEED_ACK c1
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > call P 10
+      -> P DATA c2 0..10/10 cutoffs=1 prio=7
+    > P: DATA c1 0..10/10
+      !! response c1: 10 B
+    > P: DATA c2 0..10/10
+      !! response c2: 10 B
+    > P: NEED_ACK c1
+      -> P ACK c1 c2 prio=7
+    > P: NEED_ACK c9
+      -> P ACK c?9 prio=7
+    > Q: NEED_ACK c1
+      -> Q ACK c?0 new prio=7
+    ");
+}
+
+/// Row P-18: the response is incomplete: RESENDs. Nothing is missing: BUSY.
+#[test]
+fn need_ack_for_an_incomplete_call() {
+    assert_snapshot!(run("
+        config max_overcommit=1 max_incoming=3000 grant_increment=1000 grant_fifo_fraction=0
+        meet P
+        meet Q
+        call P 10
+        P: NEED_ACK c1
+        P: DATA c1 0..1000/9000 unsched=2000
+        P: NEED_ACK c1
+        P: DATA c1 1000..2000/9000 unsched=2000
+        Q: DATA s1 0..1000/5000 unsched=1000
+        P: DATA c1 2000..3500/9000 unsched=2000
+        P: NEED_ACK c1
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > P: NEED_ACK c1
+      -> P RESEND c1 everything prio=7
+    > P: DATA c1 0..1000/9000 unsched=2000
+    > P: NEED_ACK c1
+      -> P RESEND c1 1000..2000 prio=7
+    > P: DATA c1 1000..2000/9000 unsched=2000
+      -> P GRANT c1 3500 level=0 prio=7
+    > Q: DATA s1 0..1000/5000 unsched=1000
+      -> Q GRANT s1 2500 level=0 prio=7
+    > P: DATA c1 2000..3500/9000 unsched=2000
+    > P: NEED_ACK c1
+      -> P BUSY c1 prio=7
+    ");
+}
+
+/// A client that asks again lives: the count of NEED_ACKs starts anew.
+#[test]
+fn a_client_that_asks_again_lives() {
+    assert_snapshot!(run("
+        config timeout_usecs=20000 need_ack_limit=3
+        meet P
+        P: DATA s1 0..10/10
+        reply s1 10
+        +15ms
+        P: RESEND s1 everything
+        +15ms
+        live
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 cutoffs=1 prio=7
+    > +15ms
+      @2.50ms -> P NEED_ACK s1 prio=7
+      @7.50ms -> P NEED_ACK s1 prio=7
+    > P: RESEND s1 everything
+      -> P DATA s1 0..10/10 cutoffs=1 retransmit prio=7
+    > +15ms
+      @2.50ms -> P NEED_ACK s1 prio=7
+      @7.50ms -> P NEED_ACK s1 prio=7
+    > live
+      clients=0 servers=1 peers=1 send=10 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+    ");
+}
+
+/// Idle peers are forgotten after two minutes, and nothing else was left of them.
+#[test]
+fn idle_peers_are_forgotten() {
+    assert_snapshot!(run("
+        meet P
+        meet Q
+        +100s
+        P: DATA s1 0..10/10
+        +25s
+        live
+    "), @"
+    > +100s
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > +25s
+    > live
+      clients=0 servers=1 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+}
