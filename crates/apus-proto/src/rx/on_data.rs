@@ -111,6 +111,10 @@ impl Transport {
         let now = self.now();
         let entry = &mut self.rpcs[rpc];
         let (peer, may_receive) = (entry.peer, entry.may_receive());
+        let limit = self.config.max_unconfirmed_bytes();
+        if !may_receive && !self.budget.fits_unconfirmed(payload.len(), limit) {
+            return Err(DropReason::TooManyUnconfirmed);
+        }
         // A request that the application has already got.
         let Some(message) = &mut entry.incoming else { return Err(DropReason::Duplicate) };
         if message.length() != data.message_length {

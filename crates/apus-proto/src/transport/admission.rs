@@ -147,9 +147,8 @@ impl Transport {
         payload: usize,
         session: u32,
     ) -> Result<RpcId, DropReason> {
-        let bytes = payload as u64;
-        let fits = self.budget.unconfirmed + bytes <= self.config.max_unconfirmed_bytes()
-            && self.reserve_unconfirmed();
+        let limit = self.config.max_unconfirmed_bytes();
+        let fits = self.budget.fits_unconfirmed(payload, limit) && self.reserve_unconfirmed();
         if !fits {
             self.peers.forget_stranger(peer);
             return Err(DropReason::TooManyUnconfirmed);

@@ -20,6 +20,11 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
+    /// Whether `bytes` more of payload of held requests stay within `limit`.
+    pub(crate) const fn fits_unconfirmed(&self, bytes: usize, limit: u64) -> bool {
+        fits(self.unconfirmed, bytes as u64, limit)
+    }
+
     /// Counts `bytes` of payload of a held request.
     pub(crate) fn add_unconfirmed_bytes(&mut self, bytes: u32) {
         self.unconfirmed += u64::from(bytes);

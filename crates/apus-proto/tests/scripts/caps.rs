@@ -156,6 +156,7 @@ fn the_bytes_of_held_requests() {
         P: DATA s1 0..1000/9000
         Q: DATA s1 0..501/600
         Q: DATA s1 0..500/600
+        P: DATA s1 1000..2000/9000 inc=80
         live
     "), @"
     > P: DATA s1 0..1000/9000

@@ -39,7 +39,7 @@ const OUR_PORT: u16 = 1;
 const THEIR_SESSION: u32 = 77;
 
 /// Runs a script and returns its transcript.
-pub fn run(text: &str) -> String {
+pub(crate) fn run(text: &str) -> String {
     let mut script = Script::new(text);
     for line in text.lines().map(str::trim) {
         let line = line.split('#').next().unwrap_or("").trim();
@@ -107,7 +107,7 @@ impl Script {
             "cancel" => self.command(Command::Cancel { rpc: self.our_call(words[0]).0 }),
             "meet" => self.meet(words[0]),
             "limit" => {
-                self.transport.set_packet_limit(address(words[0]), number(words[1]) as usize)
+                self.transport.set_packet_limit(address(words[0]), number(words[1]) as usize);
             }
             "link" => self.transport.set_link_rate(number(words[0]) as u32),
             "serving" => self.transport.set_serving(words[0] == "on"),
@@ -214,8 +214,7 @@ impl Script {
                 self.print(format_args!("  {when}!! {text}"));
             }
         }
-        loop {
-            let Some(transmit) = self.transport.poll_transmit(self.now) else { break };
+        while let Some(transmit) = self.transport.poll_transmit(self.now) {
             let to = transmit.to();
             let mut headers = Vec::new();
             transmit.write_headers(&mut headers);
@@ -302,7 +301,7 @@ impl Script {
                 }
             }
             Body::Grant(grant) => {
-                write!(text, " {} level={}", grant.offset, grant.priority).unwrap()
+                write!(text, " {} level={}", grant.offset, grant.priority).unwrap();
             }
             Body::Resend(resend) if resend.length == EVERYTHING => text.push_str(" everything"),
             Body::Resend(resend) => write!(text, " {}..{}", resend.offset, resend.end()).unwrap(),
