@@ -5,17 +5,16 @@
 //! - **R1** Ranges are half-open, not empty, in ascending order.
 //! - **R2** No two ranges touch: between two neighbours at least one number is missing.
 
-use smallvec::SmallVec;
 use std::ops::Range;
 
 /// A set of numbers, kept as ascending ranges.
 ///
 /// Used for the bytes of a message that shall be retransmitted and for the RPC ids of a peer that
-/// are finished. In both the set is a few ranges long, mostly one, so that a sorted array beats a
-/// tree.
+/// are finished. In both the set is mostly empty, and otherwise a few ranges long, so that a sorted
+/// array beats a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges {
-    ranges: SmallVec<[Range<u64>; 1]>,
+    ranges: Vec<Range<u64>>,
 }
 
 impl Ranges {

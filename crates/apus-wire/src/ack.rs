@@ -48,16 +48,26 @@ impl Ack {
     }
 }
 
+/// The entry that is none.
+const NONE: Ack = Ack { client_id: 0, server_port: 0 };
+
 /// The body of an ACK packet: up to [`MAX_ACKS`] RPCs besides the one that the header names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckList {
     count: u8,
-    entries: [Option<Ack>; MAX_ACKS],
+    /// An entry with id 0 is none; beyond `count` all are.
+    entries: [Ack; MAX_ACKS],
+}
+
+impl Default for AckList {
+    fn default() -> Self {
+        Self::EMPTY
+    }
 }
 
 impl AckList {
     /// An empty list: the ACK is about the RPC in the header alone.
-    pub const EMPTY: Self = Self { count: 0, entries: [None; MAX_ACKS] };
+    pub const EMPTY: Self = Self { count: 0, entries: [NONE; MAX_ACKS] };
 
     /// Appends `ack`.
     ///
@@ -68,14 +78,14 @@ impl AckList {
         let Some(slot) = self.entries.get_mut(usize::from(self.count)) else {
             return Err(ack);
         };
-        *slot = Some(ack);
+        *slot = ack;
         self.count += 1;
         Ok(())
     }
 
     /// The entries, in the order of the packet.
     pub fn iter(&self) -> impl Iterator<Item = Ack> + '_ {
-        self.entries.iter().take(self.len()).flatten().copied()
+        self.entries.iter().take(self.len()).filter(|ack| ack.client_id != 0).copied()
     }
 
     /// Number of entries, 0 to [`MAX_ACKS`].
@@ -118,9 +128,9 @@ impl AckList {
         if have < need {
             return Err(ParseError::TooShort { kind: Some(Kind::Ack), need, have });
         }
-        let mut list = Self { count: count as u8, entries: [None; MAX_ACKS] };
+        let mut list = Self { count: count as u8, ..Self::EMPTY };
         for (i, slot) in list.entries.iter_mut().take(usize::from(count)).enumerate() {
-            *slot = Ack::parse_optional(bytes, ENTRIES_AT + i * ENTRY_LEN);
+            *slot = Ack::parse_optional(bytes, ENTRIES_AT + i * ENTRY_LEN).unwrap_or(NONE);
         }
         Ok(list)
     }
@@ -128,7 +138,7 @@ impl AckList {
     pub(crate) fn emit(&self, out: &mut [u8]) {
         write_u16(out, 28, u16::from(self.count));
         for (i, entry) in self.entries.iter().enumerate() {
-            Ack::emit_optional(*entry, out, ENTRIES_AT + i * ENTRY_LEN);
+            entry.emit(out, ENTRIES_AT + i * ENTRY_LEN);
         }
     }
 }

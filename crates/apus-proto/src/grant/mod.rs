@@ -38,8 +38,8 @@ use window::Window;
 /// What the granter knows about one incoming message; kept in its RPC.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
-    /// Key among the candidates; `None` if it is not one.
-    key: Option<Key>,
+    /// Missing bytes in its key among the candidates; `None` if it is not one.
+    key: Option<u32>,
     /// Outstanding bytes as they are counted in the backlog.
     counted: u32,
     /// Whether it has needed a grant: only then it counts (row G-10).
@@ -124,10 +124,10 @@ impl Granter {
 
     /// `rpc` is about to be removed, or its incoming message is complete.
     pub(crate) fn forget(&mut self, rpcs: &mut Rpcs, rpc: RpcId) {
-        let peer = rpcs[rpc].peer;
+        let (peer, birth) = (rpcs[rpc].peer, rpcs[rpc].birth);
         let entry = std::mem::take(&mut rpcs[rpc].grant);
-        if let Some(key) = entry.key {
-            self.candidates.remove(peer, key);
+        if let Some(missing) = entry.key {
+            self.candidates.remove(peer, Key { missing, birth, rpc });
             self.dirty = true;
         }
         if entry.counted > 0 {
@@ -259,14 +259,15 @@ impl Granter {
         entry.grant.counted = counted;
 
         let grantable = live && entry.may_receive() && message.granted() < message.length();
-        let key = grantable.then(|| Key { missing: message.missing(), birth: entry.birth, rpc });
+        let key = grantable.then(|| message.missing());
         self.dirty |= key.is_some() != entry.grant.key.is_some();
         if key != entry.grant.key {
-            if let Some(old) = entry.grant.key.take() {
-                self.candidates.remove(entry.peer, old);
+            let (peer, birth) = (entry.peer, entry.birth);
+            if let Some(missing) = entry.grant.key {
+                self.candidates.remove(peer, Key { missing, birth, rpc });
             }
-            if let Some(new) = key {
-                self.candidates.insert(entry.peer, new);
+            if let Some(missing) = key {
+                self.candidates.insert(peer, Key { missing, birth, rpc });
             }
             entry.grant.key = key;
         }

@@ -43,8 +43,8 @@ pub(crate) struct MessageOut {
     resend: Ranges,
     /// Level that the RESEND asked for.
     pub(crate) resend_priority: u8,
-    /// When the first packet left.
-    pub(crate) first_sent: Option<Instant>,
+    /// When the first packet left; only meaningful after one has.
+    pub(crate) first_sent: Instant,
     /// When a packet left last.
     pub(crate) last_sent: Instant,
     /// Whether any packet left twice: round-trip times cannot be read from this message.
@@ -89,7 +89,7 @@ impl MessageOut {
             scheduled_priority: 0,
             resend: Ranges::default(),
             resend_priority: 0,
-            first_sent: None,
+            first_sent: Instant::ZERO,
             last_sent: Instant::ZERO,
             resent: false,
             grant_seen: false,

@@ -1,7 +1,6 @@
 //! How does an application hand a message over without joining its pieces?
 
 use bytes::Bytes;
-use smallvec::SmallVec;
 use std::ops::Range;
 
 /// The bytes of an outgoing message: one or several reference-counted slices that are sent as one
@@ -18,8 +17,30 @@ use std::ops::Range;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Payload {
-    slices: SmallVec<[Bytes; 1]>,
+    slices: Slices,
     len: usize,
+}
+
+/// One slice is the usual case and needs no memory of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Slices {
+    One(Bytes),
+    Several(Vec<Bytes>),
+}
+
+impl Slices {
+    fn as_slice(&self) -> &[Bytes] {
+        match self {
+            Self::One(slice) => std::slice::from_ref(slice),
+            Self::Several(slices) => slices,
+        }
+    }
+}
+
+impl Default for Slices {
+    fn default() -> Self {
+        Self::One(Bytes::new())
+    }
 }
 
 impl Payload {
@@ -37,9 +58,17 @@ impl Payload {
 
     /// Appends a slice; empty ones are left out.
     pub fn push(&mut self, slice: Bytes) {
-        if !slice.is_empty() {
-            self.len += slice.len();
-            self.slices.push(slice);
+        if slice.is_empty() {
+            return;
+        }
+        self.len += slice.len();
+        match &mut self.slices {
+            Slices::One(first) if first.is_empty() => *first = slice,
+            Slices::One(first) => {
+                let first = std::mem::take(first);
+                self.slices = Slices::Several(vec![first, slice]);
+            }
+            Slices::Several(slices) => slices.push(slice),
         }
     }
 
@@ -51,7 +80,7 @@ impl Payload {
     pub fn pieces(&self, range: Range<usize>) -> impl Iterator<Item = &[u8]> {
         assert!(range.start <= range.end && range.end <= self.len, "range outside of the payload");
         let mut start = 0;
-        self.slices.iter().filter_map(move |slice| {
+        self.slices.as_slice().iter().filter_map(move |slice| {
             let from = range.start.max(start);
             let to = range.end.min(start + slice.len());
             let piece = (from < to).then(|| &slice[from - start..to - start]);
@@ -79,7 +108,7 @@ impl Extend<Bytes> for Payload {
 
 impl From<Bytes> for Payload {
     fn from(bytes: Bytes) -> Self {
-        Self { len: bytes.len(), slices: SmallVec::from_buf([bytes]) }
+        Self { len: bytes.len(), slices: Slices::One(bytes) }
     }
 }
 

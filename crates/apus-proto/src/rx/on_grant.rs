@@ -28,10 +28,11 @@ impl Transport {
         };
         message.grant(grant.offset);
         message.scheduled_priority = grant.priority;
-        let first_sent = message.first_sent.filter(|_| !message.grant_seen && !message.resent);
+        let timely = !message.grant_seen && !message.resent && message.sent() > 0;
+        let elapsed = now.since(message.first_sent);
         message.grant_seen = true;
-        if let Some(first_sent) = first_sent {
-            self.peers[peer].rtt.sample(now, now.since(first_sent));
+        if timely {
+            self.peers[peer].rtt.sample(now, elapsed);
         }
         self.hear(peer, rpc);
         self.outbox.messages.update(&mut self.rpcs, rpc);

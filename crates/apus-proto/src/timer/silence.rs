@@ -16,8 +16,8 @@ use crate::time::Instant;
 /// An RPC's place in the row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Link {
-    /// `None` if the RPC is not watched.
-    due: Option<Instant>,
+    /// When it is looked at; [`Instant::ZERO`] if it is not watched.
+    due: Instant,
     before: Option<RpcId>,
     after: Option<RpcId>,
 }
@@ -40,7 +40,7 @@ impl Silence {
     /// Looks at `rpc` one period from now; if it is watched already, the earlier look is cancelled.
     pub(crate) fn watch(&mut self, rpcs: &mut Rpcs, rpc: RpcId, now: Instant) {
         self.forget(rpcs, rpc);
-        let link = Link { due: Some(now.plus(self.period)), before: self.last, after: None };
+        let link = Link { due: now.plus(self.period), before: self.last, after: None };
         rpcs[rpc].timer = link;
         match self.last {
             Some(last) => rpcs[last].timer.after = Some(rpc),
@@ -53,7 +53,7 @@ impl Silence {
     /// Does not look at `rpc` any more.
     pub(crate) fn forget(&mut self, rpcs: &mut Rpcs, rpc: RpcId) {
         let link = std::mem::take(&mut rpcs[rpc].timer);
-        if link.due.is_none() {
+        if link.due == Instant::ZERO {
             return;
         }
         match link.before {
@@ -69,12 +69,12 @@ impl Silence {
 
     /// When the next look is due.
     pub(crate) fn next(&self, rpcs: &Rpcs) -> Option<Instant> {
-        self.first.and_then(|first| rpcs[first].timer.due)
+        self.first.map(|first| rpcs[first].timer.due)
     }
 
     /// An RPC whose look is due; it stays first until it is watched anew or forgotten.
     pub(crate) fn due(&self, rpcs: &Rpcs, now: Instant) -> Option<RpcId> {
-        self.first.filter(|first| rpcs[*first].timer.due.is_some_and(|due| due <= now))
+        self.first.filter(|first| rpcs[*first].timer.due <= now)
     }
 
     pub(crate) const fn len(&self) -> usize {

@@ -168,8 +168,9 @@ impl Transport {
         server: Server,
     ) -> RpcId {
         let id = header.sender_id.client_id();
-        let rpc = self.create_rpc(peer, id, header.sport, Side::Server(server));
-        self.rpcs[rpc].incoming = Some(MessageIn::new(data.message_length, data.incoming));
+        let message = MessageIn::new(data.message_length, data.incoming);
+        let side = Side::Server(server);
+        let rpc = self.create_rpc(peer, id, header.sport, side, Some(message), None);
         self.metrics.progress.server_requests_started += 1;
         rpc
     }

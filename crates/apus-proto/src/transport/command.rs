@@ -2,7 +2,7 @@
 
 use super::{Event, Transport};
 use crate::error::CommandError;
-use crate::message::{MessageOut, Payload};
+use crate::message::{MessageIn, MessageOut, Payload};
 use crate::metrics::Progress;
 use crate::peer::{Address, PeerId};
 use crate::rpc::{Client, ClientState, Rpc, RpcId, ServerStep, Side};
@@ -88,8 +88,7 @@ impl Transport {
             deadline: call.deadline,
         });
         let outgoing = self.message_out(peer, call.payload);
-        let rpc = self.create_rpc(peer, id, call.to.port(), side);
-        self.rpcs[rpc].outgoing = Some(outgoing);
+        let rpc = self.create_rpc(peer, id, call.to.port(), side, None, Some(outgoing));
         if let Some(deadline) = call.deadline {
             self.deadlines.insert(deadline, rpc);
         }
@@ -211,8 +210,16 @@ impl Transport {
         Some(peer)
     }
 
-    /// Adds an RPC with nothing sent or received yet, and watches its peer's silence.
-    pub(crate) fn create_rpc(&mut self, peer: PeerId, id: u64, port: u16, side: Side) -> RpcId {
+    /// Adds an RPC, and watches its peer's silence.
+    pub(crate) fn create_rpc(
+        &mut self,
+        peer: PeerId,
+        id: u64,
+        port: u16,
+        side: Side,
+        incoming: Option<MessageIn>,
+        outgoing: Option<MessageOut>,
+    ) -> RpcId {
         let now = self.now();
         self.births += 1;
         let rpc = self.rpcs.insert(Rpc {
@@ -225,8 +232,8 @@ impl Transport {
             asked: now,
             asks: 0,
             side,
-            incoming: None,
-            outgoing: None,
+            incoming,
+            outgoing,
             timer: crate::timer::Link::default(),
             queued: None,
             resend_queued: false,

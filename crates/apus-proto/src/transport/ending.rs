@@ -7,7 +7,7 @@ use super::{Event, Transport};
 use crate::error::{FailReason, RpcError};
 use crate::message::MessageIn;
 use crate::peer::PeerId;
-use crate::rpc::{Rpc, RpcId, Side};
+use crate::rpc::{RpcId, Side};
 use apus_wire::{Ack, Body, Profile, Role};
 
 /// How a server RPC ends.
@@ -21,6 +21,13 @@ pub(crate) enum Ending {
     GivenUp,
     /// Its client says that no such call lives: a late duplicate, or a call that was cancelled.
     Disowned,
+}
+
+/// What is still of interest when an RPC has been removed.
+struct Removed {
+    peer: PeerId,
+    id: u64,
+    side: Side,
 }
 
 impl Transport {
@@ -40,9 +47,8 @@ impl Transport {
         let payload = message.into_bytes();
         self.metrics.progress.client_responses_done += 1;
         self.metrics.progress.client_response_bytes_done += u64::from(length);
-        let removed = self.remove_client(rpc);
-        if let Some(Side::Client(client)) = removed.map(|rpc| rpc.side) {
-            self.events.push_back(Event::Response { rpc, cookie: client.cookie, payload });
+        if let Some(cookie) = self.remove_client(rpc) {
+            self.events.push_back(Event::Response { rpc, cookie, payload });
         }
     }
 
@@ -55,10 +61,9 @@ impl Transport {
 
     /// The call fails, and the server has said what became of the request.
     pub(crate) fn fail_client_with(&mut self, rpc: RpcId, error: RpcError) {
-        let Some(removed) = self.remove_client(rpc) else { return };
-        let Side::Client(client) = removed.side else { return };
+        let Some(cookie) = self.remove_client(rpc) else { return };
         self.metrics.progress.client_rpcs_failed += 1;
-        self.events.push_back(Event::Failed { rpc, cookie: client.cookie, error });
+        self.events.push_back(Event::Failed { rpc, cookie, error });
     }
 
     /// The call fails by our own decision: the server is told that nobody waits any more.
@@ -72,7 +77,7 @@ impl Transport {
     /// A server RPC ends.
     pub(crate) fn end_server(&mut self, rpc: RpcId, ending: Ending) {
         let Some(removed) = self.remove(rpc) else { return };
-        let Side::Server(server) = &removed.side else { return };
+        let Side::Server(server) = removed.side else { return };
         let serving = &mut self.peers[removed.peer].serving;
         match ending {
             Ending::Acknowledged => self.metrics.progress.server_responses_done += 1,
@@ -92,22 +97,22 @@ impl Transport {
         }
     }
 
-    /// Removes a call and notes that its id is finished.
-    pub(super) fn remove_client(&mut self, rpc: RpcId) -> Option<Rpc> {
+    /// Removes a call, notes that its id is finished, and returns its cookie.
+    pub(super) fn remove_client(&mut self, rpc: RpcId) -> Option<u64> {
         let removed = self.remove(rpc)?;
-        debug_assert_eq!(removed.role(), Role::Client);
-        if let Some(deadline) = removed.client().and_then(|client| client.deadline) {
+        let Side::Client(client) = removed.side else { return None };
+        if let Some(deadline) = client.deadline {
             self.deadlines.remove(deadline, rpc);
         }
         if self.identity.profile == Profile::Udp {
             self.peers[removed.peer].calls.end(removed.id);
         }
         self.room_again();
-        Some(removed)
+        Some(client.cookie)
     }
 
     /// Takes an RPC out of every table and gives back what it had reserved.
-    fn remove(&mut self, rpc: RpcId) -> Option<Rpc> {
+    fn remove(&mut self, rpc: RpcId) -> Option<Removed> {
         self.rpcs.get(rpc)?;
         self.silence.forget(&mut self.rpcs, rpc);
         self.granter.forget(&mut self.rpcs, rpc);
@@ -127,7 +132,7 @@ impl Transport {
         let entry = &mut self.peers[peer];
         entry.live_rpcs -= 1;
         entry.last_used = now;
-        Some(removed)
+        Some(Removed { peer, id: removed.id, side: removed.side })
     }
 
     /// A held request has gone. With a peer's last one goes the session that was proposed, and with

@@ -201,7 +201,9 @@ impl Transport {
 }
 
 fn note_sent(message: &mut MessageOut, now: Instant, retransmit: bool) {
-    message.first_sent.get_or_insert(now);
+    if message.first_sent == Instant::ZERO {
+        message.first_sent = now;
+    }
     message.last_sent = now;
     message.resent |= retransmit;
 }

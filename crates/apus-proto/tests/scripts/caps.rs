@@ -165,6 +165,8 @@ fn the_bytes_of_held_requests() {
       xx too_many_unconfirmed
     > Q: DATA s1 0..500/600
       -> Q NEED_ACK s1 +CONFIRM prio=7
+    > P: DATA s1 1000..2000/9000 inc=80
+      xx too_many_unconfirmed
     > live
       clients=0 servers=2 peers=2 send=0 receive=0 unconfirmed=1500 grantable=0 incoming=0 sendable=0 timers=2 control=0
     ");

@@ -1,0 +1,104 @@
+//! What does the core cost per packet, without any system call?
+//!
+//! Two transports call each other through function calls. `cargo bench -p apus-proto` prints the time
+//! per exchange (a request and a response: two packets sent, two received).
+
+use apus_proto::{Call, Command, Config, Event, Instant, Payload, Transport};
+use bytes::Bytes;
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use std::net::SocketAddr;
+
+struct Pair {
+    client: Transport,
+    server: Transport,
+    addresses: [SocketAddr; 2],
+    now: Instant,
+    wire: Vec<u8>,
+    headers: Vec<u8>,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let addresses =
+            [SocketAddr::from(([10, 0, 0, 1], 1)), SocketAddr::from(([10, 0, 0, 2], 2))];
+        Self {
+            client: Transport::new(Config::default(), 1, 1),
+            server: Transport::new(Config::default(), 2, 2),
+            addresses,
+            now: Instant::from_nanos(1_000_000_000),
+            wire: Vec::with_capacity(65_536),
+            headers: Vec::with_capacity(65_536),
+        }
+    }
+
+    /// `outstanding` calls of `payload`, all answered with the same bytes.
+    fn round(&mut self, payload: &Bytes, outstanding: usize) {
+        for cookie in 0..outstanding as u64 {
+            let payload = Payload::from(payload.clone());
+            let to = self.addresses[1];
+            let call = Call { to, payload, cookie, deadline: None, idempotent: false };
+            self.client.command(self.now, Command::Call(call)).unwrap();
+        }
+        let mut responses = 0;
+        while responses < outstanding {
+            self.now = self.now.plus(1_000);
+            let Self { client, server, addresses, now, wire, headers } = self;
+            carry(client, server, addresses[0], *now, wire, headers);
+            while let Some(event) = server.poll_event() {
+                if let Event::Request { rpc, payload, .. } = event {
+                    server.taken(payload.len());
+                    let reply = Command::Reply { rpc, payload: payload.into() };
+                    server.command(*now, reply).unwrap();
+                }
+            }
+            carry(server, client, addresses[1], *now, wire, headers);
+            while let Some(event) = client.poll_event() {
+                if let Event::Response { payload, .. } = event {
+                    client.taken(payload.len());
+                    responses += 1;
+                }
+            }
+        }
+    }
+}
+
+fn carry(
+    from: &mut Transport,
+    to: &mut Transport,
+    address: SocketAddr,
+    now: Instant,
+    wire: &mut Vec<u8>,
+    headers: &mut Vec<u8>,
+) {
+    while let Some(transmit) = from.poll_transmit(now) {
+        headers.clear();
+        wire.clear();
+        transmit.write_headers(headers);
+        let (len, segment) = (transmit.header_len(), transmit.segment());
+        let payload: Vec<&[u8]> = transmit.payload().collect();
+        let payload = payload.first().copied().unwrap_or(&[]);
+        for (i, header) in headers.chunks(len).enumerate() {
+            wire.clear();
+            wire.extend_from_slice(header);
+            let end = ((i + 1) * segment).min(payload.len());
+            wire.extend_from_slice(&payload[(i * segment).min(end)..end]);
+            to.handle_packet(now, address, wire);
+        }
+    }
+}
+
+fn exchange(c: &mut Criterion) {
+    let mut group = c.benchmark_group("exchange");
+    for (size, outstanding) in [(100, 1), (100, 64), (1_000, 64), (500_000, 8)] {
+        let payload = Bytes::from(vec![7; size]);
+        group.throughput(Throughput::Elements(outstanding as u64));
+        let mut pair = Pair::new();
+        group.bench_function(format!("{size}B x{outstanding}"), |b| {
+            b.iter(|| pair.round(&payload, outstanding));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, exchange);
+criterion_main!(benches);
