@@ -28,7 +28,7 @@ mod window;
 
 use crate::config::Config;
 use crate::metrics::Scheduling;
-use crate::rpc::{RpcId, Rpcs};
+use crate::rpc::{Rpc, RpcId, Rpcs};
 use backlog::Backlog;
 use candidates::{Candidates, Key};
 use oldest::OldestShare;
@@ -122,16 +122,15 @@ impl Granter {
         self.refresh(rpcs, rpc);
     }
 
-    /// `rpc` is about to be removed, or its incoming message is complete.
-    pub(crate) fn forget(&mut self, rpcs: &mut Rpcs, rpc: RpcId) {
-        let (peer, birth) = (rpcs[rpc].peer, rpcs[rpc].birth);
-        let entry = std::mem::take(&mut rpcs[rpc].grant);
-        if let Some(missing) = entry.key {
-            self.candidates.remove(peer, Key { missing, birth, rpc });
+    /// The incoming message of `rpc` is complete, or the RPC has been removed.
+    pub(crate) fn forget(&mut self, rpc: RpcId, entry: &mut Rpc) {
+        let Entry { key, counted, .. } = std::mem::take(&mut entry.grant);
+        if let Some(missing) = key {
+            self.candidates.remove(entry.peer, Key { missing, birth: entry.birth, rpc });
             self.dirty = true;
         }
-        if entry.counted > 0 {
-            self.backlog.change(entry.counted, 0);
+        if counted > 0 {
+            self.backlog.change(counted, 0);
             self.dirty = true;
         }
     }

@@ -10,8 +10,12 @@ mod on_cutoffs;
 mod on_data;
 mod on_grant;
 mod on_need_ack;
+mod on_request;
 mod on_resend;
+mod on_response;
 mod on_rpc_unknown;
+
+pub(crate) use on_data::{is_whole, unscheduled_of};
 
 use crate::drop_reason::DropReason;
 use crate::peer::{Address, PeerId};
@@ -28,7 +32,8 @@ impl Transport {
             return;
         }
         self.metrics.count_received(packet.body.kind());
-        let from = peer_address(self.identity.profile, from);
+        let address = peer_address(self.identity.profile, from);
+        let from = Source { address, peer: self.peers.find(address) };
         let used = match &packet.body {
             Body::Data(data, payload) => self.on_data(from, header, data, payload),
             Body::Grant(grant) => self.on_grant(from, header, grant),
@@ -49,8 +54,8 @@ impl Transport {
     /// The peer and the RPC that a packet is about, if both are known and the packet agrees with the
     /// RPC's session.
     fn rpc_of(
-        &mut self,
-        from: Address,
+        &self,
+        from: Source,
         header: &Header,
         proof: Proof,
     ) -> Result<(PeerId, RpcId), DropReason> {
@@ -68,8 +73,8 @@ impl Transport {
     }
 
     /// The same without looking at the session.
-    fn find_rpc(&mut self, from: Address, header: &Header) -> Option<(PeerId, RpcId)> {
-        let peer = self.peers.find(from)?;
+    fn find_rpc(&self, from: Source, header: &Header) -> Option<(PeerId, RpcId)> {
+        let peer = from.peer?;
         let id = header.sender_id;
         let rpc = self.rpcs.find(peer, id.client_id(), id.sender().peer())?;
         Some((peer, rpc))
@@ -83,6 +88,14 @@ impl Transport {
         peer.resends.answered();
         peer.last_used = now;
     }
+}
+
+/// Where a packet came from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source {
+    pub(crate) address: Address,
+    /// The peer at that address, if it was known when the packet came.
+    pub(crate) peer: Option<PeerId>,
 }
 
 /// What a packet must say about the session of its RPC (udp profile).

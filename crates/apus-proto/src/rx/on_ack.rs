@@ -1,8 +1,8 @@
 //! What does an ACK do?
 
-use super::our_role;
+use super::{Source, our_role};
 use crate::drop_reason::DropReason;
-use crate::peer::{Address, PeerId};
+use crate::peer::PeerId;
 use crate::rpc::ServerState;
 use crate::transport::{Ending, Transport};
 use apus_wire::{AckList, Header, Role};
@@ -11,14 +11,14 @@ impl Transport {
     /// The client does not need the state of these RPCs any more (row P-19).
     pub(super) fn on_ack(
         &mut self,
-        from: Address,
+        from: Source,
         header: &Header,
         list: &AckList,
     ) -> Result<(), DropReason> {
         if our_role(header) != Role::Server {
             return Err(DropReason::WrongRole);
         }
-        let peer = self.peers.find(from).ok_or(DropReason::UnknownRpc)?;
+        let peer = from.peer.ok_or(DropReason::UnknownRpc)?;
         let mut known = self.acknowledge(peer, header.sender_id.client_id());
         let port = self.identity.port;
         for ack in list.iter().filter(|ack| ack.server_port == port) {

@@ -1,8 +1,7 @@
 //! What does a BUSY do?
 
-use super::Proof;
+use super::{Proof, Source};
 use crate::drop_reason::DropReason;
-use crate::peer::Address;
 use crate::rpc::Side;
 use crate::transport::Transport;
 use apus_wire::{Flags, Header};
@@ -10,7 +9,7 @@ use apus_wire::{Flags, Header};
 impl Transport {
     /// The peer lives, we shall wait (row P-15). With CONFIRM, a client says that the call which we
     /// asked about lives (requirement AMO-2).
-    pub(super) fn on_busy(&mut self, from: Address, header: &Header) -> Result<(), DropReason> {
+    pub(super) fn on_busy(&mut self, from: Source, header: &Header) -> Result<(), DropReason> {
         let (peer, rpc) = self.rpc_of(from, header, Proof::NotContradicting)?;
         self.hear_busy(peer, rpc);
         let Some(fields) = header.udp().filter(|f| f.flags.contains(Flags::CONFIRM)) else {

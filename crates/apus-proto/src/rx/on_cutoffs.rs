@@ -1,18 +1,14 @@
 //! What does a CUTOFFS packet do?
 
+use super::Source;
 use crate::drop_reason::DropReason;
-use crate::peer::Address;
 use crate::transport::Transport;
 use apus_wire::Cutoffs;
 
 impl Transport {
     /// The peer wants these priorities for unscheduled packets from now on (row P-16).
-    pub(super) fn on_cutoffs(
-        &mut self,
-        from: Address,
-        cutoffs: &Cutoffs,
-    ) -> Result<(), DropReason> {
-        let peer = self.peers.find(from).ok_or(DropReason::UnknownRpc)?;
+    pub(super) fn on_cutoffs(&mut self, from: Source, cutoffs: &Cutoffs) -> Result<(), DropReason> {
+        let peer = from.peer.ok_or(DropReason::UnknownRpc)?;
         self.peers[peer].cutoffs.update(cutoffs);
         Ok(())
     }

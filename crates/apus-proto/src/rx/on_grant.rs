@@ -1,8 +1,7 @@
 //! What does a GRANT do?
 
-use super::Proof;
+use super::{Proof, Source};
 use crate::drop_reason::DropReason;
-use crate::peer::Address;
 use crate::rpc::{ClientStep, ServerStep, Side};
 use crate::transport::Transport;
 use apus_wire::{Grant, Header};
@@ -12,7 +11,7 @@ impl Transport {
     /// as its end; an old limit takes nothing back; the priority counts in any case.
     pub(super) fn on_grant(
         &mut self,
-        from: Address,
+        from: Source,
         header: &Header,
         grant: &Grant,
     ) -> Result<(), DropReason> {

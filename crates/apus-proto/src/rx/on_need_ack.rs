@@ -1,9 +1,9 @@
 //! What does a NEED_ACK do?
 
-use super::{Proof, our_role};
+use super::{Proof, Source, our_role};
 use crate::drop_reason::DropReason;
 use crate::error::FailReason;
-use crate::peer::{Address, PeerId};
+use crate::peer::PeerId;
 use crate::rpc::{ClientState, RpcId, Side};
 use crate::transport::Transport;
 use apus_wire::{AckList, Body, Flags, Header, Role};
@@ -11,7 +11,7 @@ use apus_wire::{AckList, Body, Flags, Header, Role};
 impl Transport {
     /// The server asks whether the call still needs its state (rows P-17, P-18), or, with CONFIRM,
     /// whether a request that it holds may be executed (requirement AMO-2).
-    pub(super) fn on_need_ack(&mut self, from: Address, header: &Header) -> Result<(), DropReason> {
+    pub(super) fn on_need_ack(&mut self, from: Source, header: &Header) -> Result<(), DropReason> {
         if our_role(header) != Role::Client {
             return Err(DropReason::WrongRole);
         }
@@ -81,11 +81,11 @@ impl Transport {
 
     /// The call is over, or we never heard of it: release the server's state, and take the acks along
     /// that wait for this peer.
-    fn answer_with_acks(&mut self, from: Address, header: &Header) {
-        let list = match self.peers.find(from) {
+    fn answer_with_acks(&mut self, from: Source, header: &Header) {
+        let list = match from.peer {
             Some(peer) => self.peers[peer].acks.take_list_beside(header.sender_id.client_id()),
             None => AckList::EMPTY,
         };
-        self.answer(from, header, Body::Ack(list), Flags::NONE, None);
+        self.answer(from.address, header, Body::Ack(list), Flags::NONE, None);
     }
 }

@@ -1,9 +1,8 @@
 //! What does a RESEND do?
 
-use super::{Proof, our_role};
+use super::{Proof, Source, our_role};
 use crate::drop_reason::DropReason;
 use crate::message::MessageOut;
-use crate::peer::Address;
 use crate::rpc::{ClientStep, RpcId, ServerStep, Side};
 use crate::transport::Transport;
 use apus_wire::{Body, EVERYTHING, Flags, Header, Resend, Role};
@@ -12,7 +11,7 @@ impl Transport {
     /// The receiver of our message lacks bytes of it (row P-13).
     pub(super) fn on_resend(
         &mut self,
-        from: Address,
+        from: Source,
         header: &Header,
         resend: &Resend,
     ) -> Result<(), DropReason> {
@@ -84,10 +83,10 @@ impl Transport {
     }
 
     /// The RPC of a RESEND is not known: say so, and whether it was finished (rows P-13, P-14).
-    fn answer_unknown(&mut self, from: Address, header: &Header) {
+    fn answer_unknown(&mut self, from: Source, header: &Header) {
         let id = header.sender_id.client_id();
         let finished = our_role(header) == Role::Server
-            && self.peers.find(from).is_some_and(|peer| {
+            && from.peer.is_some_and(|peer| {
                 let serving = &self.peers[peer].serving;
                 let current = header.udp().is_some_and(|f| {
                     f.flags.contains(Flags::SESSION) && serving.is_current(f.incarnation)
@@ -95,6 +94,6 @@ impl Transport {
                 current && serving.is_finished(id)
             });
         let flags = if finished { Flags::FINISHED } else { Flags::NONE };
-        self.answer(from, header, Body::RpcUnknown, flags, None);
+        self.answer(from.address, header, Body::RpcUnknown, flags, None);
     }
 }

@@ -1,9 +1,8 @@
 //! What does an RPC_UNKNOWN do?
 
-use super::Proof;
+use super::{Proof, Source};
 use crate::drop_reason::DropReason;
 use crate::error::{FailReason, Outcome, RpcError};
-use crate::peer::Address;
 use crate::rpc::{ClientStep, RpcId, Side};
 use crate::transport::{Ending, Transport};
 use apus_wire::{Flags, Header, Profile, Refusal};
@@ -12,7 +11,7 @@ impl Transport {
     /// The peer does not know the RPC that we asked about (row P-14), or will not serve it.
     pub(super) fn on_rpc_unknown(
         &mut self,
-        from: Address,
+        from: Source,
         header: &Header,
     ) -> Result<(), DropReason> {
         let (peer, rpc) = self.rpc_of(from, header, Proof::NotContradicting)?;

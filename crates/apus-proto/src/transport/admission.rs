@@ -4,24 +4,34 @@
 //! its client has confirmed it, or admitted. The order of the checks is from cheap to dear: nothing is
 //! remembered about a stranger before its request has passed all limits (requirement `BAD-4`).
 
-use super::{Ending, Transport, command::peer_address};
+use super::{Ending, Transport};
 use crate::drop_reason::DropReason;
 use crate::message::MessageIn;
-use crate::peer::{Address, Admission, Confirmation, PeerId};
+use crate::peer::{Admission, Confirmation, PeerId};
 use crate::rpc::{RpcId, Server, ServerState, Side};
+use crate::rx::{Source, is_whole, unscheduled_of};
 use crate::time::USEC;
 use apus_wire::{Body, Data, Flags, Header, Refusal, Role};
+use bytes::Bytes;
+
+/// What became of a request of which nothing was known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Admitted {
+    /// It was whole, and the application has it.
+    Served,
+    /// Its RPC exists, with an empty incoming message that waits for the packet's bytes.
+    Receiving(RpcId),
+}
 
 impl Transport {
-    /// Decides about a packet of an unknown request. On success its RPC exists, with an empty
-    /// incoming message.
+    /// Decides about a packet of an unknown request.
     pub(crate) fn admit(
         &mut self,
-        from: Address,
+        from: Source,
         header: &Header,
         data: &Data,
-        payload: usize,
-    ) -> Result<RpcId, DropReason> {
+        payload: &[u8],
+    ) -> Result<Admitted, DropReason> {
         if self.shut_down || !self.serving {
             let refusal = if self.shut_down { Refusal::ShuttingDown } else { Refusal::NotServing };
             self.refuse(from, header, refusal);
@@ -39,9 +49,11 @@ impl Transport {
         match serving.admit(id, header.udp(), now, young, || random.next() as u32) {
             Admission::Fresh { session, confirmation } => {
                 self.note_confirmation(peer, confirmation);
-                self.admit_confirmed(peer, header, data, session)
+                self.admit_confirmed(peer, header, data, payload, session)
             }
-            Admission::Confirm { session } => self.hold(peer, header, data, payload, session),
+            Admission::Confirm { session } => {
+                self.hold(peer, header, data, payload.len(), session).map(Admitted::Receiving)
+            }
             Admission::Finished => Err(DropReason::Finished),
             Admission::Occupied => Err(DropReason::TooManyUnconfirmed),
         }
@@ -108,15 +120,14 @@ impl Transport {
     }
 
     /// The peer that sends the request, made if there is room for a stranger.
-    fn admitting_peer(&mut self, from: Address) -> Result<PeerId, DropReason> {
-        let address = peer_address(self.identity.profile, from);
-        if let Some(peer) = self.peers.find(address) {
+    fn admitting_peer(&mut self, from: Source) -> Result<PeerId, DropReason> {
+        if let Some(peer) = from.peer {
             return Ok(peer);
         }
         if self.budget.unconfirmed_rpcs >= self.config.max_unconfirmed_rpcs() {
             return Err(DropReason::TooManyUnconfirmed);
         }
-        self.peer_for(address).ok_or(DropReason::TooManyPeers)
+        self.peer_for(from.address).ok_or(DropReason::TooManyPeers)
     }
 
     /// Creates the RPC of a request that may be executed.
@@ -125,17 +136,31 @@ impl Transport {
         peer: PeerId,
         header: &Header,
         data: &Data,
+        payload: &[u8],
         session: u32,
-    ) -> Result<RpcId, DropReason> {
+    ) -> Result<Admitted, DropReason> {
         if self.rpcs.count(Role::Server) as u64 >= self.config.max_server_rpcs() {
-            self.refuse(self.peers[peer].address, header, Refusal::Overloaded);
+            let from = Source { address: self.peers[peer].address, peer: Some(peer) };
+            self.refuse(from, header, Refusal::Overloaded);
             return Err(DropReason::TooManyRpcs);
         }
-        if !self.reserve_receive(peer, u64::from(data.message_length)) {
+        let length = u64::from(data.message_length);
+        if !self.reserve_receive(peer, length) {
             return Err(DropReason::NoBuffers);
         }
+        if is_whole(data, payload) {
+            self.release_receive(peer, length, true);
+            self.peers[peer].resends.answered();
+            let state = ServerState::InService;
+            let server = Server { state, session, confirmed: true };
+            let rpc = self.create_server(peer, header, server, None);
+            let request = Bytes::copy_from_slice(payload);
+            self.deliver_request(rpc, request, unscheduled_of(data));
+            return Ok(Admitted::Served);
+        }
         let server = Server { state: ServerState::Incoming, session, confirmed: true };
-        Ok(self.create_server(peer, header, data, server))
+        let message = MessageIn::new(data.message_length, data.incoming);
+        Ok(Admitted::Receiving(self.create_server(peer, header, server, Some(message))))
     }
 
     /// Creates the RPC of a request that must be confirmed, and asks for that.
@@ -155,22 +180,28 @@ impl Transport {
         }
         self.peers[peer].held += 1;
         let server = Server { state: ServerState::Incoming, session, confirmed: false };
-        let rpc = self.create_server(peer, header, data, server);
+        let message = MessageIn::new(data.message_length, data.incoming);
+        let rpc = self.create_server(peer, header, server, Some(message));
         self.ask_for_confirmation(rpc);
         Ok(rpc)
     }
 
+    /// Creates the RPC of a request. With nothing to come any more, nobody's silence is watched.
     fn create_server(
         &mut self,
         peer: PeerId,
         header: &Header,
-        data: &Data,
         server: Server,
+        incoming: Option<MessageIn>,
     ) -> RpcId {
         let id = header.sender_id.client_id();
-        let message = MessageIn::new(data.message_length, data.incoming);
+        let watch = incoming.is_some();
         let side = Side::Server(server);
-        let rpc = self.create_rpc(peer, id, header.sport, side, Some(message), None);
+        let rpc = self.create_rpc(peer, id, header.sport, side, incoming, None);
+        if watch {
+            let now = self.now();
+            self.silence.watch(&mut self.rpcs, rpc, now);
+        }
         self.metrics.progress.server_requests_started += 1;
         rpc
     }
@@ -185,15 +216,14 @@ impl Transport {
 
     /// Tells the client of an unknown request that it will not be served. That is for good: a
     /// duplicate must not be executed later. (Without a session it would have to be confirmed first.)
-    fn refuse(&mut self, to: Address, header: &Header, refusal: Refusal) {
+    fn refuse(&mut self, from: Source, header: &Header, refusal: Refusal) {
         self.metrics.admission.refused += 1;
-        let peer = self.peers.find(peer_address(self.identity.profile, to));
-        if let (Some(peer), Some(fields)) = (peer, header.udp())
+        if let (Some(peer), Some(fields)) = (from.peer, header.udp())
             && fields.flags.contains(Flags::SESSION)
         {
             let id = header.sender_id.client_id();
             self.peers[peer].serving.finish(fields.incarnation, id);
         }
-        self.answer(to, header, Body::RpcUnknown, Flags::REFUSED, Some(refusal));
+        self.answer(from.address, header, Body::RpcUnknown, Flags::REFUSED, Some(refusal));
     }
 }

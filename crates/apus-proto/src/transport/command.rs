@@ -89,6 +89,8 @@ impl Transport {
         });
         let outgoing = self.message_out(peer, call.payload);
         let rpc = self.create_rpc(peer, id, call.to.port(), side, None, Some(outgoing));
+        let now = self.now();
+        self.silence.watch(&mut self.rpcs, rpc, now);
         if let Some(deadline) = call.deadline {
             self.deadlines.insert(deadline, rpc);
         }
@@ -210,7 +212,7 @@ impl Transport {
         Some(peer)
     }
 
-    /// Adds an RPC, and watches its peer's silence.
+    /// Adds an RPC whose peer's silence nobody watches yet.
     pub(crate) fn create_rpc(
         &mut self,
         peer: PeerId,
@@ -242,7 +244,6 @@ impl Transport {
         let entry = &mut self.peers[peer];
         entry.live_rpcs += 1;
         entry.last_used = now;
-        self.silence.watch(&mut self.rpcs, rpc, now);
         rpc
     }
 }

@@ -8,7 +8,8 @@ use crate::error::{FailReason, RpcError};
 use crate::message::MessageIn;
 use crate::peer::PeerId;
 use crate::rpc::{RpcId, Side};
-use apus_wire::{Ack, Body, Profile, Role};
+use apus_wire::{Ack, Body, Profile};
+use bytes::Bytes;
 
 /// How a server RPC ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,21 +33,17 @@ struct Removed {
 
 impl Transport {
     /// The response is complete: the caller gets it, and the server will be told.
-    pub(crate) fn complete_client(&mut self, rpc: RpcId) {
-        let Some(entry) = self.rpcs.get_mut(rpc) else { return };
-        let Some(message) = entry.incoming.take() else { return };
+    pub(crate) fn complete_client(&mut self, rpc: RpcId, payload: Bytes, unscheduled: u32) {
+        let entry = &self.rpcs[rpc];
         let ack = Ack { client_id: entry.id, server_port: entry.peer_port };
-        let peer = entry.peer;
-        let length = message.length();
-        self.release_receive(peer, u64::from(length), true);
-        self.sampler.record(length, message.unscheduled());
-        if let Some(list) = self.peers[peer].acks.add(ack) {
+        let overflow = self.peers[entry.peer].acks.add(ack);
+        if let Some(list) = overflow {
             self.metrics.recovery.ack_overflows += 1;
             self.send_control(rpc, Body::Ack(list));
         }
-        let payload = message.into_bytes();
+        self.record_message(payload.len() as u32, unscheduled);
         self.metrics.progress.client_responses_done += 1;
-        self.metrics.progress.client_response_bytes_done += u64::from(length);
+        self.metrics.progress.client_response_bytes_done += payload.len() as u64;
         if let Some(cookie) = self.remove_client(rpc) {
             self.events.push_back(Event::Response { rpc, cookie, payload });
         }
@@ -113,11 +110,10 @@ impl Transport {
 
     /// Takes an RPC out of every table and gives back what it had reserved.
     fn remove(&mut self, rpc: RpcId) -> Option<Removed> {
-        self.rpcs.get(rpc)?;
-        self.silence.forget(&mut self.rpcs, rpc);
-        self.granter.forget(&mut self.rpcs, rpc);
-        self.outbox.messages.remove(&mut self.rpcs, rpc);
-        let removed = self.rpcs.remove(rpc)?;
+        let mut removed = self.rpcs.remove(rpc)?;
+        self.silence.unlink(&mut self.rpcs, removed.timer);
+        self.granter.forget(rpc, &mut removed);
+        self.outbox.messages.remove(rpc, &mut removed);
         let peer = removed.peer;
         if let Some(message) = &removed.outgoing {
             self.release_send(peer, u64::from(message.length()));

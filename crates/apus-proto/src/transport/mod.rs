@@ -17,6 +17,7 @@ pub use event::Event;
 pub use housekeeping::Unreachable;
 pub use info::{RpcInfo, RpcState};
 
+pub(crate) use admission::Admitted;
 pub(crate) use command::peer_address;
 pub(crate) use ending::Ending;
 

@@ -13,7 +13,7 @@
 
 use crate::config::Config;
 use crate::message::MessageOut;
-use crate::rpc::{RpcId, Rpcs};
+use crate::rpc::{Rpc, RpcId, Rpcs};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Messages with bytes that may be sent for the first time.
@@ -51,15 +51,14 @@ impl SendQueue {
 
     /// Puts `rpc` where its outgoing message belongs now, or takes it out if nothing may be sent.
     pub(crate) fn update(&mut self, rpcs: &mut Rpcs, rpc: RpcId) {
-        let entry = &rpcs[rpc];
+        let entry = &mut rpcs[rpc];
         let sendable = entry.outgoing.as_ref().filter(|message| message.is_sendable());
         let wanted = sendable.map(MessageOut::remaining);
         if wanted == entry.queued {
             return;
         }
-        self.remove(rpcs, rpc);
+        self.remove(rpc, entry);
         if let Some(remaining) = wanted {
-            let entry = &mut rpcs[rpc];
             entry.queued = Some(remaining);
             if remaining < self.defer_min {
                 self.short.push_back(rpc);
@@ -70,9 +69,8 @@ impl SendQueue {
         }
     }
 
-    /// Takes `rpc` out.
-    pub(crate) fn remove(&mut self, rpcs: &mut Rpcs, rpc: RpcId) {
-        let entry = &mut rpcs[rpc];
+    /// Takes `rpc`, whose state is `entry`, out.
+    pub(crate) fn remove(&mut self, rpc: RpcId, entry: &mut Rpc) {
         if let Some(remaining) = entry.queued.take()
             && remaining >= self.defer_min
         {

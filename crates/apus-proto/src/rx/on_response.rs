@@ -1,0 +1,66 @@
+//! What does a piece of a response do?
+
+use super::on_data::{is_whole, unscheduled_of};
+use super::{Proof, Source};
+use crate::drop_reason::DropReason;
+use crate::error::FailReason;
+use crate::message::MessageIn;
+use crate::peer::PeerId;
+use crate::rpc::{ClientStep, RpcId, Side};
+use crate::transport::Transport;
+use apus_wire::{Data, Header};
+use bytes::Bytes;
+
+impl Transport {
+    pub(super) fn on_response(
+        &mut self,
+        from: Source,
+        header: &Header,
+        data: &Data,
+        payload: &[u8],
+    ) -> Result<(), DropReason> {
+        let (peer, rpc) = self.rpc_of(from, header, Proof::Session)?;
+        if self.rpcs[rpc].incoming.is_none() {
+            let length = u64::from(data.message_length);
+            if length > self.config.max_message() {
+                self.begin_response(peer, rpc);
+                let length = data.message_length;
+                self.fail_and_disown(rpc, FailReason::ResponseTooLarge { length });
+                return Err(DropReason::TooLarge);
+            }
+            if !self.reserve_receive(peer, length) {
+                // The server lives; we will ask again when there may be room.
+                self.hear(peer, rpc);
+                return Err(DropReason::NoBuffers);
+            }
+            self.begin_response(peer, rpc);
+            if is_whole(data, payload) {
+                self.release_receive(peer, length, true);
+                self.peers[peer].resends.answered();
+                let response = Bytes::copy_from_slice(payload);
+                self.complete_client(rpc, response, unscheduled_of(data));
+                return Ok(());
+            }
+            self.rpcs[rpc].incoming = Some(MessageIn::new(data.message_length, data.incoming));
+        }
+        self.add_data(rpc, data, payload)
+    }
+
+    /// The server has the whole request: its bytes are not needed any more.
+    fn begin_response(&mut self, peer: PeerId, rpc: RpcId) {
+        let now = self.now();
+        let entry = &mut self.rpcs[rpc];
+        self.outbox.messages.remove(rpc, entry);
+        if let Side::Client(client) = &mut entry.side
+            && let Some(state) = client.state.after(ClientStep::ResponseBegins)
+        {
+            client.state = state;
+        }
+        let Some(request) = entry.outgoing.take() else { return };
+        if !request.resent {
+            let elapsed = now.since(request.last_sent);
+            self.peers[peer].rtt.sample_upper_bound(now, elapsed);
+        }
+        self.release_send(peer, u64::from(request.length()));
+    }
+}
