@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use crate::packet::Packets;
+
 /// One or more packets of one message for one destination.
 ///
 /// Packet `i` is the `i`-th piece of `headers` followed by the `i`-th piece of the payload. The
@@ -36,9 +38,17 @@ pub struct Burst<'a> {
     pub segment: usize,
 }
 
-impl Burst<'_> {
+impl<'a> Burst<'a> {
+    /// The packets one by one, in order. Sensible only if the burst is consistent.
+    #[must_use]
+    #[inline]
+    pub fn each(&self) -> Packets<'a> {
+        Packets::new(self)
+    }
+
     /// Number of packets.
     #[must_use]
+    #[inline]
     pub fn packets(&self) -> usize {
         self.headers.len() / self.header_len
     }
