@@ -13,6 +13,10 @@
 //!                  reports(Report): what ICMP and the system said about packets sent earlier
 //! ```
 //!
+//! Beside the contract there are tools for tests and diagnosis, each behind the cargo feature of its
+//! name: the in-memory network `loopback`, the wrappers `fault` and `pcap` around any driver, and the
+//! suite `conformance` that every driver has to pass.
+//!
 //! # Invariants
 //!
 //! - **D1** No call blocks. Waiting is done by the engine on [`Receive`]'s file descriptor.
@@ -34,6 +38,8 @@
 mod arrival;
 mod burst;
 mod capabilities;
+#[cfg(feature = "loopback")]
+pub mod loopback;
 mod packet;
 mod report;
 
