@@ -38,6 +38,8 @@
 mod arrival;
 mod burst;
 mod capabilities;
+#[cfg(feature = "fault")]
+pub mod fault;
 #[cfg(feature = "loopback")]
 pub mod loopback;
 mod packet;
