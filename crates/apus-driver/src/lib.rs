@@ -43,6 +43,8 @@ pub mod fault;
 #[cfg(feature = "loopback")]
 pub mod loopback;
 mod packet;
+#[cfg(feature = "pcap")]
+pub mod pcap;
 mod report;
 
 pub use arrival::{Arrival, Ecn};
