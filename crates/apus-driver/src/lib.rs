@@ -38,6 +38,8 @@
 mod arrival;
 mod burst;
 mod capabilities;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 #[cfg(feature = "fault")]
 pub mod fault;
 #[cfg(feature = "loopback")]

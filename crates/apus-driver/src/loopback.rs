@@ -1,6 +1,6 @@
 //! How do hosts talk without a network?
 //!
-//! A [`Network`] lives in memory and makes [`Host`]s, each of them a [`Driver`]. It is for tests and
+//! A [`Network`] lives in memory and makes [`Host`]s, each of them a driver. It is for tests and
 //! examples: packets never leave the process, nothing is random, and every limit is set by whoever
 //! made the network.
 //!
