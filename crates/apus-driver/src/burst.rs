@@ -55,8 +55,19 @@ impl<'a> Burst<'a> {
 
     /// Bytes of payload in all packets together.
     #[must_use]
+    #[inline]
     pub fn payload_len(&self) -> usize {
-        self.payload.iter().map(|slice| slice.len()).sum()
+        match self.payload {
+            [slice] => slice.len(), // The usual case; the sum is vectorised at some expense.
+            slices => slices.iter().map(|slice| slice.len()).sum(),
+        }
+    }
+
+    /// Bytes of the first packet, which no other one exceeds.
+    #[must_use]
+    #[inline]
+    pub fn longest_packet(&self) -> usize {
+        self.header_len + self.segment.min(self.payload_len())
     }
 
     /// Whether the fields agree with each other; see the type.

@@ -59,6 +59,11 @@ pub trait Fixture {
     /// A new driver at an address of its own.
     fn open(&self) -> Box<dyn Driver>;
 
+    /// Why the suite cannot run here, if it cannot. The tests then pass, and say so.
+    fn skip(&self) -> Option<String> {
+        None
+    }
+
     /// Where peers reach `driver`. As given here: its local address, or the loopback address of the
     /// same family and port if it listens on all addresses of the host.
     fn address_of(&self, driver: &dyn Driver) -> SocketAddr {
@@ -126,7 +131,11 @@ macro_rules! conformance_tests {
             $(
                 #[test]
                 fn $behaviour() {
-                    $crate::conformance::$behaviour(&$fixture);
+                    let fixture = $fixture;
+                    match $crate::conformance::Fixture::skip(&fixture) {
+                        Some(reason) => eprintln!("SKIPPED: {reason}"),
+                        None => $crate::conformance::$behaviour(&fixture),
+                    }
                 }
             )*
         }
