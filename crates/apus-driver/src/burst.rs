@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use crate::packet::Packets;
+
 /// One or more packets of one message for one destination.
 ///
 /// Packet `i` is the `i`-th piece of `headers` followed by the `i`-th piece of the payload. The
@@ -36,17 +38,36 @@ pub struct Burst<'a> {
     pub segment: usize,
 }
 
-impl Burst<'_> {
+impl<'a> Burst<'a> {
+    /// The packets one by one, in order. Sensible only if the burst is consistent.
+    #[must_use]
+    #[inline]
+    pub fn each(&self) -> Packets<'a> {
+        Packets::new(self)
+    }
+
     /// Number of packets.
     #[must_use]
+    #[inline]
     pub fn packets(&self) -> usize {
         self.headers.len() / self.header_len
     }
 
     /// Bytes of payload in all packets together.
     #[must_use]
+    #[inline]
     pub fn payload_len(&self) -> usize {
-        self.payload.iter().map(|slice| slice.len()).sum()
+        match self.payload {
+            [slice] => slice.len(), // The usual case; the sum is vectorised at some expense.
+            slices => slices.iter().map(|slice| slice.len()).sum(),
+        }
+    }
+
+    /// Bytes of the first packet, which no other one exceeds.
+    #[must_use]
+    #[inline]
+    pub fn longest_packet(&self) -> usize {
+        self.header_len + self.segment.min(self.payload_len())
     }
 
     /// Whether the fields agree with each other; see the type.

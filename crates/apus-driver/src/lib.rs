@@ -13,6 +13,10 @@
 //!                  reports(Report): what ICMP and the system said about packets sent earlier
 //! ```
 //!
+//! Beside the contract there are tools for tests and diagnosis, each behind the cargo feature of its
+//! name: the in-memory network `loopback`, the wrappers `fault` and `pcap` around any driver, and the
+//! suite `conformance` that every driver has to pass.
+//!
 //! # Invariants
 //!
 //! - **D1** No call blocks. Waiting is done by the engine on [`Receive`]'s file descriptor.
@@ -24,17 +28,31 @@
 //!   Only trouble with the driver itself is an `Err`.
 //! - **D5** What `send` accepted is on its way after `flush` returned, unless [`Transmit::has_room`]
 //!   says `false`; then the driver keeps it and sends it in a later `flush`.
+//! - **D6** Whoever waits on [`Receive`]'s descriptor has flushed, has then taken the reports, and has
+//!   last of all seen `receive` return 0. Only then does the descriptor become readable for
+//!   everything that happens afterwards: a wrapper may hold packets until that 0, and what `flush`
+//!   finds out about a destination at once does not pass through the descriptor.
 
 #![forbid(unsafe_code)]
 
 mod arrival;
 mod burst;
 mod capabilities;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+#[cfg(feature = "fault")]
+pub mod fault;
+#[cfg(feature = "loopback")]
+pub mod loopback;
+mod packet;
+#[cfg(feature = "pcap")]
+pub mod pcap;
 mod report;
 
 pub use arrival::{Arrival, Ecn};
 pub use burst::Burst;
 pub use capabilities::Capabilities;
+pub use packet::{Packet, Packets, Pieces};
 pub use report::{Report, Trouble};
 
 use std::io;
@@ -54,12 +72,27 @@ pub trait Driver: Send {
     fn split(self: Box<Self>) -> (Box<dyn Transmit>, Box<dyn Receive>);
 }
 
+impl<D: Driver + ?Sized> Driver for Box<D> {
+    fn capabilities(&self) -> Capabilities {
+        (**self).capabilities()
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        (**self).local_addr()
+    }
+
+    fn split(self: Box<Self>) -> (Box<dyn Transmit>, Box<dyn Receive>) {
+        (*self).split()
+    }
+}
+
 /// The half that sends.
 pub trait Transmit: Send {
     /// Takes a burst. The driver may hold small packets back until [`Transmit::flush`], so that
     /// packets of equal size for one peer leave in one system call whatever messages they belong to.
     ///
-    /// `burst` is borrowed: what is held back has been copied.
+    /// `burst` is borrowed: what is held back has been copied. Without [`Transmit::has_room`] the
+    /// burst may be dropped, as a network would.
     ///
     /// # Errors
     ///
@@ -96,7 +129,8 @@ pub trait Transmit: Send {
 pub trait Receive: Send + AsFd {
     /// Takes what has arrived, at most about `limit` packets (a merged datagram is never cut, so a
     /// few more may come). Returns the number of packets that [`Receive::drain`] will give; 0 means
-    /// that nothing was there.
+    /// that nothing is left and that one may wait (D6). Packets of an earlier call that were not
+    /// drained are lost.
     ///
     /// # Errors
     ///

@@ -1,0 +1,58 @@
+//! Who sent it, and where does the answer go?
+
+use super::Fixture;
+use super::host::{HEADER_LEN, Host, pattern};
+use crate::Burst;
+
+/// `Arrival::from` is an address that answers reach.
+pub fn an_answer_reaches_the_sender(fixture: &dyn Fixture) {
+    let mut server = Host::open(fixture);
+    let mut clients: Vec<_> = (0..5).map(|_| Host::open(fixture)).collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.send(server.address, &pattern(40, number));
+        client.flush();
+    }
+    for request in server.collect(clients.len()) {
+        server.send(request.from, &request.bytes);
+    }
+    server.flush();
+    for (number, client) in clients.iter_mut().enumerate() {
+        assert_eq!(client.collect(1)[0].bytes, pattern(40, number));
+    }
+}
+
+/// A driver that listens on all addresses says which one was asked, and can answer from it.
+pub fn an_answer_leaves_from_the_address_that_was_asked(fixture: &dyn Fixture) {
+    let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
+    client.send(server.address, &pattern(40, 1));
+    client.flush();
+    let request = &server.collect(1)[0];
+    if let Some(to) = request.to {
+        assert_eq!(to, server.address.ip());
+    }
+    for len in [0, 100, 1400] {
+        let payload = pattern(len, len);
+        server.send_burst(&Burst {
+            to: request.from,
+            from: request.to,
+            traffic_class: 0,
+            headers: &[1; HEADER_LEN],
+            header_len: HEADER_LEN,
+            payload: &[&payload],
+            segment: len,
+        });
+        server.flush();
+        let answer = &client.collect(1)[0];
+        assert_eq!(answer.from, server.address, "another address would look like another peer");
+    }
+}
+
+/// The sender's address as the receiver sees it is the sender's own.
+pub fn the_local_address_is_where_peers_send_to(fixture: &dyn Fixture) {
+    let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
+    client.send(server.address, &pattern(40, 1));
+    client.flush();
+    let request = &server.collect(1)[0];
+    assert_eq!(request.from.port(), client.address.port());
+    assert_eq!(request.from.is_ipv4(), client.address.is_ipv4(), "mapped addresses are not shown");
+}

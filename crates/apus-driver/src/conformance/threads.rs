@@ -1,0 +1,43 @@
+//! The halves are independent: neither waits for the other.
+
+use std::thread;
+
+use super::Fixture;
+use super::host::{Host, assert_same, pattern};
+
+/// Each of two hosts sends on one thread and receives on another.
+pub fn halves_work_on_two_threads(fixture: &dyn Fixture) {
+    const PACKETS: usize = 40;
+    let (mut left, right) = (Host::open(fixture), Host::open(fixture));
+    let Host { address, mut transmit, mut receive, .. } = right;
+    thread::scope(|scope| {
+        let to = left.address;
+        scope.spawn(move || {
+            for salt in 0..PACKETS {
+                let packet = pattern(90, salt);
+                let burst = crate::Burst {
+                    to,
+                    from: None,
+                    traffic_class: 0,
+                    headers: &packet,
+                    header_len: packet.len(),
+                    payload: &[],
+                    segment: 0,
+                };
+                transmit.send(&burst).unwrap();
+                transmit.flush().unwrap();
+            }
+        });
+        // The same driver's receiving half is in use meanwhile.
+        scope.spawn(move || {
+            for _ in 0..100 {
+                receive.receive(10).unwrap();
+                receive.reports(&mut |report| panic!("nothing went wrong: {report:?}"));
+            }
+        });
+        let sent: Vec<_> = (0..PACKETS).map(|salt| pattern(90, salt)).collect();
+        let got = left.collect(PACKETS);
+        assert_same(&sent, &got);
+        assert!(got.iter().all(|packet| packet.from.port() == address.port()));
+    });
+}

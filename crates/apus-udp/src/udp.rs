@@ -1,0 +1,83 @@
+//! What is the UDP driver, before it is split?
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use apus_driver::{Capabilities, Driver, Receive, Transmit};
+
+use crate::config::UdpConfig;
+use crate::counters::Counters;
+use crate::detect::Features;
+use crate::link;
+use crate::mtu::PacketLimit;
+use crate::receive::UdpReceive;
+use crate::shared::Shared;
+use crate::socket::{self, OpenError};
+use crate::staging::MAX_SEGMENTS;
+use crate::transmit::{Abilities, UdpTransmit};
+
+/// A packet driver over one UDP socket.
+#[derive(Debug)]
+pub struct Udp {
+    shared: Arc<Shared>,
+    local: SocketAddr,
+    limit: PacketLimit,
+    features: Features,
+    capabilities: Capabilities,
+}
+
+impl Udp {
+    /// Opens a socket.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be bound, or the configuration is outside of its limits. Missing features
+    /// are no error: see [`Driver::capabilities`].
+    pub fn open(config: &UdpConfig) -> Result<Self, OpenError> {
+        let opened = socket::open(config)?;
+        let features = opened.features;
+        let capabilities = Capabilities {
+            segments_per_send: if features.segmentation { MAX_SEGMENTS } else { 1 },
+            receive_offload: features.merging,
+            priorities: features.priorities,
+            ecn: features.ecn,
+            reports: features.reports,
+            receive_buffer: opened.receive_buffer,
+            link_mbps: link::mbps(opened.local.ip()),
+        };
+        Ok(Self {
+            shared: Arc::new(Shared::new(opened.socket, opened.family)),
+            local: opened.local,
+            limit: PacketLimit::new(config.max_ip_packet),
+            features,
+            capabilities,
+        })
+    }
+
+    /// What the driver has done so far; goes on counting after [`Driver::split`].
+    #[must_use]
+    pub fn counters(&self) -> Arc<Counters> {
+        self.shared.counters.clone()
+    }
+}
+
+impl Driver for Udp {
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    fn split(self: Box<Self>) -> (Box<dyn Transmit>, Box<dyn Receive>) {
+        let abilities = Abilities {
+            segments: self.capabilities.segments_per_send,
+            priorities: self.features.priorities,
+            chooses_source: self.features.destination,
+        };
+        let transmit = UdpTransmit::new(self.shared.clone(), self.limit, abilities);
+        let receive = UdpReceive::new(self.shared, self.features.merging);
+        (Box::new(transmit), Box::new(receive))
+    }
+}
