@@ -1,33 +1,48 @@
 //! Which responses have arrived whose server does not know it yet?
 
-use apus_wire::{Ack, AckList, MAX_ACKS};
-use smallvec::SmallVec;
+use apus_wire::{Ack, AckList, MAX_ACKS, Profile};
+use std::collections::VecDeque;
 
-/// Acks for one peer, oldest first. Each DATA packet to the peer takes one along (row P-3); when five
-/// wait, an ACK packet takes them all (rows P-19, L-8).
-#[derive(Debug, Default)]
+/// Acks for one peer, oldest first. Each DATA packet to the peer takes one along (row P-3); when too
+/// many wait, an ACK packet takes the oldest ones (rows P-19, L-8).
+#[derive(Debug)]
 pub(crate) struct Acks {
-    waiting: SmallVec<[Ack; MAX_ACKS]>,
+    waiting: VecDeque<Ack>,
+    limit: usize,
 }
 
+/// Acks that may wait in the udp profile.
+///
+/// The kernel keeps five (row L-8). Ours keeps as many as one receive batch holds: a client that gets
+/// 64 responses at once is about to send 64 requests, which can take all 64 acks along.
+const LIMIT_UDP: usize = 64;
+
 impl Acks {
-    /// Adds an ack. If the buffer is full, its content is returned instead: it must be sent in an ACK
-    /// packet, whose header names the RPC of `ack`, so that nothing stays behind.
-    #[must_use = "a full buffer must be sent"]
+    pub(crate) const fn new(profile: Profile) -> Self {
+        let limit = match profile {
+            Profile::Kernel => MAX_ACKS,
+            Profile::Udp => LIMIT_UDP,
+        };
+        Self { waiting: VecDeque::new(), limit }
+    }
+
+    /// Adds an ack. If the buffer is full, the oldest ones are returned instead: they must be sent in
+    /// an ACK packet, whose header names the RPC of `ack`.
+    #[must_use = "what does not fit must be sent"]
     pub(crate) fn add(&mut self, ack: Ack) -> Option<AckList> {
-        if self.waiting.len() == MAX_ACKS {
+        if self.waiting.len() >= self.limit {
             return Some(self.take_list());
         }
-        self.waiting.push(ack);
+        self.waiting.push_back(ack);
         None
     }
 
     /// Takes one ack, for a DATA packet.
     pub(crate) fn take_one(&mut self) -> Option<Ack> {
-        (!self.waiting.is_empty()).then(|| self.waiting.remove(0))
+        self.waiting.pop_front()
     }
 
-    /// Takes all acks, for an ACK packet whose header names call `id`.
+    /// Takes as many acks as an ACK packet holds whose header names call `id`.
     pub(crate) fn take_list_beside(&mut self, id: u64) -> AckList {
         self.waiting.retain(|ack| ack.client_id != id);
         self.take_list()
@@ -35,9 +50,11 @@ impl Acks {
 
     fn take_list(&mut self) -> AckList {
         let mut list = AckList::EMPTY;
-        for ack in self.waiting.drain(..) {
+        while !list.is_full()
+            && let Some(ack) = self.waiting.pop_front()
+        {
             let pushed = list.push(ack);
-            debug_assert!(pushed.is_ok(), "an ACK packet holds as many as the buffer");
+            debug_assert!(pushed.is_ok(), "there was room");
         }
         list
     }
@@ -47,18 +64,35 @@ impl Acks {
 mod tests {
     use super::*;
 
+    fn ack(n: usize) -> Ack {
+        Ack { client_id: 2 * n as u64, server_port: 1 }
+    }
+
+    fn ids(list: AckList) -> Vec<u64> {
+        list.iter().map(|ack| ack.client_id).collect()
+    }
+
     /// Rows P-19 and L-8.
     #[test]
-    fn the_sixth_ack_sends_the_first_five() {
-        let mut acks = Acks::default();
-        let ack = |n: u64| Ack { client_id: 2 * n, server_port: 1 };
-        for n in 1..=5 {
+    fn what_does_not_fit_sends_the_oldest_five() {
+        for (profile, limit) in [(Profile::Kernel, 5), (Profile::Udp, 64)] {
+            let mut acks = Acks::new(profile);
+            for n in 1..=limit {
+                assert_eq!(acks.add(ack(n)), None);
+            }
+            assert_eq!(acks.add(ack(limit + 1)).map(ids), Some(vec![2, 4, 6, 8, 10]));
+            let next = if limit > 5 { Some(ack(6)) } else { None };
+            assert_eq!(acks.take_one(), next);
+        }
+    }
+
+    #[test]
+    fn an_ack_packet_does_not_name_its_own_rpc_twice() {
+        let mut acks = Acks::new(Profile::Udp);
+        for n in 1..=7 {
             assert_eq!(acks.add(ack(n)), None);
         }
-        let list = acks.add(ack(6)).unwrap();
-        assert_eq!(list.iter().map(|a| a.client_id).collect::<Vec<_>>(), [2, 4, 6, 8, 10]);
-        assert_eq!(acks.take_one(), None);
-        assert_eq!(acks.add(ack(7)), None);
-        assert_eq!((acks.take_one(), acks.take_one()), (Some(ack(7)), None));
+        assert_eq!(ids(acks.take_list_beside(4)), [2, 6, 8, 10, 12]);
+        assert_eq!(ids(acks.take_list_beside(4)), [14]);
     }
 }

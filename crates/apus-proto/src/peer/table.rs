@@ -11,7 +11,7 @@ use super::{Address, Calls, Peer, PeerCutoffs, PeerId, Serving};
 use crate::config::Config;
 use crate::limits::{DEFAULT_PACKET_BYTES, PEER_SCAN_INTERVAL, PEERS_PER_SCAN};
 use crate::time::Instant;
-use apus_wire::DATA_HEADER_LEN;
+use apus_wire::{DATA_HEADER_LEN, Profile};
 use foldhash::fast::FixedState;
 use slotmap::SlotMap;
 use std::collections::{HashMap, VecDeque};
@@ -31,6 +31,7 @@ pub(crate) struct Peers {
     dormant: Dormant,
     /// No peer's ids start below this: whatever a forgotten peer was called with lies below.
     next_id: u64,
+    profile: Profile,
     highest_priority: u8,
     limit: usize,
     idle_min: u64,
@@ -47,6 +48,7 @@ impl Peers {
             next_scan: Instant::NEVER,
             dormant: Dormant::new(config.max_dormant_sessions() as usize, seed),
             next_id: first_id,
+            profile: config.profile(),
             highest_priority: config.highest_priority(),
             limit: config.max_peers() as usize,
             idle_min: config.peer_idle_secs_min() * SECOND,
@@ -88,7 +90,7 @@ impl Peers {
             cutoffs: PeerCutoffs::unknown(self.highest_priority),
             cutoffs_sent: Instant::ZERO,
             rtt: super::Rtt::default(),
-            acks: super::Acks::default(),
+            acks: super::Acks::new(self.profile),
             resends: super::ResendBurst::default(),
             calls: Calls::starting_at(self.next_id),
             serving: self.dormant.wake(&address).unwrap_or_default(),

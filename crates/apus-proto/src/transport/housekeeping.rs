@@ -57,6 +57,13 @@ impl Transport {
         self.serving = serving;
     }
 
+    /// Payload bytes of messages that the peer may not have yet: requests without a response, responses
+    /// without an acknowledgment.
+    #[must_use]
+    pub const fn unacknowledged_bytes(&self) -> u64 {
+        self.budget.send
+    }
+
     /// The application has taken `bytes` bytes of a request or response, which count as received no
     /// longer.
     ///

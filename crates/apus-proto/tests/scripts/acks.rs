@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 #[test]
 fn the_ack_buffer_overflows() {
     assert_snapshot!(run("
-        meet P
+        config profile=kernel
         call P 10
         call P 10
         call P 10
@@ -26,19 +26,19 @@ fn the_ack_buffer_overflows() {
         call P 10
     "), @"
     > call P 10
-      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+      -> P DATA c1 0..10/10 prio=6
     > call P 10
-      -> P DATA c2 0..10/10 cutoffs=1 prio=7
+      -> P DATA c2 0..10/10 prio=6
     > call P 10
-      -> P DATA c3 0..10/10 cutoffs=1 prio=7
+      -> P DATA c3 0..10/10 prio=6
     > call P 10
-      -> P DATA c4 0..10/10 cutoffs=1 prio=7
+      -> P DATA c4 0..10/10 prio=6
     > call P 10
-      -> P DATA c5 0..10/10 cutoffs=1 prio=7
+      -> P DATA c5 0..10/10 prio=6
     > call P 10
-      -> P DATA c6 0..10/10 cutoffs=1 prio=7
+      -> P DATA c6 0..10/10 prio=6
     > call P 10
-      -> P DATA c7 0..10/10 cutoffs=1 prio=7
+      -> P DATA c7 0..10/10 prio=6
     > P: DATA c1 0..10/10
       !! response c1: 10 B
     > P: DATA c2 0..10/10
@@ -57,7 +57,7 @@ fn the_ack_buffer_overflows() {
     > count ack_overflows
       ack_overflows=1
     > call P 10
-      -> P DATA c8 0..10/10 cutoffs=1 ack=c7 prio=7
+      -> P DATA c8 0..10/10 ack=c7 prio=6
     ");
 }
 

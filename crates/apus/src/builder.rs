@@ -1,0 +1,170 @@
+//! How is an endpoint made?
+
+use crate::endpoint::Endpoint;
+use crate::engine::poll::Poll;
+use crate::engine::shard::Shard;
+use crate::engine::{dedicated, keeper};
+use crate::error::BindError;
+use apus_driver::Driver;
+use apus_proto::Config;
+use apus_udp::{Udp, UdpConfig};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+/// Settings of an [`Endpoint`] before it exists.
+///
+/// ```
+/// use apus::{Config, Endpoint, Poll};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let endpoint = Endpoint::builder()
+///     .poll(Poll::Block)
+///     .config(Config::builder().max_message(1_000_000).build()?)
+///     .bind("127.0.0.1:0")?;
+/// # drop(endpoint);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "call `bind`"]
+pub struct Builder {
+    config: Config,
+    udp: UdpConfig,
+    poll: Poll,
+    engine: Engine,
+    serve: bool,
+}
+
+/// Who turns the endpoint's loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Engine {
+    /// Whoever waits for a message. An unloaded call then needs no wake-up at all.
+    #[default]
+    Waiters,
+    /// A thread of its own, pinned to a CPU if one is given. Messages cross from it to the
+    /// application's threads.
+    Dedicated {
+        /// The CPU, or wherever the system likes.
+        cpu: Option<usize>,
+    },
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            config: Config::default(),
+            udp: UdpConfig::default(),
+            poll: Poll::default(),
+            engine: Engine::default(),
+            serve: true,
+        }
+    }
+}
+
+impl Builder {
+    /// Parameters of the protocol.
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Settings of the socket. Its address is given to [`Builder::bind`].
+    pub const fn udp(mut self, udp: UdpConfig) -> Self {
+        self.udp = udp;
+        self
+    }
+
+    /// How threads wait: spinning, sleeping, or first one and then the other (the default, with 50 µs).
+    pub const fn poll(mut self, poll: Poll) -> Self {
+        self.poll = poll;
+        self
+    }
+
+    /// Who turns the loop.
+    pub const fn engine(mut self, engine: Engine) -> Self {
+        self.engine = engine;
+        self
+    }
+
+    /// Whether requests are accepted; if not, their clients get an error that says so. `true` unless
+    /// said otherwise.
+    pub const fn serve(mut self, serve: bool) -> Self {
+        self.serve = serve;
+        self
+    }
+
+    /// Opens a UDP socket at `address` and starts the endpoint. Port 0 takes any free one.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
+    pub fn bind(
+        self,
+        address: impl ToSocketAddrs + std::fmt::Debug,
+    ) -> Result<Endpoint, BindError> {
+        let driver = self.open(&address)?;
+        self.on(driver)
+    }
+
+    /// Opens a UDP socket at any free port of all addresses of the host and starts an endpoint that
+    /// does not serve requests.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Builder::bind`].
+    pub fn client(self) -> Result<Endpoint, BindError> {
+        let driver = self.open_any()?;
+        self.serve(false).on(driver)
+    }
+
+    /// Starts the endpoint on top of another driver.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError::Start`]: the system refuses a thread, a descriptor or a random seed.
+    pub fn on(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
+        let address = driver.local_addr();
+        let start = |source| BindError::Start { address, source };
+        let shard = Shard::new(driver, self.config, self.poll, self.serve).map_err(start)?;
+        let shard = Arc::new(shard);
+        let thread = match self.engine {
+            Engine::Waiters => keeper::start(&shard),
+            Engine::Dedicated { cpu } => dedicated::start(&shard, cpu, self.poll),
+        };
+        Ok(Endpoint::new(shard, thread.map_err(start)?))
+    }
+
+    /// The UDP driver at the first address that can be bound.
+    pub(crate) fn open(
+        &self,
+        address: &(impl ToSocketAddrs + std::fmt::Debug),
+    ) -> Result<Box<dyn Driver>, BindError> {
+        let resolve = |source| BindError::Resolve { address: format!("{address:?}"), source };
+        let mut last = None;
+        for bind in address.to_socket_addrs().map_err(resolve)? {
+            match Udp::open(&UdpConfig { bind, ..self.udp }) {
+                Ok(driver) => return Ok(Box::new(driver)),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(match last {
+            Some(error) => error.into(),
+            None => resolve(std::io::Error::new(std::io::ErrorKind::NotFound, "no address")),
+        })
+    }
+
+    /// The UDP driver at any free port of all addresses.
+    pub(crate) fn open_any(&self) -> Result<Box<dyn Driver>, BindError> {
+        Ok(Box::new(Udp::open(&self.udp)?))
+    }
+
+    /// The parts that the async endpoint starts in its own way.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn shard(&self, driver: Box<dyn Driver>) -> Result<Arc<Shard>, BindError> {
+        let address: SocketAddr = driver.local_addr();
+        Shard::new(driver, self.config.clone(), Poll::Block, self.serve)
+            .map(Arc::new)
+            .map_err(|source| BindError::Start { address, source })
+    }
+}

@@ -1,0 +1,375 @@
+//! What does an application talk to?
+
+use crate::builder::Builder;
+use crate::call::{CallId, CallOptions, Completion};
+use crate::engine::core::{Core, Ended};
+use crate::engine::metrics::EngineMetrics;
+use crate::engine::shard::{Locked, Shard};
+use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
+use crate::error::{BindError, CallError, Closed};
+use crate::request::Request;
+use crate::submit::{Submission, cancel};
+use apus_proto::{Payload, RpcInfo};
+use bytes::Bytes;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Client and server at once: sends requests to any number of peers and serves theirs.
+///
+/// Clones are the same endpoint; any thread may use any of them at any time. When the last clone is
+/// dropped, the endpoint is shut down.
+///
+/// # A server
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let endpoint = apus::Endpoint::bind("0.0.0.0:4000")?;
+/// loop {
+///     let request = endpoint.recv_request()?;
+///     let response = request.payload().to_ascii_uppercase();
+///     // A client that has gone is none of our business.
+///     let _ = request.reply(response);
+/// }
+/// # }
+/// ```
+///
+/// # A client
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let endpoint = apus::Endpoint::client()?;
+/// let response = endpoint.call("10.0.0.7:4000".parse()?, "hello")?;
+/// assert_eq!(response, "HELLO");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Many calls at a time
+///
+/// [`Endpoint::send`] does not wait. The ends of calls that were sent come out of [`Endpoint::recv`] in
+/// the order in which they end, each with the cookie that it was sent with. A [`Cork`] lets the
+/// messages of a busy thread leave together.
+#[derive(Clone)]
+pub struct Endpoint {
+    shard: Arc<Shard>,
+    _engine: Arc<EngineThread>,
+}
+
+/// The thread behind an endpoint; ends with the last clone.
+struct EngineThread {
+    shard: Arc<Shard>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// All counters of an endpoint.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// What the protocol counts.
+    pub protocol: apus_proto::Metrics,
+    /// What the engine counts.
+    pub engine: EngineMetrics,
+}
+
+impl Endpoint {
+    pub(crate) fn new(shard: Arc<Shard>, thread: JoinHandle<()>) -> Self {
+        let engine = EngineThread { shard: shard.clone(), thread: Mutex::new(Some(thread)) };
+        Self { shard, _engine: Arc::new(engine) }
+    }
+
+    /// Settings other than the defaults.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// An endpoint with a UDP socket at `address`, that serves requests. Port 0 takes any free one.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
+    pub fn bind(address: impl ToSocketAddrs + std::fmt::Debug) -> Result<Self, BindError> {
+        Self::builder().bind(address)
+    }
+
+    /// An endpoint at any free port that does not serve requests.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::bind`].
+    pub fn client() -> Result<Self, BindError> {
+        Self::builder().client()
+    }
+
+    /// The address of the socket. The IP address is unspecified if it listens on all of the host's.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.shard.local_addr
+    }
+
+    /// Sends a request and waits for the response.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], which also says whether the request may have been executed.
+    pub fn call(&self, to: SocketAddr, request: impl Into<Payload>) -> Result<Bytes, CallError> {
+        self.call_with(to, request, CallOptions::new())
+    }
+
+    /// The same with options.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], which also says whether the request may have been executed.
+    pub fn call_with(
+        &self,
+        to: SocketAddr,
+        request: impl Into<Payload>,
+        options: CallOptions,
+    ) -> Result<Bytes, CallError> {
+        let submission = Submission { to, payload: request.into(), options, shared: None };
+        let (core, call) = self.submit(&submission)?;
+        // The protocol watches the deadline.
+        let (mut core, ended) = self.shard.wait_for(core, &EndOf(call.key), None);
+        match ended {
+            Some(result) => {
+                core.transport.taken(result.as_ref().map_or(0, Bytes::len));
+                result.map_err(CallError::Failed)
+            }
+            None => Err(core.closed_error().into()),
+        }
+    }
+
+    /// Sends a request. Its end will come out of [`Endpoint::recv`], together with `cookie`.
+    ///
+    /// Waits for room if too much is under way (see [`CallOptions::no_wait`]).
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`]: nothing was sent.
+    pub fn send(
+        &self,
+        to: SocketAddr,
+        request: impl Into<Payload>,
+        cookie: u64,
+    ) -> Result<CallId, CallError> {
+        self.send_with(to, request, cookie, CallOptions::new())
+    }
+
+    /// The same with options.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`]: nothing was sent.
+    pub fn send_with(
+        &self,
+        to: SocketAddr,
+        request: impl Into<Payload>,
+        cookie: u64,
+        options: CallOptions,
+    ) -> Result<CallId, CallError> {
+        let submission = Submission { to, payload: request.into(), options, shared: Some(cookie) };
+        self.submit(&submission).map(|(_, call)| call)
+    }
+
+    /// Waits for the end of any call that was sent.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`]: the endpoint does not work any more, and all ends have been received.
+    pub fn recv(&self) -> Result<Completion, Closed> {
+        self.recv_until(None).transpose().unwrap_or_else(|| Err(self.shard.lock().closed_error()))
+    }
+
+    /// The same, but no longer than `time`; `None` if nothing ended in it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::recv`].
+    pub fn recv_timeout(&self, time: Duration) -> Result<Option<Completion>, Closed> {
+        self.recv_until(Instant::now().checked_add(time))
+    }
+
+    /// The end of a call if there is one already.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::recv`].
+    pub fn try_recv(&self) -> Result<Option<Completion>, Closed> {
+        self.recv_timeout(Duration::ZERO)
+    }
+
+    /// Waits for a request of any client.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`]: the endpoint does not work any more.
+    pub fn recv_request(&self) -> Result<Request, Closed> {
+        self.recv_request_until(None)
+            .transpose()
+            .unwrap_or_else(|| Err(self.shard.lock().closed_error()))
+    }
+
+    /// The same, but no longer than `time`; `None` if no request came in it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::recv_request`].
+    pub fn recv_request_timeout(&self, time: Duration) -> Result<Option<Request>, Closed> {
+        self.recv_request_until(Instant::now().checked_add(time))
+    }
+
+    /// A request if there is one already.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::recv_request`].
+    pub fn try_recv_request(&self) -> Result<Option<Request>, Closed> {
+        self.recv_request_timeout(Duration::ZERO)
+    }
+
+    /// Lets a call go that was sent: its end will not come out of [`Endpoint::recv`]. `false` if it has
+    /// ended already. The server may have executed it.
+    pub fn cancel(&self, call: CallId) -> bool {
+        cancel(&mut self.shard.lock(), call.key, Some(call.rpc))
+    }
+
+    /// Holds the messages of this endpoint back, so that they leave together: when a thread waits for
+    /// something, when 64 have gathered, or when the cork is dropped.
+    ///
+    /// For threads that handle many small messages one after the other: their packets leave in one
+    /// system call. A thread that computes for long between two messages should not hold a cork.
+    pub fn cork(&self) -> Cork<'_> {
+        self.shard.lock().corks += 1;
+        Cork { shard: &self.shard }
+    }
+
+    /// Waits until all messages that were sent have arrived, or `time` is over; whether they have.
+    /// After a reply and before the end of the process, say.
+    pub fn drain(&self, time: Duration) -> bool {
+        let deadline = Instant::now().checked_add(time);
+        self.shard.wait_for(self.shard.lock(), &AllAcknowledged, deadline).1.is_some()
+    }
+
+    /// Ends everything: calls under way fail, requests are refused, and whoever waits is told. Does
+    /// nothing if the endpoint is closed already.
+    pub fn shutdown(&self) {
+        self.shard.lock().close(Closed::ShutDown);
+    }
+
+    /// All RPCs that live, in either role.
+    #[must_use]
+    pub fn info(&self) -> Vec<RpcInfo> {
+        self.shard.lock().transport.info()
+    }
+
+    /// All counters as they stand.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        self.shard.lock().metrics()
+    }
+
+    /// Makes a call, waiting for room if necessary.
+    fn submit(&self, submission: &Submission) -> Result<(Locked<'_>, CallId), CallError> {
+        let mut core = self.shard.lock();
+        loop {
+            let seen = core.room_changes();
+            match submission.submit(&mut core) {
+                Ok(call) => return Ok((core, call)),
+                Err(error) if submission.should_wait(&error) => {
+                    let deadline = submission.options.deadline;
+                    let (again, room) = self.shard.wait_for(core, &Room { seen }, deadline);
+                    core = again;
+                    if room.is_none() && core.closed.is_none() {
+                        return Err(CallError::too_late());
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn recv_until(&self, deadline: Option<Instant>) -> Result<Option<Completion>, Closed> {
+        let (mut core, ended) = self.shard.wait_for(self.shard.lock(), &AnyCompletion, deadline);
+        match ended {
+            Some(ended) => Ok(Some(core.complete(ended))),
+            None if core.closed.is_some() => Err(core.closed_error()),
+            None => Ok(None),
+        }
+    }
+
+    fn recv_request_until(&self, deadline: Option<Instant>) -> Result<Option<Request>, Closed> {
+        let (mut core, arrived) = self.shard.wait_for(self.shard.lock(), &AnyRequest, deadline);
+        match arrived {
+            Some(arrived) => {
+                core.transport.taken(arrived.payload.len());
+                drop(core);
+                Ok(Some(Request::new(self.shard.clone(), arrived)))
+            }
+            None if core.closed.is_some() => Err(core.closed_error()),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Core {
+    /// Why the endpoint does not work any more.
+    pub(crate) fn closed_error(&self) -> Closed {
+        self.closed.clone().unwrap_or(Closed::ShutDown)
+    }
+
+    /// The application takes the end of a call that was sent.
+    pub(crate) fn complete(&mut self, ended: Ended) -> Completion {
+        let Ended { cookie, result } = ended;
+        self.transport.taken(result.as_ref().map_or(0, Bytes::len));
+        // Somebody may wait to send because too many ends were not received.
+        self.tell_room_if_waited_for();
+        Completion { cookie, result }
+    }
+
+    /// All counters as they stand.
+    pub(crate) fn metrics(&self) -> Metrics {
+        Metrics { protocol: self.transport.metrics(), engine: self.engine_metrics() }
+    }
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint").field("local_addr", &self.local_addr()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for EngineThread {
+    fn drop(&mut self) {
+        self.shard.lock().close(Closed::ShutDown);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            thread.thread().unpark();
+            // If the engine panicked, its message has been printed; the others must be able to end.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Holds messages back as long as it lives; see [`Endpoint::cork`].
+#[must_use = "messages are only held back as long as the cork lives"]
+pub struct Cork<'a> {
+    shard: &'a Shard,
+}
+
+impl std::fmt::Debug for Cork<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cork").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Cork<'_> {
+    fn drop(&mut self) {
+        let mut core = self.shard.lock();
+        core.corks -= 1;
+        if core.has_held_back() {
+            core.transmit();
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! How does a task turn the loop, and how do tasks wait?
+//!
+//! One task of the runtime has the turn for good. It works until there is nothing to do, and is polled
+//! again when the driver's descriptor is readable, a timer is due, or somebody kicks. All other tasks
+//! wait to be told; their commands are carried out, and their packets sent, where they are polled.
+
+use super::descriptor::readable;
+use super::run::{How, Pass};
+use super::shard::Shard;
+use super::sync::Arc;
+use super::waiter::{Told, Waiter};
+use super::want::{Closing, Want};
+use apus_proto::Instant;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::Pin;
+use std::sync::PoisonError;
+use std::task::{Context, Poll};
+use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
+
+/// Passes after which other tasks get a chance.
+const PASSES_PER_POLL: usize = 16;
+
+/// What the task that turns the loop sleeps on.
+struct Sources {
+    driver: AsyncFd<OwnedFd>,
+    signal: AsyncFd<OwnedFd>,
+    /// The runtime's own timers are exact to a millisecond, the pacer needs microseconds.
+    timer: AsyncFd<OwnedFd>,
+}
+
+/// Starts the task. Must be called within a runtime.
+///
+/// # Errors
+///
+/// The system or the runtime refuses a descriptor.
+pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<()> {
+    let taken = shard.lock().turn.take();
+    debug_assert!(taken, "the endpoint is new");
+    let driver = {
+        let receive = shard.receive.lock().unwrap_or_else(PoisonError::into_inner);
+        receive.as_fd().try_clone_to_owned()?
+    };
+    let timer =
+        timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+    let sources = Sources {
+        driver: readable(driver)?,
+        signal: readable(shard.signal.as_fd().try_clone_to_owned()?)?,
+        timer: readable(timer)?,
+    };
+    tokio::spawn(turn(shard.clone(), sources));
+    Ok(())
+}
+
+/// Turns the loop until the endpoint is closed.
+async fn turn(shard: Arc<Shard>, sources: Sources) {
+    loop {
+        let idle = shard.work();
+        if shard.lock().closed.is_some() {
+            return;
+        }
+        if !idle {
+            tokio::task::yield_now().await;
+        } else if let Some(until) = shard.announce_sleep() {
+            sources.sleep(&shard, until).await;
+            shard.lock().sleeping_until = None;
+        }
+    }
+}
+
+impl Shard {
+    /// Turns the loop for a while; whether there is nothing left to do.
+    fn work(&self) -> bool {
+        let mut receive = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
+        // The clock is looked at in each round: a task does not spin.
+        let mut rounds = super::run::ROUNDS_PER_LOOK - 1;
+        for _ in 0..PASSES_PER_POLL {
+            match self.pass(&mut **receive, &mut rounds) {
+                Pass::Worked(mut core) => {
+                    let none = core.finish_pass(&Closing, How::Polled);
+                    debug_assert!(none.is_none(), "the task wants nothing");
+                }
+                Pass::Idle => return true,
+                Pass::Broken(error) => {
+                    self.lock().close(crate::error::Closed::Driver(error.into()));
+                    return true;
+                }
+            }
+            rounds = super::run::ROUNDS_PER_LOOK - 1;
+        }
+        false
+    }
+
+    /// Says until when the task sleeps; `None` if there is something to do at once.
+    fn announce_sleep(&self) -> Option<Instant> {
+        let mut core = self.lock();
+        // While the socket is full, look again soon: tasks are not woken by a socket that has room.
+        let now = core.clock.now();
+        let until = if core.is_stuck() { now.plus(STUCK_NANOS) } else { core.next_due() };
+        if until <= now {
+            return None;
+        }
+        core.sleeping_until = Some(until);
+        core.look_up = false;
+        core.count_sleep();
+        Some(until)
+    }
+}
+
+/// Pause before a full socket is tried again. Ours: what 1 MiB of send buffer lasts at 40 Gbit/s.
+const STUCK_NANOS: u64 = 200_000;
+
+impl Sources {
+    /// Sleeps until something happens.
+    async fn sleep(&self, shard: &Shard, until: Instant) {
+        let now = shard.clock.now();
+        if until < Instant::NEVER && self.set_timer(until.since(now)).is_err() {
+            // Without a timer the loop must go round.
+            return tokio::task::yield_now().await;
+        }
+        tokio::select! {
+            ready = self.driver.readable() => clear(ready),
+            ready = self.signal.readable() => {
+                shard.signal.lower();
+                clear(ready);
+            }
+            ready = self.timer.readable() => {
+                let mut count = [0; 8];
+                let _ = rustix::io::read(self.timer.get_ref(), &mut count);
+                clear(ready);
+            }
+        }
+    }
+
+    fn set_timer(&self, nanos: u64) -> io::Result<()> {
+        // A value of 0 would switch the timer off.
+        let nanos = nanos.clamp(1, 86_400_000_000_000);
+        let it_value = Timespec {
+            tv_sec: (nanos / 1_000_000_000) as i64,
+            tv_nsec: (nanos % 1_000_000_000) as i64,
+        };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
+        timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::empty(), &once)?;
+        Ok(())
+    }
+}
+
+/// The descriptor will be read until nothing is left; wake again for what comes after that.
+fn clear(ready: io::Result<AsyncFdReadyGuard<'_, OwnedFd>>) {
+    if let Ok(mut ready) = ready {
+        ready.clear_ready();
+    }
+}
+
+/// Waits until something can be taken; gives `None` if the endpoint is closed. May be dropped at any
+/// time.
+pub(crate) struct WaitFor<'a, W: Want> {
+    shard: &'a Arc<Shard>,
+    want: W,
+    /// Once it waits.
+    waiter: Option<Arc<Waiter>>,
+}
+
+impl<'a, W: Want> WaitFor<'a, W> {
+    pub(crate) const fn new(shard: &'a Arc<Shard>, want: W) -> Self {
+        Self { shard, want, waiter: None }
+    }
+}
+
+impl<W: Want + Unpin> Future for WaitFor<'_, W> {
+    type Output = Option<W::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let mut core = this.shard.lock();
+        let Some(waiter) = &this.waiter else {
+            if let Some(output) = core.take(&this.want, How::None) {
+                return Poll::Ready(Some(output));
+            }
+            if core.closed.is_some() {
+                return Poll::Ready(None);
+            }
+            if core.has_held_back() {
+                core.transmit();
+            }
+            let waiter = Arc::new(Waiter::task(context.waker()));
+            this.want.enlist(&mut core, waiter.clone());
+            this.waiter = Some(waiter);
+            return Poll::Pending;
+        };
+        match waiter.told() {
+            None => {
+                waiter.renew(context.waker());
+                Poll::Pending
+            }
+            Some(told) => {
+                debug_assert_eq!(told, Told::Ready, "tasks are no candidates for the turn");
+                this.waiter = None;
+                Poll::Ready(core.take_told(&this.want, How::Slept))
+            }
+        }
+    }
+}
+
+impl<W: Want> Drop for WaitFor<'_, W> {
+    fn drop(&mut self) {
+        let Some(waiter) = self.waiter.take() else { return };
+        let mut core = self.shard.lock();
+        if waiter.told().is_some() {
+            self.want.refuse(&mut core);
+        } else {
+            self.want.delist(&mut core, &waiter);
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! What lies under the core lock, and what one pass of the loop does with it?
+//!
+//! [`Core`] owns the protocol and the driver's sending half. Each method below is one line of the
+//! loop's table of contents in [`super::run`].
+
+use super::calls::Calls;
+use super::clock::Clock;
+use super::handoff::{From, Handoff};
+use super::metrics::EngineMetrics;
+use super::paths::Paths;
+use super::sync::Arc;
+use super::token::ThreadToken;
+use super::turn::Turn;
+use super::waiter::{Told, Waiter};
+use super::wakes::Wakes;
+use crate::error::Closed;
+use apus_driver::{Arrival, Burst, Ecn, Receive, Report, Transmit, Trouble};
+use apus_proto::{Address, Event, Instant, RpcError, RpcId, Transport, Unreachable};
+use bytes::Bytes;
+use smallvec::SmallVec;
+use std::io;
+
+/// A request that has arrived.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    pub(crate) rpc: RpcId,
+    pub(crate) from: Address,
+    pub(crate) payload: Bytes,
+}
+
+/// A call of the shared kind that has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) cookie: u64,
+    pub(crate) result: Result<Bytes, RpcError>,
+}
+
+/// Everything that one thread at a time may touch.
+pub(crate) struct Core {
+    pub(crate) transport: Transport,
+    pub(crate) clock: Clock,
+    transmit: Box<dyn Transmit>,
+    paths: Paths,
+    /// Calls whose result is awaited.
+    pub(crate) calls: Calls,
+    pub(crate) requests: Handoff<Arrived>,
+    pub(crate) completions: Handoff<Ended>,
+    pub(crate) turn: Turn,
+    /// Those who wait for room to send, and how often there has been some.
+    room: Vec<Arc<Waiter>>,
+    room_changes: u64,
+    /// Those who wait until everything has been acknowledged.
+    pub(super) draining: Vec<Arc<Waiter>>,
+    pub(crate) wakes: Wakes,
+    /// Until when the thread with the turn sleeps in the kernel, while it does.
+    pub(crate) sleeping_until: Option<Instant>,
+    /// Whether that thread must look up, whatever the time.
+    pub(crate) look_up: bool,
+    /// The keeper, while it sleeps until the turn is free.
+    pub(crate) sleeping_keeper: Option<std::thread::Thread>,
+    /// The thread that handles packets at the moment.
+    pub(crate) producer: ThreadToken,
+    /// Number of corks.
+    pub(crate) corks: u32,
+    /// Messages that were held back by a cork since the last transmission.
+    held_back: u32,
+    pub(crate) closed: Option<Closed>,
+    pub(super) metrics: EngineMetrics,
+    /// Headers of the burst that is being sent.
+    headers: Vec<u8>,
+}
+
+/// Messages that a cork holds back at most: what one segmentation-offload send carries.
+const MAX_HELD_BACK: u32 = 64;
+
+impl Core {
+    pub(crate) fn new(transport: Transport, transmit: Box<dyn Transmit>, clock: Clock) -> Self {
+        Self {
+            transport,
+            clock,
+            transmit,
+            paths: Paths::default(),
+            calls: Calls::default(),
+            requests: Handoff::default(),
+            completions: Handoff::default(),
+            turn: Turn::default(),
+            room: Vec::new(),
+            room_changes: 0,
+            draining: Vec::new(),
+            wakes: Wakes::default(),
+            sleeping_until: None,
+            look_up: false,
+            sleeping_keeper: None,
+            producer: ThreadToken::current(),
+            corks: 0,
+            held_back: 0,
+            closed: None,
+            metrics: EngineMetrics::default(),
+            headers: Vec::new(),
+        }
+    }
+
+    /// Hands the packets of the last receive to the protocol.
+    pub(crate) fn handle_packets(&mut self, receive: &mut dyn Receive) {
+        let now = self.clock.now();
+        let Self { transport, paths, metrics, .. } = self;
+        metrics.receive_batches += 1;
+        receive.drain(&mut |arrival: Arrival<'_>| {
+            metrics.packets_received += 1;
+            metrics.congestion_marks += u64::from(arrival.ecn == Ecn::CongestionExperienced);
+            if let Some(local) = arrival.to {
+                paths.note(arrival.from, local);
+            }
+            transport.handle_packet(now, arrival.from, arrival.packet);
+        });
+    }
+
+    /// Tells the protocol what the network says about packets sent earlier.
+    pub(crate) fn handle_report(&mut self, report: &Report<'_>) {
+        let now = self.clock.now();
+        self.metrics.reports += 1;
+        let trouble = match report.trouble {
+            Trouble::PortClosed => Unreachable::PortClosed,
+            Trouble::ProtocolUnreachable => Unreachable::Protocol,
+            Trouble::HostUnreachable => Unreachable::Host,
+            Trouble::NotPermitted => Unreachable::NotPermitted,
+            Trouble::TooBig => return self.renew_packet_limit(report.peer),
+            // A trouble that a later driver may know.
+            _ => return,
+        };
+        self.transport.handle_unreachable(now, report.peer, trouble);
+    }
+
+    /// Does what has become due.
+    pub(crate) fn handle_timers(&mut self) {
+        let now = self.clock.now();
+        if self.transport.next_timeout().is_some_and(|(at, _)| at <= now) {
+            self.transport.handle_timeout(now);
+        }
+    }
+
+    /// Sends what may leave.
+    ///
+    /// # Errors
+    ///
+    /// The driver is broken; the endpoint is closed then.
+    pub(crate) fn transmit(&mut self) {
+        self.held_back = 0;
+        if let Err(error) = self.try_transmit() {
+            self.close(Closed::Driver(error.into()));
+        }
+    }
+
+    fn try_transmit(&mut self) -> io::Result<()> {
+        let now = self.clock.now();
+        if !self.transmit.has_room() {
+            self.transmit.flush()?;
+        }
+        while self.transmit.has_room() {
+            let Some(transmit) = self.transport.poll_transmit(now) else { break };
+            self.headers.clear();
+            transmit.write_headers(&mut self.headers);
+            let payload: SmallVec<[&[u8]; 4]> = transmit.payload().collect();
+            self.transmit.send(&Burst {
+                to: transmit.to(),
+                from: self.paths.local(transmit.to()),
+                traffic_class: transmit.traffic_class(),
+                headers: &self.headers,
+                header_len: transmit.header_len(),
+                payload: &payload,
+                segment: transmit.segment(),
+            })?;
+        }
+        if self.transmit.has_pending() { self.transmit.flush() } else { Ok(()) }
+    }
+
+    /// Puts what the protocol has to say where it is waited for. Messages become visible here; who
+    /// shall take them is decided by [`Core::assign`].
+    pub(crate) fn deliver(&mut self) {
+        while let Some(event) = self.transport.poll_event() {
+            match event {
+                Event::Request { rpc, from, payload } => {
+                    self.requests.push(Arrived { rpc, from, payload }, self.producer);
+                }
+                Event::Response { cookie, payload, .. } => self.end_call(cookie, Ok(payload)),
+                Event::Failed { cookie, error, .. } => self.end_call(cookie, Err(error)),
+                Event::NewPeer(peer) => self.renew_packet_limit(peer),
+                Event::Room => self.tell_room(),
+                // An event that a later core may know.
+                _ => {}
+            }
+        }
+    }
+
+    /// Tells those who wait that there is something for them, the newest first.
+    pub(crate) fn assign(&mut self) {
+        self.metrics.handoffs += self.requests.assign(&mut self.wakes);
+        self.metrics.handoffs += self.completions.assign(&mut self.wakes);
+        if !self.draining.is_empty() && self.is_drained() {
+            self.tell_draining();
+        }
+    }
+
+    /// Whether everything that was sent has been acknowledged.
+    pub(super) const fn is_drained(&self) -> bool {
+        self.transport.unacknowledged_bytes() == 0
+    }
+
+    fn tell_draining(&mut self) {
+        for waiter in self.draining.drain(..) {
+            self.wakes.tell(waiter, Told::Ready);
+        }
+    }
+
+    /// After a command: what it brought about at once, and its packets, unless a cork holds them.
+    pub(crate) fn after_command(&mut self) {
+        self.deliver();
+        self.held_back += 1;
+        if self.corks == 0 || self.held_back >= MAX_HELD_BACK {
+            self.transmit();
+        }
+    }
+
+    /// When the loop must come under the lock even if nothing arrives: at the next timer, or at once if
+    /// somebody wants it to look up, or if packets wait for room in the socket.
+    pub(crate) fn next_due(&self) -> Instant {
+        if self.look_up || !self.transmit.has_room() {
+            return Instant::ZERO;
+        }
+        self.transport.next_timeout().map_or(Instant::NEVER, |(at, _)| at)
+    }
+
+    /// Whether the socket is full.
+    pub(crate) fn is_stuck(&self) -> bool {
+        !self.transmit.has_room()
+    }
+
+    /// Whether packets are held back by a cork.
+    pub(crate) const fn has_held_back(&self) -> bool {
+        self.held_back > 0
+    }
+
+    /// How often there has been room to send after a command was refused for lack of it.
+    pub(crate) const fn room_changes(&self) -> u64 {
+        self.room_changes
+    }
+
+    /// Somebody waits for room to send.
+    pub(crate) fn enlist_for_room(&mut self, waiter: Arc<Waiter>) {
+        self.room.push(waiter);
+    }
+
+    /// It does not wait any more.
+    pub(crate) fn delist_for_room(&mut self, waiter: &Arc<Waiter>) {
+        self.room.retain(|other| !Arc::ptr_eq(other, waiter));
+    }
+
+    /// There is room to send: all who wait for it try again.
+    pub(crate) fn tell_room(&mut self) {
+        self.room_changes += 1;
+        // The thread with the turn may wait for room, and is on no list.
+        self.look_up = true;
+        for waiter in self.room.drain(..) {
+            self.wakes.tell(waiter, Told::Ready);
+        }
+    }
+
+    /// The same if anybody waits at all.
+    pub(crate) fn tell_room_if_waited_for(&mut self) {
+        if !self.room.is_empty() {
+            self.tell_room();
+        }
+    }
+
+    /// The engine's counters.
+    pub(crate) const fn engine_metrics(&self) -> EngineMetrics {
+        self.metrics
+    }
+
+    /// Ends everything, for the reason given. What waits is told so.
+    pub(crate) fn close(&mut self, why: Closed) {
+        if self.closed.is_some() {
+            return;
+        }
+        self.closed = Some(why);
+        let now = self.clock.now();
+        self.transport.shut_down(now);
+        self.deliver();
+        for request in self.requests.drain() {
+            self.transport.taken(request.payload.len());
+        }
+        // The refusals leave, if the driver still can.
+        let _ = self.try_transmit();
+        self.requests.dismiss(&mut self.wakes);
+        self.completions.assign(&mut self.wakes);
+        self.completions.dismiss(&mut self.wakes);
+        self.tell_room();
+        self.tell_draining();
+    }
+
+    /// A call has ended: whoever awaits it is told.
+    fn end_call(&mut self, cookie: u64, result: Result<Bytes, RpcError>) {
+        let by = self.producer;
+        let result = From { message: result, by };
+        if let Some(ended) = self.calls.end(cookie, result, &mut self.wakes, &mut self.metrics) {
+            self.completions.push(ended, by);
+        }
+    }
+
+    /// Asks the driver how long packets to `peer` may be.
+    fn renew_packet_limit(&mut self, peer: Address) {
+        let limit = self.transmit.packet_limit(peer);
+        self.transport.set_packet_limit(peer, limit);
+    }
+}

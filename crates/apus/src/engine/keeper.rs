@@ -1,0 +1,62 @@
+//! Who turns the loop while the application computes?
+//!
+//! When everybody who waited has what he wanted, the turn is free, and nobody sends grants, acks and
+//! resends. The keeper is a thread that looks now and then whether the turn has been free since its
+//! last look; if so it takes it, sleeps in the kernel until a packet comes, and gives it away as soon
+//! as somebody wants it.
+//!
+//! It never gets in the way of an unloaded call: whoever waits again within the keeper's interval
+//! finds the turn free.
+
+use super::poll::Poll;
+use super::shard::Shard;
+use super::want::Relief;
+use std::sync::{Arc, Weak};
+use std::thread::{JoinHandle, park, park_timeout};
+use std::time::Duration;
+
+/// Time between two looks. Ours: well below the 5 ms after which a peer asks for missing bytes, and
+/// long enough to cost nothing (500 looks a second while the endpoint is in use, none when it is idle).
+const INTERVAL: Duration = Duration::from_millis(2);
+
+/// Looks without the turn ever being free, after which the keeper sleeps until it is.
+const PATIENCE: u32 = 50;
+
+/// Starts the keeper of `shard`.
+///
+/// # Errors
+///
+/// The system gives no further thread.
+pub(crate) fn start(shard: &Arc<Shard>) -> std::io::Result<JoinHandle<()>> {
+    let shard = Arc::downgrade(shard);
+    std::thread::Builder::new().name("apus-keeper".into()).spawn(move || keep(&shard))
+}
+
+fn keep(shard: &Weak<Shard>) {
+    let mut seen = 0;
+    let mut in_vain = 0;
+    loop {
+        if in_vain < PATIENCE {
+            park_timeout(INTERVAL);
+        } else {
+            park();
+        }
+        let Some(shard) = shard.upgrade() else { return };
+        let mut core = shard.lock();
+        if core.closed.is_some() {
+            return;
+        }
+        let changes = core.turn.changes();
+        if core.turn.is_free() && changes == seen && core.turn.take_as_keeper() {
+            core.metrics.keeper_turns += 1;
+            drop(core);
+            let (core, _) = shard.turn(&Relief, Poll::Block, None);
+            seen = core.turn.changes();
+            in_vain = 0;
+            continue;
+        }
+        in_vain = if core.turn.is_free() { 0 } else { in_vain + 1 };
+        core.sleeping_keeper = (in_vain >= PATIENCE).then(std::thread::current);
+        seen = changes;
+    }
+}

@@ -1,0 +1,38 @@
+//! What does the engine count?
+
+/// Counters of the engine; they only grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EngineMetrics {
+    /// Messages that the application got: requests, responses and errors of calls.
+    pub messages: u64,
+    /// Messages that were there already when they were asked for (the kernel's `wait_none`).
+    pub wait_none: u64,
+    /// Messages that came while their receiver polled or spun (`wait_fast`).
+    pub wait_polled: u64,
+    /// Messages that came while their receiver slept (`wait_block`).
+    pub wait_slept: u64,
+    /// Messages that went from the thread which received them to another one. Exactly one per message
+    /// with a dedicated engine, none when the receiver polls itself.
+    pub handoffs: u64,
+    /// Sleeping threads and tasks that were roused, for a message or for the turn.
+    pub wakeups: u64,
+    /// Times that a thread woke up and had been told nothing, or found nothing.
+    pub spurious_wakeups: u64,
+    /// Times that the turn went directly from one thread to another.
+    pub turn_passes: u64,
+    /// Times that the keeper took the turn.
+    pub keeper_turns: u64,
+    /// Times that a sleeper had to be told to look up.
+    pub kicks: u64,
+    /// Times that the thread with the turn slept in the kernel.
+    pub sleeps: u64,
+    /// Batches of packets received.
+    pub receive_batches: u64,
+    /// Packets received.
+    pub packets_received: u64,
+    /// Packets that a switch had marked: congestion experienced.
+    pub congestion_marks: u64,
+    /// Reports of the network about packets sent earlier.
+    pub reports: u64,
+}

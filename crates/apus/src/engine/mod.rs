@@ -1,0 +1,72 @@
+//! Who turns the loop, and who may touch what?
+//!
+//! ```text
+//!          application threads                     the thread with the turn
+//!   call, send, reply ──▶ command, transmit      receive ─▶ handle packets ─▶ timers
+//!                               │                      ─▶ transmit ─▶ deliver ─▶ assign
+//!                               ▼                                  │
+//!                     ┌────────────────── core lock ───────────────▼──────────────┐
+//!                     │ Transport · Transmit · calls · requests · completions     │
+//!                     └───────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! An endpoint has one [`Shard`](shard::Shard): a socket, an instance of the protocol, and a loop. The
+//! loop is turned by whoever waits ([`run`]), by a thread of its own ([`dedicated`]), by a task of a
+//! tokio runtime ([`asynchronous`]), and while nobody else does, by the [`keeper`].
+//!
+//! # Synchronisation, all of it
+//!
+//! - **Two locks.** `Shard::receive` is held by whoever has the turn, and by nobody else; it is never
+//!   contended. The *core lock* guards everything else: the protocol, the driver's sending half, the
+//!   queues, the lists of waiters, the turn itself. Lock order: `receive`, then core. Nothing of the
+//!   application's ever runs under the core lock, no thread sleeps under it, and the only system calls
+//!   under it are those that send.
+//! - **The turn** ([`turn`]) is a flag under the core lock, not a lock: it can be passed to a certain
+//!   thread.
+//! - **Visibility.** A message is put into its queue under the core lock when it is complete; under the
+//!   same lock a waiter is told ([`handoff`]). Whoever is told takes the core lock again to fetch the
+//!   message. So the lock alone orders the message's bytes before their reading.
+//! - **Telling** ([`waiter`]) is one atomic swap by the teller, under the core lock (release), seen by
+//!   the waiter's loads without it (acquire): SYNC POINT 1. Unparking happens after the lock was
+//!   released ([`wakes`]), and only if the waiter had announced that it parks.
+//! - **The next timer** is published in `Shard::due` when the core lock is released (relaxed): the
+//!   thread with the turn reads it while nothing arrives, and looks under the lock if it has passed. A
+//!   stale value costs one round. SYNC POINT 2 (no data is passed through it).
+//! - **A sleeper** states under the core lock until when it sleeps (`Core::sleeping_until`) and then
+//!   sleeps on the driver's descriptor and the [`signal`]. Whoever changes the next timer to an earlier
+//!   one sees that statement under the same lock and raises the signal. A raise between the statement
+//!   and the sleep is not lost, as the signal stays readable: SYNC POINT 3.
+//!
+//! # Invariants
+//!
+//! - **E1** At most one thread has the turn (N1 in [`turn`]), and if somebody waits, somebody has it
+//!   (N2).
+//! - **E2** A message is visible only when it is complete and queued; whoever is told finds it (H1 in
+//!   [`handoff`]).
+//! - **E3** `spurious_wakeups` stays 0.
+//! - **E4** A command's packets leave, or are held back by a cork, before the command returns.
+//!
+//! E1 to E3 are model-checked with loom (`tests/loom.rs`).
+
+#[cfg(feature = "tokio")]
+pub(crate) mod asynchronous;
+pub(crate) mod calls;
+mod clock;
+pub(crate) mod core;
+pub(crate) mod dedicated;
+#[cfg(feature = "tokio")]
+mod descriptor;
+pub(crate) mod handoff;
+pub(crate) mod keeper;
+pub(crate) mod metrics;
+mod paths;
+pub(crate) mod poll;
+pub(crate) mod run;
+pub(crate) mod shard;
+pub(crate) mod signal;
+mod sync;
+mod token;
+pub(crate) mod turn;
+pub(crate) mod waiter;
+pub(crate) mod wakes;
+pub(crate) mod want;

@@ -1,0 +1,159 @@
+//! How long does a thread spin before it sleeps?
+
+use std::time::{Duration, Instant};
+
+/// How a thread waits for packets and messages.
+///
+/// Spinning answers soonest and burns a core; sleeping costs a wake-up, several microseconds. The
+/// hybrid spins for a while and sleeps then (row H-5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Poll {
+    /// Never sleep.
+    Spin,
+    /// Spin for this long, then sleep.
+    Hybrid(Duration),
+    /// Sleep at once.
+    Block,
+}
+
+impl Poll {
+    /// The kernel module's `poll_usecs`: 50 µs (row H-5, reference 2.4).
+    pub const DEFAULT_SPIN: Duration = Duration::from_micros(50);
+
+    pub(crate) fn spin(self) -> Spin {
+        let limit = match self {
+            Self::Spin => None,
+            Self::Hybrid(time) => Some(time),
+            Self::Block => Some(Duration::ZERO),
+        };
+        Spin { limit, since: None, rounds: 0 }
+    }
+}
+
+impl Default for Poll {
+    fn default() -> Self {
+        Self::Hybrid(Self::DEFAULT_SPIN)
+    }
+}
+
+/// One spell of spinning.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spin {
+    /// `None`: for ever.
+    limit: Option<Duration>,
+    /// When it began; the clock is read at the first look.
+    since: Option<Instant>,
+    rounds: u32,
+}
+
+/// Rounds between two looks at the clock. A round is a system call or some tens of nanoseconds of
+/// spinning; reading the clock costs as much as the latter.
+const ROUNDS_PER_LOOK: u32 = 16;
+
+impl Spin {
+    /// One round: `true` to go on spinning, `false` to sleep.
+    pub(crate) fn go_on(&mut self) -> bool {
+        let Some(limit) = self.limit else {
+            pause();
+            return true;
+        };
+        if limit.is_zero() {
+            return false;
+        }
+        pause();
+        self.rounds += 1;
+        if !self.rounds.is_multiple_of(ROUNDS_PER_LOOK) {
+            return true;
+        }
+        let now = Instant::now();
+        now.duration_since(*self.since.get_or_insert(now)) < limit
+    }
+
+    /// Spins until `done`; whether it was, before the time was up or the deadline passed.
+    pub(crate) fn until(
+        mut self,
+        deadline: Option<Instant>,
+        mut done: impl FnMut() -> bool,
+    ) -> bool {
+        let mut rounds = 0_u32;
+        loop {
+            if done() {
+                return true;
+            }
+            rounds = rounds.wrapping_add(1);
+            let late = |at| rounds.is_multiple_of(ROUNDS_PER_LOOK) && at <= Instant::now();
+            if !self.go_on() || deadline.is_some_and(late) {
+                return false;
+            }
+        }
+    }
+}
+
+#[cfg(not(apus_loom))]
+fn pause() {
+    std::hint::spin_loop();
+}
+
+#[cfg(apus_loom)]
+fn pause() {
+    loom::thread::yield_now();
+}
+
+impl std::str::FromStr for Poll {
+    type Err = PollError;
+
+    /// `spin`, `block`, `hybrid`, or `hybrid=100` (microseconds).
+    fn from_str(text: &str) -> Result<Self, PollError> {
+        match text.split_once('=') {
+            None if text == "spin" => Ok(Self::Spin),
+            None if text == "block" => Ok(Self::Block),
+            None if text == "hybrid" => Ok(Self::default()),
+            Some(("hybrid", usecs)) => match usecs.parse() {
+                Ok(usecs) => Ok(Self::Hybrid(Duration::from_micros(usecs))),
+                Err(_) => Err(PollError),
+            },
+            _ => Err(PollError),
+        }
+    }
+}
+
+impl std::fmt::Display for Poll {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Spin => f.pad("spin"),
+            Self::Block => f.pad("block"),
+            Self::Hybrid(time) if *time == Self::DEFAULT_SPIN => f.pad("hybrid"),
+            Self::Hybrid(time) => write!(f, "hybrid={}", time.as_micros()),
+        }
+    }
+}
+
+/// A text that names no way to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected `spin`, `block`, `hybrid` or `hybrid=MICROSECONDS`, such as `hybrid=50`")]
+pub struct PollError;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_and_values_agree() {
+        for text in ["spin", "block", "hybrid", "hybrid=7"] {
+            assert_eq!(text.parse::<Poll>().unwrap().to_string(), text);
+        }
+        for text in ["", "Spin", "hybrid=", "hybrid=x", "spin=1"] {
+            assert_eq!(text.parse::<Poll>(), Err(PollError), "{text}");
+        }
+    }
+
+    #[test]
+    fn blocking_does_not_spin_and_spinning_does_not_end() {
+        assert!(!Poll::Block.spin().go_on());
+        let mut spin = Poll::Spin.spin();
+        assert!((0..1_000).all(|_| spin.go_on()));
+        assert!(!Poll::Hybrid(Duration::from_micros(20)).spin().until(None, || false));
+        assert!(!Poll::Spin.spin().until(Some(Instant::now()), || false), "the deadline counts");
+        assert!(Poll::Block.spin().until(None, || true));
+    }
+}

@@ -1,0 +1,296 @@
+//! The loop, and how a thread comes to turn it.
+//!
+//! [`Shard::wait_for`] is what every blocking call ends in: take what one wants if it is there, turn
+//! the loop if nobody else does, or wait to be told.
+
+use super::core::Core;
+use super::handoff::From;
+use super::poll::Poll;
+use super::shard::{Locked, Shard};
+use super::sync::Arc;
+use super::token::ThreadToken;
+use super::waiter::{Told, Waiter};
+use super::want::Want;
+use crate::error::Closed;
+use apus_driver::Receive;
+use std::sync::PoisonError;
+use std::time::Instant;
+
+/// Packets that one pass of the loop takes from the driver: what one merged datagram holds.
+const RECEIVE_QUOTA: usize = 64;
+
+/// Idle rounds between two looks at the clock. A round is a system call of 150 ns or so.
+pub(super) const ROUNDS_PER_LOOK: u32 = 4;
+
+thread_local! {
+    /// The thread as a waiter. Nobody holds a reference to it between two waits.
+    static WAITER: Arc<Waiter> = Arc::new(Waiter::thread());
+}
+
+/// How a pass of the loop ended.
+pub(super) enum Pass<'a> {
+    /// Something was done; messages may have become visible.
+    Worked(Locked<'a>),
+    /// There was nothing to do.
+    Idle,
+    /// The driver is broken.
+    Broken(std::io::Error),
+}
+
+impl Shard {
+    /// Waits until `want` can be taken, the deadline passes, or the endpoint is closed; the latter two
+    /// give `None`.
+    pub(crate) fn wait_for<'a, W: Want>(
+        &'a self,
+        mut core: Locked<'a>,
+        want: &W,
+        deadline: Option<Instant>,
+    ) -> (Locked<'a>, Option<W::Output>) {
+        if let Some(output) = core.take(want, How::None) {
+            return (core, Some(output));
+        }
+        if core.has_held_back() {
+            // Whoever waits has nothing more to say.
+            core.transmit();
+        }
+        if core.closed.is_some() {
+            return (core, None);
+        }
+        if core.turn.take() {
+            drop(core);
+            return self.turn(want, self.poll, deadline);
+        }
+        self.wait_to_be_told(core, want, deadline)
+    }
+
+    /// Turns the loop until `want` can be taken. The caller has the turn, and passes it on here.
+    pub(super) fn turn<W: Want>(
+        &self,
+        want: &W,
+        poll: Poll,
+        deadline: Option<Instant>,
+    ) -> (Locked<'_>, Option<W::Output>) {
+        let mut receive = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut core, output) = self.run(&mut **receive, want, poll, deadline);
+        drop(receive);
+        let Core { turn, wakes, metrics, sleeping_keeper, .. } = &mut *core;
+        let passed = turn.pass(wakes);
+        metrics.turn_passes += u64::from(passed);
+        if !passed && let Some(keeper) = sleeping_keeper.take() {
+            keeper.unpark();
+        }
+        (core, output)
+    }
+
+    /// The loop.
+    fn run<W: Want>(
+        &self,
+        receive: &mut dyn Receive,
+        want: &W,
+        poll: Poll,
+        deadline: Option<Instant>,
+    ) -> (Locked<'_>, Option<W::Output>) {
+        let mut spin = poll.spin();
+        let mut rounds = 0;
+        let mut how = How::Polled;
+        loop {
+            match self.pass(receive, &mut rounds) {
+                Pass::Worked(mut core) => {
+                    if let Some(output) = core.finish_pass(want, how) {
+                        return (core, Some(output));
+                    }
+                    if core.closed.is_some() {
+                        return (core, None);
+                    }
+                    spin = poll.spin();
+                    how = How::Polled;
+                }
+                Pass::Idle if spin.go_on() => {}
+                Pass::Idle => {
+                    if let Some((core, output)) = self.sleep(receive, want, deadline) {
+                        return (core, output);
+                    }
+                    spin = poll.spin();
+                    how = How::Slept;
+                    rounds = 0;
+                }
+                Pass::Broken(error) => {
+                    let mut core = self.lock();
+                    core.close(Closed::Driver(error.into()));
+                    return (core, None);
+                }
+            }
+            if rounds == 0 && deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                let mut core = self.lock();
+                let output = core.finish_pass(want, how);
+                return (core, output);
+            }
+        }
+    }
+
+    /// One pass of the loop: receive, handle, send.
+    pub(super) fn pass(&self, receive: &mut dyn Receive, rounds: &mut u32) -> Pass<'_> {
+        let arrived = match receive.receive(RECEIVE_QUOTA) {
+            Ok(arrived) => arrived,
+            Err(error) => return Pass::Broken(error),
+        };
+        let mut reported = false;
+        receive.reports(&mut |report| {
+            reported = true;
+            self.lock().handle_report(&report);
+        });
+        if arrived == 0 && !reported {
+            *rounds = (*rounds + 1) % ROUNDS_PER_LOOK;
+            if *rounds != 0 || !self.is_due(self.clock.now()) {
+                return Pass::Idle;
+            }
+        }
+        let mut core = self.lock();
+        core.producer = ThreadToken::current();
+        if arrived > 0 {
+            core.handle_packets(receive);
+        }
+        core.handle_timers();
+        core.transmit();
+        core.deliver();
+        Pass::Worked(core)
+    }
+
+    /// Sleeps in the kernel until a packet comes, a timer is due, or somebody kicks; unless there is
+    /// no reason to wait any more.
+    fn sleep<W: Want>(
+        &self,
+        receive: &dyn Receive,
+        want: &W,
+        deadline: Option<Instant>,
+    ) -> Option<(Locked<'_>, Option<W::Output>)> {
+        let mut core = self.lock();
+        if let Some(output) = core.finish_pass(want, How::Polled) {
+            return Some((core, Some(output)));
+        }
+        if core.closed.is_some() {
+            return Some((core, None));
+        }
+        let writable = core.is_stuck();
+        let now = core.clock.now();
+        let deadline = deadline.map_or(apus_proto::Instant::NEVER, |at| core.clock.convert(at));
+        let due = if writable { apus_proto::Instant::NEVER } else { core.next_due() };
+        let until = due.min(deadline);
+        if until <= now {
+            return None;
+        }
+        core.sleeping_until = Some(until);
+        core.count_sleep();
+        drop(core);
+        let forever = until == apus_proto::Instant::NEVER;
+        let nanos = (!forever).then(|| until.since(now));
+        let slept = self.signal.sleep(receive.as_fd(), writable, nanos);
+        let mut core = self.lock();
+        core.sleeping_until = None;
+        if let Err(error) = slept {
+            core.close(Closed::Driver(error.into()));
+            return Some((core, None));
+        }
+        None
+    }
+
+    /// Somebody else turns the loop: waits to be told that `want` is there, or to get the turn.
+    fn wait_to_be_told<'a, W: Want>(
+        &'a self,
+        mut core: Locked<'a>,
+        want: &W,
+        deadline: Option<Instant>,
+    ) -> (Locked<'a>, Option<W::Output>) {
+        if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            return (core, None);
+        }
+        let waiter = WAITER.with(Arc::clone);
+        waiter.reset();
+        want.enlist(&mut core, waiter.clone());
+        core.turn.enlist(waiter.clone());
+        // The keeper gives the turn to whoever wants it.
+        core.look_up |= core.turn.is_kept();
+        drop(core);
+
+        let waited = waiter.wait(self.poll.spin(), deadline);
+        let mut core = self.lock();
+        core.metrics.spurious_wakeups += waited.spurious;
+        // Under the lock: nobody can tell it anything any more once it is off the lists.
+        match waiter.told() {
+            Some(Told::Ready) => {
+                core.turn.delist(&waiter);
+                let how = if waited.parked { How::Slept } else { How::Polled };
+                let output = core.take_told(want, how);
+                (core, output)
+            }
+            Some(Told::Turn) => {
+                want.delist(&mut core, &waiter);
+                drop(core);
+                self.turn(want, self.poll, deadline)
+            }
+            None => {
+                want.delist(&mut core, &waiter);
+                core.turn.delist(&waiter);
+                (core, None)
+            }
+        }
+    }
+}
+
+/// How a message was waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    None,
+    Polled,
+    Slept,
+}
+
+impl Core {
+    /// The end of a pass: whoever turns the loop takes what it wants before the others are told.
+    pub(super) fn finish_pass<W: Want>(&mut self, want: &W, how: How) -> Option<W::Output> {
+        if self.closed.is_none() {
+            self.look_up = false;
+        }
+        let output = self.take(want, how);
+        self.assign();
+        output
+    }
+
+    /// Takes what one wants if it is there, without having been told.
+    pub(crate) fn take<W: Want>(&mut self, want: &W, how: How) -> Option<W::Output> {
+        let From { message, by } = want.take(self)?;
+        if W::IS_MESSAGE {
+            // It crosses from one thread to another all the same.
+            self.metrics.handoffs += u64::from(by != ThreadToken::current());
+            self.count_message(how);
+        }
+        Some(message)
+    }
+
+    /// Takes what one was told is there. That it is not is a wake-up for nothing.
+    pub(crate) fn take_told<W: Want>(&mut self, want: &W, how: How) -> Option<W::Output> {
+        let taken = want.take_told(self);
+        if taken.is_none() && self.closed.is_none() {
+            self.metrics.spurious_wakeups += 1;
+        }
+        if taken.is_some() && W::IS_MESSAGE {
+            self.count_message(how);
+        }
+        taken.map(|from| from.message)
+    }
+
+    /// Counts that whoever has the turn sleeps.
+    pub(super) const fn count_sleep(&mut self) {
+        self.metrics.sleeps += 1;
+    }
+
+    /// Counts a message that the application gets, and how it was waited for.
+    fn count_message(&mut self, how: How) {
+        self.metrics.messages += 1;
+        match how {
+            How::None => self.metrics.wait_none += 1,
+            How::Polled => self.metrics.wait_polled += 1,
+            How::Slept => self.metrics.wait_slept += 1,
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What do all threads of an endpoint share?
+
+use super::clock::Clock;
+use super::core::Core;
+use super::poll::Poll;
+use super::signal::Signal;
+use apus_driver::{Driver, Receive};
+use apus_proto::{Config, Instant, Transport};
+use std::io;
+use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One socket, one instance of the protocol, and those who turn its loop.
+pub(crate) struct Shard {
+    core: Mutex<Core>,
+    /// The driver's receiving half. Locked by the thread that has the turn, and by nobody else, so
+    /// that nobody ever waits for it.
+    pub(super) receive: Mutex<Box<dyn Receive>>,
+    pub(super) signal: Signal,
+    /// When the protocol wants to be called, in its own nanoseconds: what the thread with the turn
+    /// looks at while nothing arrives. 0 lets it look under the lock at once.
+    due: AtomicU64,
+    pub(super) clock: Clock,
+    pub(crate) poll: Poll,
+    pub(crate) local_addr: SocketAddr,
+}
+
+impl Shard {
+    /// An instance of the protocol on top of `driver`.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no random seed, or no descriptor for the signal.
+    pub(crate) fn new(
+        driver: Box<dyn Driver>,
+        config: Config,
+        poll: Poll,
+        serving: bool,
+    ) -> io::Result<Self> {
+        let local_addr = driver.local_addr();
+        let link_mbps = driver.capabilities().link_mbps;
+        let (transmit, receive) = driver.split();
+        let mut seed = [0; 8];
+        getrandom::fill(&mut seed).map_err(io::Error::other)?;
+        let seed = u64::from_ne_bytes(seed);
+        let mut transport = Transport::new(config, local_addr.port(), seed);
+        transport.set_serving(serving);
+        transport.set_link_rate(link_mbps.unwrap_or(0));
+        let clock = Clock::start();
+        Ok(Self {
+            core: Mutex::new(Core::new(transport, transmit, clock)),
+            receive: Mutex::new(receive),
+            signal: Signal::new()?,
+            due: AtomicU64::new(0),
+            clock,
+            poll,
+            local_addr,
+        })
+    }
+
+    /// Takes the core lock.
+    pub(crate) fn lock(&self) -> Locked<'_> {
+        // A thread that panicked under the lock has broken an invariant of ours; what it left behind
+        // is still memory-safe, and the other threads must be able to end.
+        let guard = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        Locked { shard: self, guard: Some(guard) }
+    }
+
+    /// Whether the protocol, or another thread, wants the loop to come under the lock.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.due.load(Ordering::Relaxed) <= now.as_nanos()
+    }
+}
+
+/// The core, locked. When it is unlocked, what has changed is published: the time of the next timer,
+/// and the wake-ups that were decided on, which are carried out after the lock is free.
+pub(crate) struct Locked<'a> {
+    shard: &'a Shard,
+    /// `None` only while it is dropped.
+    guard: Option<MutexGuard<'a, Core>>,
+}
+
+impl Deref for Locked<'_> {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        match &self.guard {
+            Some(guard) => guard,
+            None => unreachable!("the guard goes with its owner"),
+        }
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Core {
+        match &mut self.guard {
+            Some(guard) => guard,
+            None => unreachable!("the guard goes with its owner"),
+        }
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let due = self.next_due();
+        let shard = self.shard;
+        shard.due.store(due.as_nanos(), Ordering::Relaxed);
+        let kick = self.sleeping_until.is_some_and(|until| due < until);
+        if kick {
+            self.sleeping_until = None;
+            self.metrics.kicks += 1;
+        }
+        let wakes = self.wakes.take();
+        self.metrics.wakeups += wakes.len() as u64;
+        self.guard = None;
+        wakes.rouse();
+        if kick {
+            shard.signal.raise();
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! How is the thread that sleeps in the kernel with the turn told to look up?
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// An eventfd beside the driver's descriptor. Only written when something concerns a sleeper: an
+/// earlier timer, somebody who wants the turn, the end.
+#[derive(Debug)]
+pub(crate) struct Signal {
+    event: OwnedFd,
+}
+
+impl Signal {
+    pub(crate) fn new() -> io::Result<Self> {
+        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        Ok(Self { event })
+    }
+
+    /// Lets the sleeper look up. Can only fail if the counter is full: then it looks up anyway.
+    pub(crate) fn raise(&self) {
+        let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+    }
+
+    /// Forgets that it was raised.
+    pub(crate) fn lower(&self) {
+        let mut count = [0; 8];
+        let _ = rustix::io::read(&self.event, &mut count);
+    }
+
+    /// Sleeps until `driver` is readable (or writable, if asked for), the signal is raised, or `nanos`
+    /// have passed.
+    ///
+    /// # Errors
+    ///
+    /// The system's, except for interruptions.
+    pub(crate) fn sleep(
+        &self,
+        driver: BorrowedFd<'_>,
+        writable: bool,
+        nanos: Option<u64>,
+    ) -> io::Result<()> {
+        let wanted = if writable { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let mut fds =
+            [PollFd::from_borrowed_fd(driver, wanted), PollFd::new(&self.event, PollFlags::IN)];
+        let timeout = nanos.map(timespec);
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if fds[1].revents().contains(PollFlags::IN) {
+            self.lower();
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for Signal {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+}
+
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
+const fn timespec(nanos: u64) -> Timespec {
+    // At most a day: whoever sleeps longer looks up once in between.
+    let nanos = if nanos > 86_400 * NANOS_PER_SECOND { 86_400 * NANOS_PER_SECOND } else { nanos };
+    Timespec {
+        tv_sec: (nanos / NANOS_PER_SECOND) as i64,
+        tv_nsec: (nanos % NANOS_PER_SECOND) as i64,
+    }
+}

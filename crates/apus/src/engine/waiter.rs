@@ -1,0 +1,181 @@
+//! How does a thread or a task wait until it is told something?
+//!
+//! # Invariants
+//!
+//! - **W1** A waiter is told at most once per wait, and only by whoever holds the core lock.
+//! - **W2** A thread is unparked exactly if it had announced that it would park: a token left behind
+//!   would let its next wait return for nothing.
+//! - **W3** What was told is seen by the waiter together with everything the teller did before (the
+//!   swap in [`Waiter::tell`] releases, the loads in [`Waiter::told`] acquire).
+
+use super::poll::Spin;
+use super::sync::{AtomicU8, Ordering, Thread, current, park};
+use std::sync::Mutex;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+/// What a waiter is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// What it waits for is there.
+    Ready,
+    /// It has the turn now.
+    Turn,
+}
+
+/// It spins, or is about to park.
+const WAITING: u8 = 0;
+/// It has announced that it parks.
+const PARKED: u8 = 1;
+const READY: u8 = 2;
+const TURN: u8 = 3;
+
+/// Somebody who waits.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    state: AtomicU8,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Thread(Thread),
+    /// The waker of the task's last poll.
+    Task(Mutex<Waker>),
+}
+
+impl Waiter {
+    /// The present thread.
+    pub(crate) fn thread() -> Self {
+        Self { state: AtomicU8::new(WAITING), kind: Kind::Thread(current()) }
+    }
+
+    /// A task that is polled with `waker`.
+    pub(crate) fn task(waker: &Waker) -> Self {
+        Self { state: AtomicU8::new(WAITING), kind: Kind::Task(Mutex::new(waker.clone())) }
+    }
+
+    /// A task is polled again, perhaps with another waker.
+    pub(crate) fn renew(&self, waker: &Waker) {
+        if let Kind::Task(slot) = &self.kind {
+            let mut slot = slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            slot.clone_from(waker);
+        }
+    }
+
+    /// Begins another wait. Nobody may hold a reference from the last one.
+    pub(crate) fn reset(&self) {
+        self.state.store(WAITING, Ordering::Relaxed);
+    }
+
+    /// Tells it something; whether [`Waiter::rouse`] must be called, once the core lock is free.
+    #[must_use]
+    pub(crate) fn tell(&self, told: Told) -> bool {
+        let value = match told {
+            Told::Ready => READY,
+            Told::Turn => TURN,
+        };
+        let before = self.state.swap(value, Ordering::AcqRel);
+        debug_assert!(before == WAITING || before == PARKED, "W1: told twice");
+        match self.kind {
+            Kind::Thread(_) => before == PARKED,
+            Kind::Task(_) => true,
+        }
+    }
+
+    /// Lets it run.
+    pub(crate) fn rouse(&self) {
+        match &self.kind {
+            Kind::Thread(thread) => thread.unpark(),
+            Kind::Task(waker) => {
+                waker.lock().unwrap_or_else(std::sync::PoisonError::into_inner).wake_by_ref();
+            }
+        }
+    }
+
+    /// What it was told, if anything yet.
+    pub(crate) fn told(&self) -> Option<Told> {
+        match self.state.load(Ordering::Acquire) {
+            READY => Some(Told::Ready),
+            TURN => Some(Told::Turn),
+            _ => None,
+        }
+    }
+
+    /// Whether it has not been told anything.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.told().is_none()
+    }
+
+    /// Waits: spins first, as long as the policy says, and parks then. `None` when the deadline
+    /// passes. Returns how often the thread was woken for nothing.
+    pub(crate) fn wait(&self, spin: Spin, deadline: Option<Instant>) -> Waited {
+        let mut waited = Waited { told: None, parked: false, spurious: 0 };
+        if spin.until(deadline, || self.told().is_some()) {
+            waited.told = self.told();
+            return waited;
+        }
+        // W2: announce, unless something has been told meanwhile.
+        let announced =
+            self.state.compare_exchange(WAITING, PARKED, Ordering::AcqRel, Ordering::Acquire);
+        if announced.is_err() {
+            waited.told = self.told();
+            return waited;
+        }
+        waited.parked = true;
+        loop {
+            let Some(left) = time_left(deadline) else {
+                // Told at the last moment, or not: the caller looks again under the core lock.
+                let _ = self.state.compare_exchange(
+                    PARKED,
+                    WAITING,
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                );
+                waited.told = self.told();
+                return waited;
+            };
+            park_for(left);
+            waited.told = self.told();
+            if waited.told.is_some() {
+                return waited;
+            }
+            waited.spurious += u64::from(time_left(deadline).is_some());
+        }
+    }
+}
+
+/// How a wait went.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waited {
+    pub(crate) told: Option<Told>,
+    /// Whether the thread slept, and did not only spin.
+    pub(crate) parked: bool,
+    /// Returns from sleep without having been told anything.
+    pub(crate) spurious: u64,
+}
+
+/// Time until the deadline: `Some(None)` without one, `None` if it has passed.
+#[expect(clippy::option_option, reason = "no deadline and none left are different things")]
+fn time_left(deadline: Option<Instant>) -> Option<Option<Duration>> {
+    match deadline {
+        None => Some(None),
+        Some(deadline) => {
+            let left = deadline.saturating_duration_since(Instant::now());
+            (!left.is_zero()).then_some(Some(left))
+        }
+    }
+}
+
+#[cfg(not(apus_loom))]
+fn park_for(time: Option<Duration>) {
+    match time {
+        Some(time) => std::thread::park_timeout(time),
+        None => park(),
+    }
+}
+
+#[cfg(apus_loom)]
+fn park_for(_: Option<Duration>) {
+    park();
+}

@@ -1,0 +1,38 @@
+//! Who must be roused when the core lock is free again?
+
+use super::sync::Arc;
+use super::waiter::{Told, Waiter};
+use smallvec::SmallVec;
+
+/// Waiters that have been told something while the core lock was held. Rousing them is a system call,
+/// and they would only run into the lock: it waits until the lock is free.
+#[derive(Debug, Default)]
+pub(crate) struct Wakes {
+    pending: SmallVec<[Arc<Waiter>; 4]>,
+}
+
+impl Wakes {
+    /// Tells `waiter` something now and rouses it later, if it sleeps.
+    pub(crate) fn tell(&mut self, waiter: Arc<Waiter>, told: Told) {
+        if waiter.tell(told) {
+            self.pending.push(waiter);
+        }
+    }
+
+    /// Takes what is pending, to be roused without the lock.
+    pub(crate) fn take(&mut self) -> Self {
+        std::mem::take(self)
+    }
+
+    /// How many are to be roused.
+    pub(crate) fn len(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Rouses all.
+    pub(crate) fn rouse(self) {
+        for waiter in self.pending {
+            waiter.rouse();
+        }
+    }
+}

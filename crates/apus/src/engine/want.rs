@@ -1,0 +1,208 @@
+//! What can be waited for?
+
+use super::calls::Key;
+use super::core::{Arrived, Core, Ended};
+use super::handoff::From;
+use super::sync::Arc;
+use super::waiter::Waiter;
+use apus_proto::RpcError;
+use bytes::Bytes;
+
+/// Something that a thread or task waits for. All methods run under the core lock.
+pub(crate) trait Want {
+    /// What one gets.
+    type Output;
+
+    /// Takes it if it is there, for somebody who was not told so.
+    fn take(&self, core: &mut Core) -> Option<From<Self::Output>>;
+
+    /// Takes it, for somebody who was told that it is there. `None` if the endpoint was closed.
+    fn take_told(&self, core: &mut Core) -> Option<From<Self::Output>> {
+        self.take(core)
+    }
+
+    /// Tell `waiter` when it is there.
+    fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>);
+
+    /// Do not tell `waiter` any more; it has not been told.
+    fn delist(&self, core: &mut Core, waiter: &Arc<Waiter>);
+
+    /// It was told, but does not want it any more.
+    fn refuse(&self, _core: &mut Core) {}
+
+    /// Whether what one gets is a message of the application, to be counted as such.
+    const IS_MESSAGE: bool;
+}
+
+/// The next request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnyRequest;
+
+impl Want for AnyRequest {
+    type Output = Arrived;
+    const IS_MESSAGE: bool = true;
+
+    fn take(&self, core: &mut Core) -> Option<From<Arrived>> {
+        core.requests.take()
+    }
+
+    fn take_told(&self, core: &mut Core) -> Option<From<Arrived>> {
+        core.closed.is_none().then(|| core.requests.take_reserved())
+    }
+
+    fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {
+        core.requests.enlist(waiter);
+    }
+
+    fn delist(&self, core: &mut Core, waiter: &Arc<Waiter>) {
+        core.requests.delist(waiter);
+    }
+
+    fn refuse(&self, core: &mut Core) {
+        if core.closed.is_none() {
+            core.requests.give_back(&mut core.wakes);
+        }
+    }
+}
+
+/// The end of any call of the shared kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnyCompletion;
+
+impl Want for AnyCompletion {
+    type Output = Ended;
+    const IS_MESSAGE: bool = true;
+
+    fn take(&self, core: &mut Core) -> Option<From<Ended>> {
+        core.completions.take()
+    }
+
+    fn take_told(&self, core: &mut Core) -> Option<From<Ended>> {
+        if core.closed.is_some() {
+            return core.completions.take();
+        }
+        Some(core.completions.take_reserved())
+    }
+
+    fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {
+        core.completions.enlist(waiter);
+    }
+
+    fn delist(&self, core: &mut Core, waiter: &Arc<Waiter>) {
+        core.completions.delist(waiter);
+    }
+
+    fn refuse(&self, core: &mut Core) {
+        if core.closed.is_none() {
+            core.completions.give_back(&mut core.wakes);
+        }
+    }
+}
+
+/// The end of one call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndOf(pub(crate) Key);
+
+impl Want for EndOf {
+    type Output = Result<Bytes, RpcError>;
+    const IS_MESSAGE: bool = true;
+
+    fn take(&self, core: &mut Core) -> Option<From<Self::Output>> {
+        core.calls.take(self.0)
+    }
+
+    fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {
+        core.calls.enlist(self.0, waiter);
+    }
+
+    fn delist(&self, core: &mut Core, _waiter: &Arc<Waiter>) {
+        core.calls.delist(self.0);
+    }
+}
+
+/// Room to send. Whoever was told tries its command again.
+#[derive(Debug)]
+pub(crate) struct Room {
+    /// How often there had been room when the command was refused.
+    pub(crate) seen: u64,
+}
+
+impl Want for Room {
+    type Output = ();
+    const IS_MESSAGE: bool = false;
+
+    fn take(&self, core: &mut Core) -> Option<From<()>> {
+        (core.room_changes() != self.seen).then(|| nothing(core))
+    }
+
+    fn take_told(&self, core: &mut Core) -> Option<From<()>> {
+        Some(nothing(core))
+    }
+
+    fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {
+        core.enlist_for_room(waiter);
+    }
+
+    fn delist(&self, core: &mut Core, waiter: &Arc<Waiter>) {
+        core.delist_for_room(waiter);
+    }
+}
+
+/// That every message we sent has been acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AllAcknowledged;
+
+impl Want for AllAcknowledged {
+    type Output = ();
+    const IS_MESSAGE: bool = false;
+
+    fn take(&self, core: &mut Core) -> Option<From<()>> {
+        core.is_drained().then(|| nothing(core))
+    }
+
+    fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {
+        core.draining.push(waiter);
+    }
+
+    fn delist(&self, core: &mut Core, waiter: &Arc<Waiter>) {
+        core.draining.retain(|other| !Arc::ptr_eq(other, waiter));
+    }
+}
+
+/// Nothing: keeps the loop turning until the endpoint is closed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Closing;
+
+impl Want for Closing {
+    type Output = ();
+    const IS_MESSAGE: bool = false;
+
+    fn take(&self, _core: &mut Core) -> Option<From<()>> {
+        None
+    }
+
+    fn enlist(&self, _core: &mut Core, _waiter: Arc<Waiter>) {}
+
+    fn delist(&self, _core: &mut Core, _waiter: &Arc<Waiter>) {}
+}
+
+/// What the keeper wants: that somebody else takes the turn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Relief;
+
+impl Want for Relief {
+    type Output = ();
+    const IS_MESSAGE: bool = false;
+
+    fn take(&self, core: &mut Core) -> Option<From<()>> {
+        core.turn.is_wanted().then(|| nothing(core))
+    }
+
+    fn enlist(&self, _core: &mut Core, _waiter: Arc<Waiter>) {}
+
+    fn delist(&self, _core: &mut Core, _waiter: &Arc<Waiter>) {}
+}
+
+fn nothing(core: &Core) -> From<()> {
+    From { message: (), by: core.producer }
+}

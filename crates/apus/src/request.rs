@@ -1,0 +1,116 @@
+//! What does a server get?
+
+use crate::engine::core::Arrived;
+use crate::engine::shard::Shard;
+use crate::engine::want::Room;
+use crate::error::ReplyError;
+use apus_proto::{Command, CommandError, Payload, RpcId};
+use bytes::Bytes;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// A request that has arrived, to be answered once.
+///
+/// Dropped without a reply, it is let go: the client gets an error that says so.
+#[derive(Debug)]
+#[must_use = "reply to it; dropped, it fails at the client"]
+pub struct Request {
+    pub(crate) inner: Pending,
+    payload: Bytes,
+    from: SocketAddr,
+}
+
+/// The right, and the duty, to answer.
+pub(crate) struct Pending {
+    pub(crate) shard: Arc<Shard>,
+    /// `None` when it has been answered.
+    rpc: Option<RpcId>,
+}
+
+impl std::fmt::Debug for Pending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Pending").field(&self.rpc).finish()
+    }
+}
+
+impl Request {
+    pub(crate) fn new(shard: Arc<Shard>, arrived: Arrived) -> Self {
+        let Arrived { rpc, from, payload } = arrived;
+        Self { inner: Pending { shard, rpc: Some(rpc) }, payload, from }
+    }
+
+    /// The client's message.
+    #[must_use]
+    pub const fn payload(&self) -> &Bytes {
+        &self.payload
+    }
+
+    /// The client's address.
+    #[must_use]
+    pub const fn from(&self) -> SocketAddr {
+        self.from
+    }
+
+    /// Answers. Waits for room if too many bytes wait to be sent.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplyError`]: the client has gone, or the reply is empty or too long.
+    pub fn reply(mut self, payload: impl Into<Payload>) -> Result<(), ReplyError> {
+        self.inner.reply(&payload.into())
+    }
+}
+
+impl Pending {
+    /// Answers, waiting for room if necessary.
+    fn reply(&mut self, payload: &Payload) -> Result<(), ReplyError> {
+        let shard = self.shard.clone();
+        let mut core = shard.lock();
+        loop {
+            let seen = core.room_changes();
+            match self.try_reply(&mut core, payload.clone()) {
+                Err(ReplyError::Rejected(error)) if error.is_back_pressure() => {
+                    core = shard.wait_for(core, &Room { seen }, None).0;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Answers if there is room; may be tried again if not.
+    pub(crate) fn try_reply(
+        &mut self,
+        core: &mut crate::engine::core::Core,
+        payload: Payload,
+    ) -> Result<(), ReplyError> {
+        if let Some(closed) = &core.closed {
+            return Err(closed.clone().into());
+        }
+        let Some(rpc) = self.rpc else { return Err(ReplyError::ClientGone) };
+        let now = core.clock.now();
+        match core.transport.command(now, Command::Reply { rpc, payload }) {
+            Ok(_) => {
+                self.rpc = None;
+                core.after_command();
+                Ok(())
+            }
+            Err(CommandError::UnknownRpc) => {
+                self.rpc = None;
+                Err(ReplyError::ClientGone)
+            }
+            Err(error) => Err(ReplyError::Rejected(error)),
+        }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let Some(rpc) = self.rpc else { return };
+        let mut core = self.shard.lock();
+        let now = core.clock.now();
+        // The client may have gone before; then there is nobody to tell.
+        if core.transport.command(now, Command::Abandon { rpc }).is_ok() {
+            core.after_command();
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! How does a call enter the engine?
+
+use crate::call::{CallId, CallOptions};
+use crate::engine::calls::{Abandoned, Key};
+use crate::engine::core::Core;
+use crate::error::CallError;
+use apus_proto::{Call, Command, CommandError, Payload, RpcId};
+use std::net::SocketAddr;
+
+/// A call to be made, kept so that it can be tried again when there is room.
+pub(crate) struct Submission {
+    pub(crate) to: SocketAddr,
+    pub(crate) payload: Payload,
+    pub(crate) options: CallOptions,
+    /// For a call whose end anybody receives: what comes back with it.
+    pub(crate) shared: Option<u64>,
+}
+
+impl Submission {
+    /// Makes the call. If it is refused for lack of room, and the options allow to wait, the error
+    /// [says so](CallError::is_back_pressure).
+    pub(crate) fn submit(&self, core: &mut Core) -> Result<CallId, CallError> {
+        if let Some(closed) = &core.closed {
+            return Err(closed.clone().into());
+        }
+        if core.completions.len() as u64 >= core.transport.config().max_client_rpcs() {
+            // Ends of calls that nobody receives are calls all the same.
+            return Err(CallError::Rejected(CommandError::TooManyRpcs));
+        }
+        let key = core.calls.next_key();
+        let call = Call {
+            to: self.to,
+            payload: self.payload.clone(),
+            cookie: key.cookie(),
+            deadline: self.options.deadline.map(|at| core.clock.convert(at)),
+            idempotent: self.options.idempotent,
+        };
+        let now = core.clock.now();
+        let rpc = core.transport.command(now, Command::Call(call)).map_err(CallError::Rejected)?;
+        let inserted = match self.shared {
+            Some(cookie) => core.calls.insert_shared(rpc, cookie),
+            None => core.calls.insert_private(rpc),
+        };
+        debug_assert_eq!(inserted, key, "the cookie names the call");
+        core.after_command();
+        Ok(CallId { key, rpc })
+    }
+
+    /// Whether to wait for room and try again after this error.
+    pub(crate) const fn should_wait(&self, error: &CallError) -> bool {
+        error.is_back_pressure() && !self.options.no_wait
+    }
+}
+
+/// Lets a call go, if it still lives; whether it did.
+pub(crate) fn cancel(core: &mut Core, key: Key, rpc: Option<RpcId>) -> bool {
+    match core.calls.abandon(key, rpc) {
+        Some(Abandoned::Running(rpc)) => {
+            let now = core.clock.now();
+            // It lives as long as its slot does.
+            let cancelled = core.transport.command(now, Command::Cancel { rpc }).is_ok();
+            core.after_command();
+            cancelled
+        }
+        Some(Abandoned::Ended(bytes)) => {
+            core.transport.taken(bytes);
+            false
+        }
+        None => false,
+    }
+}

@@ -1,0 +1,309 @@
+//! What does an async application talk to?
+
+use super::Request;
+use crate::builder::Builder;
+use crate::call::{CallId, CallOptions, Completion};
+use crate::endpoint::Metrics;
+use crate::engine::asynchronous::{self, WaitFor};
+use crate::engine::calls::Key;
+use crate::engine::shard::Shard;
+use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
+use crate::error::{BindError, CallError, Closed};
+use crate::submit::{Submission, cancel};
+use apus_driver::Driver;
+use apus_proto::{Payload, RpcInfo};
+use bytes::Bytes;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::{ToSocketAddrs, lookup_host};
+
+/// Client and server at once, for async applications. See [`crate::Endpoint`].
+///
+/// Clones are the same endpoint. When the last clone is dropped, it is shut down.
+#[derive(Clone)]
+pub struct Endpoint {
+    shard: Arc<Shard>,
+    _open: Arc<Open>,
+}
+
+/// Shuts the endpoint down when the last clone goes.
+struct Open {
+    shard: Arc<Shard>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.shard.lock().close(Closed::ShutDown);
+    }
+}
+
+impl Endpoint {
+    /// An endpoint with a UDP socket at `address`, that serves requests. Port 0 takes any free one.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime with IO enabled.
+    pub async fn bind(address: impl ToSocketAddrs + std::fmt::Debug) -> Result<Self, BindError> {
+        Self::bind_with(Builder::default(), address).await
+    }
+
+    /// The same with other settings than the defaults. Its [`crate::Engine`] and [`crate::Poll`] have
+    /// no meaning here: a task of the runtime turns the loop, and sleeps when there is nothing to do.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::bind`].
+    ///
+    /// # Panics
+    ///
+    /// As for [`Endpoint::bind`].
+    pub async fn bind_with(
+        builder: Builder,
+        address: impl ToSocketAddrs + std::fmt::Debug,
+    ) -> Result<Self, BindError> {
+        let text = format!("{address:?}");
+        let resolve = |source: io::Error| BindError::Resolve { address: text, source };
+        let addresses: Vec<SocketAddr> = match lookup_host(address).await {
+            Ok(addresses) => addresses.collect(),
+            Err(error) => return Err(resolve(error)),
+        };
+        let driver = builder.open(&&addresses[..])?;
+        Self::on(&builder, driver)
+    }
+
+    /// An endpoint at any free port that does not serve requests.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::bind`].
+    ///
+    /// # Panics
+    ///
+    /// As for [`Endpoint::bind`].
+    pub fn client() -> Result<Self, BindError> {
+        Self::client_with(Builder::default())
+    }
+
+    /// The same with other settings than the defaults.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::bind`].
+    ///
+    /// # Panics
+    ///
+    /// As for [`Endpoint::bind`].
+    pub fn client_with(builder: Builder) -> Result<Self, BindError> {
+        let driver = builder.open_any()?;
+        Self::on(&builder.serve(false), driver)
+    }
+
+    /// An endpoint on top of another driver.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError::Start`]: the system refuses a descriptor or a random seed.
+    ///
+    /// # Panics
+    ///
+    /// As for [`Endpoint::bind`].
+    pub fn on(builder: &Builder, driver: Box<dyn Driver>) -> Result<Self, BindError> {
+        let shard = builder.shard(driver)?;
+        let address = shard.local_addr;
+        asynchronous::start(&shard).map_err(|source| BindError::Start { address, source })?;
+        Ok(Self { _open: Arc::new(Open { shard: shard.clone() }), shard })
+    }
+
+    /// The address of the socket. The IP address is unspecified if it listens on all of the host's.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.shard.local_addr
+    }
+
+    /// Sends a request and waits for the response. Dropping the future cancels the call.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], which also says whether the request may have been executed.
+    pub async fn call(
+        &self,
+        to: SocketAddr,
+        request: impl Into<Payload>,
+    ) -> Result<Bytes, CallError> {
+        self.call_with(to, request, CallOptions::new()).await
+    }
+
+    /// The same with options.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], which also says whether the request may have been executed.
+    pub async fn call_with(
+        &self,
+        to: SocketAddr,
+        request: impl Into<Payload>,
+        options: CallOptions,
+    ) -> Result<Bytes, CallError> {
+        let submission = Submission { to, payload: request.into(), options, shared: None };
+        let call = self.submit(&submission).await?;
+        let mut guard = CancelOnDrop { shard: &self.shard, call: Some(call.key) };
+        let ended = WaitFor::new(&self.shard, EndOf(call.key)).await;
+        // It has ended; there is nothing to cancel any more.
+        guard.call = None;
+        let mut core = self.shard.lock();
+        match ended {
+            Some(result) => {
+                core.transport.taken(result.as_ref().map_or(0, Bytes::len));
+                result.map_err(CallError::Failed)
+            }
+            None => Err(core.closed_error().into()),
+        }
+    }
+
+    /// Sends a request. Its end will come out of [`Endpoint::recv`], together with `cookie`.
+    ///
+    /// Waits for room if too much is under way (see [`CallOptions::no_wait`]).
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`]: nothing was sent.
+    pub async fn send(
+        &self,
+        to: SocketAddr,
+        request: impl Into<Payload>,
+        cookie: u64,
+    ) -> Result<CallId, CallError> {
+        self.send_with(to, request, cookie, CallOptions::new()).await
+    }
+
+    /// The same with options.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`]: nothing was sent.
+    pub async fn send_with(
+        &self,
+        to: SocketAddr,
+        request: impl Into<Payload>,
+        cookie: u64,
+        options: CallOptions,
+    ) -> Result<CallId, CallError> {
+        let submission = Submission { to, payload: request.into(), options, shared: Some(cookie) };
+        self.submit(&submission).await
+    }
+
+    /// Waits for the end of any call that was sent.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`]: the endpoint does not work any more, and all ends have been received.
+    pub async fn recv(&self) -> Result<Completion, Closed> {
+        let ended = WaitFor::new(&self.shard, AnyCompletion).await;
+        let mut core = self.shard.lock();
+        match ended {
+            Some(ended) => Ok(core.complete(ended)),
+            None => Err(core.closed_error()),
+        }
+    }
+
+    /// Waits for a request of any client.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`]: the endpoint does not work any more.
+    pub async fn recv_request(&self) -> Result<Request, Closed> {
+        let arrived = WaitFor::new(&self.shard, AnyRequest).await;
+        let mut core = self.shard.lock();
+        match arrived {
+            Some(arrived) => {
+                core.transport.taken(arrived.payload.len());
+                Ok(Request::new(self.shard.clone(), arrived))
+            }
+            None => Err(core.closed_error()),
+        }
+    }
+
+    /// Lets a call go that was sent: its end will not come out of [`Endpoint::recv`]. `false` if it has
+    /// ended already. The server may have executed it.
+    pub fn cancel(&self, call: CallId) -> bool {
+        cancel(&mut self.shard.lock(), call.key, Some(call.rpc))
+    }
+
+    /// Waits until all messages that were sent have arrived, or the endpoint is closed.
+    pub async fn drain(&self) {
+        WaitFor::new(&self.shard, AllAcknowledged).await;
+    }
+
+    /// Ends everything: calls under way fail, requests are refused, and whoever waits is told. Does
+    /// nothing if the endpoint is closed already.
+    pub fn shutdown(&self) {
+        self.shard.lock().close(Closed::ShutDown);
+    }
+
+    /// All RPCs that live, in either role.
+    #[must_use]
+    pub fn info(&self) -> Vec<RpcInfo> {
+        self.shard.lock().transport.info()
+    }
+
+    /// All counters as they stand.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        self.shard.lock().metrics()
+    }
+
+    /// Makes a call, waiting for room if necessary.
+    async fn submit(&self, submission: &Submission) -> Result<CallId, CallError> {
+        loop {
+            let (seen, result) = {
+                let mut core = self.shard.lock();
+                (core.room_changes(), submission.submit(&mut core))
+            };
+            match result {
+                Err(error) if submission.should_wait(&error) => {
+                    self.wait_for_room(seen, submission).await?;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn wait_for_room(&self, seen: u64, submission: &Submission) -> Result<(), CallError> {
+        let room = WaitFor::new(&self.shard, Room { seen });
+        match submission.options.deadline {
+            None => {
+                room.await;
+                Ok(())
+            }
+            Some(deadline) => match tokio::time::timeout_at(deadline.into(), room).await {
+                Ok(_) => Ok(()),
+                Err(_) => Err(CallError::too_late()),
+            },
+        }
+    }
+}
+
+/// Cancels a call whose future is dropped before it has ended.
+struct CancelOnDrop<'a> {
+    shard: &'a Arc<Shard>,
+    call: Option<Key>,
+}
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(call) = self.call {
+            cancel(&mut self.shard.lock(), call, None);
+        }
+    }
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint").field("local_addr", &self.local_addr()).finish_non_exhaustive()
+    }
+}
