@@ -7,7 +7,6 @@
 use super::descriptor::readable;
 use super::run::{How, Pass};
 use super::shard::Shard;
-use super::sync::Arc;
 use super::waiter::{Told, Waiter};
 use super::want::{Closing, Want};
 use apus_proto::Instant;
@@ -18,7 +17,7 @@ use rustix::time::{
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
 use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
 

@@ -3,12 +3,12 @@
 use super::core::Ended;
 use super::handoff::From;
 use super::metrics::EngineMetrics;
-use super::sync::Arc;
 use super::waiter::{Told, Waiter};
 use super::wakes::Wakes;
 use apus_proto::{RpcError, RpcId};
 use bytes::Bytes;
 use slab::Slab;
+use std::sync::Arc;
 
 /// Calls whose end has not been taken yet. A call's key is the cookie that the core gives back.
 #[derive(Debug, Default)]

@@ -8,7 +8,6 @@ use super::clock::Clock;
 use super::handoff::{From, Handoff};
 use super::metrics::EngineMetrics;
 use super::paths::Paths;
-use super::sync::Arc;
 use super::token::ThreadToken;
 use super::turn::Turn;
 use super::waiter::{Told, Waiter};
@@ -19,6 +18,7 @@ use apus_proto::{Address, Event, Instant, RpcError, RpcId, Transport, Unreachabl
 use bytes::Bytes;
 use smallvec::SmallVec;
 use std::io;
+use std::sync::Arc;
 
 /// A request that has arrived.
 #[derive(Debug)]

@@ -15,11 +15,11 @@
 //! - **H2** A waiter that was told is not in `waiters` any more: it is told once.
 //! - **H3** After [`Handoff::assign`] there is no waiter, or no message that is not reserved.
 
-use super::sync::Arc;
 use super::token::ThreadToken;
 use super::waiter::{Told, Waiter};
 use super::wakes::Wakes;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A message, and the thread that received it from the network.
 #[derive(Debug)]

@@ -46,7 +46,7 @@
 //! - **E3** `spurious_wakeups` stays 0.
 //! - **E4** A command's packets leave, or are held back by a cork, before the command returns.
 //!
-//! E1 to E3 are model-checked with loom (`tests/loom.rs`).
+//! E1 to E3 are model-checked with loom (`model`).
 
 #[cfg(feature = "tokio")]
 pub(crate) mod asynchronous;
@@ -59,6 +59,8 @@ mod descriptor;
 pub(crate) mod handoff;
 pub(crate) mod keeper;
 pub(crate) mod metrics;
+#[cfg(all(test, apus_loom))]
+mod model;
 mod paths;
 pub(crate) mod poll;
 pub(crate) mod run;

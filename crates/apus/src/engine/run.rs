@@ -7,13 +7,12 @@ use super::core::Core;
 use super::handoff::From;
 use super::poll::Poll;
 use super::shard::{Locked, Shard};
-use super::sync::Arc;
 use super::token::ThreadToken;
 use super::waiter::{Told, Waiter};
 use super::want::Want;
 use crate::error::Closed;
 use apus_driver::Receive;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 /// Packets that one pass of the loop takes from the driver: what one merged datagram holds.

@@ -10,9 +10,9 @@
 //!   it passes it or lets it go.
 //! - **N2** If somebody waits, the turn is held: nobody waits while nobody polls.
 
-use super::sync::Arc;
 use super::waiter::{Told, Waiter};
 use super::wakes::Wakes;
+use std::sync::Arc;
 
 /// The turn. Lives under the core lock.
 #[derive(Debug, Default)]

@@ -1,8 +1,8 @@
 //! Who must be roused when the core lock is free again?
 
-use super::sync::Arc;
 use super::waiter::{Told, Waiter};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// Waiters that have been told something while the core lock was held. Rousing them is a system call,
 /// and they would only run into the lock: it waits until the lock is free.

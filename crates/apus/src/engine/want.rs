@@ -3,10 +3,10 @@
 use super::calls::Key;
 use super::core::{Arrived, Core, Ended};
 use super::handoff::From;
-use super::sync::Arc;
 use super::waiter::Waiter;
 use apus_proto::RpcError;
 use bytes::Bytes;
+use std::sync::Arc;
 
 /// Something that a thread or task waits for. All methods run under the core lock.
 pub(crate) trait Want {

@@ -1,0 +1,199 @@
+//! Do the turn and the handoff hold what they promise, whatever the threads' timing?
+//!
+//! loom runs every interleaving of a small model that consists of the real [`Handoff`], [`Turn`],
+//! [`Waiter`] and [`Wakes`] under one lock, with a queue in place of the network. Run with
+//!
+//! ```sh
+//! RUSTFLAGS="--cfg apus_loom" cargo test --release -p apus --lib model
+//! ```
+//!
+//! Checked are E1 to E3: one thread at a time polls, nobody waits for ever (loom reports a deadlock),
+//! and whoever is told finds what he was told of.
+
+use super::handoff::Handoff;
+use super::poll::Poll;
+use super::token::ThreadToken;
+use super::turn::Turn;
+use super::waiter::{Told, Waiter};
+use super::wakes::Wakes;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::sync::{Mutex, MutexGuard};
+use loom::thread;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What is under the core lock.
+#[derive(Default)]
+struct State {
+    requests: Handoff<usize>,
+    turn: Turn,
+    wakes: Wakes,
+    handoffs: u64,
+}
+
+struct Model {
+    state: Mutex<State>,
+    /// Messages on the wire.
+    network: Mutex<VecDeque<usize>>,
+    /// Threads that poll the network at this moment.
+    polling: AtomicUsize,
+}
+
+impl Model {
+    fn new(messages: usize) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State::default()),
+            network: Mutex::new((0..messages).collect()),
+            polling: AtomicUsize::new(0),
+        })
+    }
+
+    /// Unlocks, and rouses afterwards, as `Locked` does.
+    fn release(&self, mut state: MutexGuard<'_, State>) {
+        let wakes = state.wakes.take();
+        drop(state);
+        wakes.rouse();
+    }
+
+    /// One pass of the loop: everything on the wire becomes visible.
+    fn pass(&self) -> MutexGuard<'_, State> {
+        assert_eq!(self.polling.fetch_add(1, Ordering::SeqCst), 0, "E1: two threads poll");
+        let arrived: Vec<usize> = self.network.lock().unwrap().drain(..).collect();
+        let mut state = self.state.lock().unwrap();
+        for message in arrived {
+            state.requests.push(message, ThreadToken::current());
+        }
+        self.polling.fetch_sub(1, Ordering::SeqCst);
+        state
+    }
+
+    fn assign(state: &mut State) {
+        let State { requests, wakes, handoffs, .. } = state;
+        *handoffs += requests.assign(wakes);
+    }
+
+    /// The loop of `Shard::turn`, for one message.
+    fn turn(&self) -> usize {
+        loop {
+            let mut state = self.pass();
+            let message = state.requests.take();
+            Self::assign(&mut state);
+            if let Some(message) = message {
+                let State { turn, wakes, .. } = &mut *state;
+                turn.pass(wakes);
+                self.release(state);
+                return message.message;
+            }
+            self.release(state);
+            thread::yield_now();
+        }
+    }
+
+    /// `Shard::wait_for`, for one message.
+    fn recv(&self) -> usize {
+        let mut state = self.state.lock().unwrap();
+        if let Some(message) = state.requests.take() {
+            return message.message;
+        }
+        if state.turn.take() {
+            drop(state);
+            return self.turn();
+        }
+        let waiter = Arc::new(Waiter::thread());
+        state.requests.enlist(waiter.clone());
+        state.turn.enlist(waiter.clone());
+        self.release(state);
+        let waited = waiter.wait(Poll::Block.spin(), None);
+        assert_eq!(waited.spurious, 0, "E3: woken for nothing");
+        let mut state = self.state.lock().unwrap();
+        match waiter.told() {
+            Some(Told::Ready) => {
+                state.turn.delist(&waiter);
+                state.requests.take_reserved().message
+            }
+            Some(Told::Turn) => {
+                state.requests.delist(&waiter);
+                drop(state);
+                self.turn()
+            }
+            None => panic!("E3: woken without being told anything"),
+        }
+    }
+}
+
+/// A dedicated engine and receivers that only wait: every message is handed over exactly once.
+#[test]
+fn model_a_dedicated_engine_hands_each_message_over_once() {
+    loom::model(|| {
+        let model = Model::new(2);
+        assert!(model.state.lock().unwrap().turn.take());
+        let receivers: Vec<_> = (0..2)
+            .map(|_| {
+                let model = model.clone();
+                thread::spawn(move || model.recv())
+            })
+            .collect();
+        let mut state = model.pass();
+        Model::assign(&mut state);
+        model.release(state);
+        let mut got: Vec<usize> =
+            receivers.into_iter().map(|receiver| receiver.join().unwrap()).collect();
+        got.sort_unstable();
+        assert_eq!(got, [0, 1]);
+    });
+}
+
+/// Receivers that poll themselves and pass the turn on: nobody is left behind, nothing is taken twice.
+#[test]
+fn model_waiters_pass_the_turn_on() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let model = Model::new(2);
+        let other = {
+            let model = model.clone();
+            thread::spawn(move || model.recv())
+        };
+        let mut got = [model.recv(), other.join().unwrap()];
+        got.sort_unstable();
+        assert_eq!(got, [0, 1]);
+        assert!(model.state.lock().unwrap().turn.is_free(), "N1: the turn was let go");
+    });
+}
+
+/// A token left behind by one wait would end the next one for nothing (W2).
+#[test]
+fn model_one_receiver_waits_twice() {
+    loom::model(|| {
+        let model = Model::new(1);
+        assert!(model.state.lock().unwrap().turn.take());
+        let receiver = {
+            let model = model.clone();
+            thread::spawn(move || model.recv() + model.recv())
+        };
+        for _ in 0..2 {
+            let mut state = model.pass();
+            Model::assign(&mut state);
+            model.release(state);
+            model.network.lock().unwrap().push_back(1);
+        }
+        assert_eq!(receiver.join().unwrap(), 1);
+    });
+}
+
+/// A message that comes while a receiver is about to sleep is not missed.
+#[test]
+fn model_a_message_that_comes_in_the_last_moment_is_not_missed() {
+    loom::model(|| {
+        let model = Model::new(1);
+        assert!(model.state.lock().unwrap().turn.take());
+        let receiver = {
+            let model = model.clone();
+            thread::spawn(move || model.recv())
+        };
+        let mut state = model.pass();
+        Model::assign(&mut state);
+        model.release(state);
+        assert_eq!(receiver.join().unwrap(), 0);
+    });
+}
