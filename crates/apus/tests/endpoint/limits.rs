@@ -1,0 +1,74 @@
+//! Back-pressure: a caller waits for room, or is told that there is none.
+
+use crate::{assert_at_rest, bytes, echo_pair};
+use apus::{Builder, CallOptions, Config};
+use std::time::Duration;
+
+fn small() -> Builder {
+    let config = Config::builder()
+        .max_message(10_000)
+        .max_send_bytes_per_peer(20_000)
+        .max_send_bytes(20_000)
+        .max_client_rpcs(8);
+    Builder::default().config(config.build().unwrap())
+}
+
+#[test]
+fn a_caller_waits_for_room() {
+    let (client, server, echo) = echo_pair(&small());
+    // Far more than fits, from one thread: `send` lets the loop turn while it waits.
+    std::thread::scope(|scope| {
+        let receiver = scope.spawn(|| {
+            for _ in 0..100 {
+                client.recv().unwrap().result.unwrap();
+            }
+        });
+        for cookie in 0..100 {
+            client.send(server, bytes(0, 9_000), cookie).unwrap();
+        }
+        receiver.join().unwrap();
+    });
+    assert_at_rest(&[&client, &echo.endpoint]);
+}
+
+#[test]
+fn a_caller_that_does_not_wait_is_told() {
+    let (client, server, _echo) = echo_pair(&small());
+    let options = CallOptions::new().no_wait(true);
+    let mut sent = 0;
+    let error = loop {
+        match client.send_with(server, bytes(0, 9_000), 0, options) {
+            Ok(_) => sent += 1,
+            Err(error) => break error,
+        }
+        assert!(sent <= 2, "20,000 bytes are the limit");
+    };
+    assert!(error.is_back_pressure(), "{error}");
+    for _ in 0..sent {
+        client.recv().unwrap().result.unwrap();
+    }
+}
+
+#[test]
+fn ends_that_nobody_receives_count_as_calls() {
+    let (client, server, _echo) = echo_pair(&small());
+    for cookie in 0..8 {
+        client.send(server, "x", cookie).unwrap();
+    }
+    // All eight end, but nobody receives them.
+    let options = CallOptions::new().timeout(Duration::from_millis(30));
+    let error = client.send_with(server, "one too many", 8, options).unwrap_err();
+    assert!(error.to_string().contains("deadline"), "{error}");
+    client.recv().unwrap();
+    client.send(server, "now", 8).unwrap();
+}
+
+#[test]
+fn a_deadline_covers_the_wait_for_room() {
+    let (client, server) = crate::pair(&small());
+    client.send(server.local_addr(), bytes(0, 9_000), 0).unwrap();
+    client.send(server.local_addr(), bytes(0, 9_000), 1).unwrap();
+    let options = CallOptions::new().timeout(Duration::from_millis(20));
+    let error = client.call_with(server.local_addr(), bytes(0, 9_000), options).unwrap_err();
+    assert_eq!(error.outcome(), apus::Outcome::NotExecuted, "{error}");
+}

@@ -1,0 +1,113 @@
+//! How endpoints end, and what becomes of those who talk to them.
+
+use crate::{bytes, pair};
+use apus::{Builder, Closed, Config, Endpoint, Outcome};
+use apus_driver::loopback::Network;
+use std::time::Duration;
+
+#[test]
+fn shutting_down_ends_every_wait() {
+    let (a, b) = pair(&Builder::default());
+    std::thread::scope(|scope| {
+        let waits = [
+            scope.spawn(|| a.recv().map(drop)),
+            scope.spawn(|| a.recv_request().map(drop)),
+            scope.spawn(|| a.recv_request().map(drop)),
+        ];
+        let call = scope.spawn(|| a.call(b.local_addr(), "hello"));
+        // b never answers; wait until a's call is on its way.
+        while a.metrics().protocol.live.client_rpcs == 0 {
+            std::thread::yield_now();
+        }
+        a.shutdown();
+        for wait in waits {
+            assert!(matches!(wait.join().unwrap(), Err(Closed::ShutDown)));
+        }
+        let error = call.join().unwrap().unwrap_err();
+        assert!(error.to_string().contains("shut down"), "{error}");
+    });
+    assert!(matches!(a.recv_request(), Err(Closed::ShutDown)));
+    assert!(a.send(b.local_addr(), "more", 0).is_err());
+}
+
+#[test]
+fn ends_that_came_before_the_shutdown_can_be_received_after_it() {
+    let (client, server, _echo) = crate::echo_pair(&Builder::default());
+    client.send(server, "x", 5).unwrap();
+    while client.metrics().protocol.progress.client_responses_done == 0 {
+        // Somebody must turn the loop, and the end must stay.
+        assert!(client.recv_request_timeout(Duration::from_millis(1)).unwrap().is_none());
+    }
+    client.send(server, bytes(0, 10), 6).unwrap();
+    client.shutdown();
+    let first = client.recv().unwrap();
+    assert_eq!((first.cookie, first.result.unwrap()), (5, "x".into()));
+    let second = client.recv().unwrap();
+    assert_eq!(second.cookie, 6);
+    assert!(second.result.is_err());
+    assert!(client.recv().is_err());
+}
+
+#[test]
+fn a_call_to_a_closed_port_fails_at_once() {
+    let network = Network::new();
+    let client = Builder::default().on(Box::new(network.host())).unwrap();
+    let gone = Builder::default().on(Box::new(network.host())).unwrap();
+    let address = gone.local_addr();
+    drop(gone);
+    let error = client.call(address, "hello").unwrap_err();
+    assert!(error.to_string().contains("port closed"), "{error}");
+    assert_eq!(error.outcome(), Outcome::NotExecuted);
+}
+
+#[test]
+fn a_silent_peer_is_given_up() {
+    let network = Network::new();
+    let config = Config::builder().timeout_usecs(50_000).build().unwrap();
+    let client = Builder::default().config(config).on(Box::new(network.host())).unwrap();
+    // A host that takes packets and never answers.
+    let silent = network.host();
+    let address = apus_driver::Driver::local_addr(&silent);
+    let error = client.call(address, "hello").unwrap_err();
+    assert!(error.to_string().contains("peer silent"), "{error}");
+    assert_eq!(error.outcome(), Outcome::NotExecuted, "it never asked for a confirmation");
+}
+
+#[test]
+fn the_last_clone_ends_the_endpoint() {
+    let (a, b) = pair(&Builder::default());
+    let address = a.local_addr();
+    let clone = a.clone();
+    drop(a);
+    let server = crate::echo(clone.clone());
+    assert_eq!(b.call(address, "still there?").unwrap(), "still there?");
+    clone.shutdown();
+    server.join().unwrap();
+    drop(clone);
+    assert!(b.call(address, "and now?").is_err());
+}
+
+#[test]
+fn a_reply_arrives_although_its_server_ends() {
+    let (client, server) = pair(&Builder::default());
+    let address = server.local_addr();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let request = server.recv_request().unwrap();
+            request.reply(bytes(7, 300_000)).unwrap();
+            assert!(server.drain(Duration::from_secs(60)));
+        });
+        assert_eq!(client.call(address, "the last words").unwrap(), bytes(7, 300_000));
+        // The server waits for the acknowledgment, which the client's loop gives.
+        assert!(client.recv_request_timeout(Duration::from_millis(100)).is_ok());
+    });
+}
+
+#[test]
+fn bad_addresses_are_named() {
+    let error = Endpoint::bind("no such address").unwrap_err();
+    assert!(error.to_string().contains("no such address"), "{error}");
+    let taken = Endpoint::bind("127.0.0.1:0").unwrap();
+    let error = Endpoint::bind(taken.local_addr()).unwrap_err();
+    assert!(error.to_string().contains(&taken.local_addr().to_string()), "{error}");
+}

@@ -1,0 +1,114 @@
+//! Many threads on one endpoint.
+
+use crate::{assert_at_rest, bytes, echo_pair, pair};
+use apus::{Builder, Endpoint, Poll};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[test]
+fn many_callers_share_an_endpoint() {
+    for poll in [Poll::Block, Poll::default()] {
+        let (client, server, echo) = echo_pair(&Builder::default().poll(poll));
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let client = &client;
+                scope.spawn(move || {
+                    for i in 0..100 {
+                        let request = bytes(thread * 100 + i, 1 + (thread + i) * 37 % 5_000);
+                        assert_eq!(client.call(server, request.clone()).unwrap(), request);
+                    }
+                });
+            }
+        });
+        assert_at_rest(&[&client, &echo.endpoint]);
+    }
+}
+
+#[test]
+fn many_receivers_serve_one_endpoint() {
+    let (client, server) = pair(&Builder::default().poll(Poll::Block));
+    let address = server.local_addr();
+    let served = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Ok(request) = server.recv_request() {
+                    served.fetch_add(1, Ordering::Relaxed);
+                    let payload = request.payload().clone();
+                    let _ = request.reply(payload);
+                }
+            });
+        }
+        for cookie in 0..1_000 {
+            client.send(address, bytes(cookie, 100), cookie as u64).unwrap();
+        }
+        for _ in 0..1_000 {
+            let end = client.recv().unwrap();
+            assert_eq!(end.result.unwrap(), bytes(end.cookie as usize, 100));
+        }
+        assert_at_rest(&[&client, &server]);
+        server.shutdown();
+    });
+    assert_eq!(served.load(Ordering::Relaxed), 1_000, "each request is received once");
+}
+
+/// Callers, receivers of ends and receivers of requests wait side by side and pass the turn around.
+#[test]
+fn all_kinds_of_waiting_at_once() {
+    let (a, b) = pair(&Builder::default().poll(Poll::Block));
+    let serve = |endpoint: &Endpoint| {
+        while let Ok(request) = endpoint.recv_request() {
+            let payload = request.payload().clone();
+            let _ = request.reply(payload);
+        }
+    };
+    let work = |here: &Endpoint, there: &Endpoint| {
+        for i in 0..200 {
+            let to = there.local_addr();
+            here.send(to, bytes(i, 64), i as u64).unwrap();
+            assert_eq!(here.call(to, bytes(i, 2_000)).unwrap(), bytes(i, 2_000));
+            here.recv().unwrap().result.unwrap();
+        }
+    };
+    std::thread::scope(|scope| {
+        for endpoint in [&a, &a, &b, &b] {
+            scope.spawn(move || serve(endpoint));
+        }
+        let workers = [scope.spawn(|| work(&a, &b)), scope.spawn(|| work(&b, &a))];
+        for worker in workers {
+            worker.join().unwrap();
+        }
+        assert_at_rest(&[&a, &b]);
+        a.shutdown();
+        b.shutdown();
+    });
+}
+
+#[test]
+fn a_cork_lets_messages_leave_together() {
+    let (client, server, echo) = echo_pair(&Builder::default());
+    let cork = client.cork();
+    for cookie in 0..10 {
+        client.send(server, bytes(0, 100), cookie).unwrap();
+    }
+    let sent = || client.metrics().protocol.packets_sent.iter().sum::<u64>();
+    assert_eq!(sent(), 0, "they wait");
+    for cookie in 10..64 {
+        client.send(server, bytes(0, 100), cookie).unwrap();
+    }
+    assert!(sent() >= 64, "enough have gathered");
+    client.send(server, bytes(0, 100), 64).unwrap();
+    drop(cork);
+    for _ in 0..65 {
+        client.recv().unwrap().result.unwrap();
+    }
+    assert_at_rest(&[&client, &echo.endpoint]);
+}
+
+#[test]
+fn whoever_waits_lets_corked_messages_leave() {
+    let (client, server, _echo) = echo_pair(&Builder::default());
+    let _cork = client.cork();
+    client.send(server, bytes(0, 100), 1).unwrap();
+    assert_eq!(client.recv().unwrap().result.unwrap(), bytes(0, 100));
+    assert_eq!(client.call(server, bytes(1, 100)).unwrap(), bytes(1, 100));
+}

@@ -1,0 +1,109 @@
+//! Ways to turn the loop, and what they cost in handoffs.
+
+use crate::{assert_at_rest, bytes, echo_pair, pair};
+use apus::{Builder, Endpoint, Engine, Poll};
+use std::net::SocketAddr;
+
+#[test]
+fn every_way_to_wait_works() {
+    for poll in [Poll::Spin, Poll::default(), Poll::Block] {
+        for engine in [Engine::Waiters, Engine::Dedicated { cpu: None }] {
+            let builder = Builder::default().poll(poll).engine(engine);
+            let (client, server, echo) = echo_pair(&builder);
+            for i in 0..20 {
+                assert_eq!(client.call(server, bytes(i, 3_000)).unwrap(), bytes(i, 3_000));
+            }
+            assert_at_rest(&[&client, &echo.endpoint]);
+        }
+    }
+}
+
+/// Whoever waits polls: the message needs no handoff and nobody is woken.
+#[test]
+fn a_receiver_that_polls_itself_needs_no_handoff() {
+    let (client, server, echo) = echo_pair(&Builder::default().poll(Poll::Spin));
+    for i in 0..500 {
+        client.call(server, bytes(i, 64)).unwrap();
+    }
+    for endpoint in [&client, &echo.endpoint] {
+        let metrics = endpoint.metrics().engine;
+        assert_eq!(metrics.messages, 500);
+        assert_eq!((metrics.handoffs, metrics.spurious_wakeups), (0, 0));
+    }
+}
+
+/// Row H-7: exactly one handoff per message, whatever the number of receivers.
+#[test]
+fn a_dedicated_engine_hands_each_message_over_once() {
+    for receivers in 1..=4 {
+        let builder = Builder::default().poll(Poll::Block);
+        let (client, server) = {
+            let network = apus_driver::loopback::Network::new();
+            let client = builder.clone().on(Box::new(network.host())).unwrap();
+            let engine = Engine::Dedicated { cpu: None };
+            let server = builder.engine(engine).on(Box::new(network.host())).unwrap();
+            (client, server)
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..receivers {
+                scope.spawn(|| {
+                    while let Ok(request) = server.recv_request() {
+                        let payload = request.payload().clone();
+                        let _ = request.reply(payload);
+                    }
+                });
+            }
+            for i in 0..500 {
+                client.call(server.local_addr(), bytes(i, 64)).unwrap();
+            }
+            let metrics = server.metrics().engine;
+            assert_eq!((metrics.messages, metrics.handoffs), (500, 500), "{receivers} receivers");
+            assert_eq!(metrics.spurious_wakeups, 0);
+            server.shutdown();
+        });
+    }
+}
+
+/// While the application computes, the keeper grants, asks again and acknowledges.
+#[test]
+fn the_loop_turns_while_nobody_waits() {
+    let (client, server) = pair(&Builder::default());
+    // Far more than is unscheduled: it needs grants.
+    client.send(server.local_addr(), bytes(1, 400_000), 0).unwrap();
+    while server.metrics().protocol.progress.server_requests_done == 0 {
+        // Neither side waits for anything.
+        std::thread::yield_now();
+    }
+    assert!(server.metrics().engine.keeper_turns > 0);
+    let request = server.try_recv_request().unwrap().unwrap();
+    assert_eq!(*request.payload(), bytes(1, 400_000));
+}
+
+#[test]
+fn pinning_to_a_cpu_that_does_not_exist_is_an_error() {
+    let engine = Engine::Dedicated { cpu: Some(1_000_000) };
+    let error = Endpoint::builder().engine(engine).bind("127.0.0.1:0").unwrap_err();
+    assert!(error.to_string().contains("CPU 1000000"), "{error}");
+}
+
+#[test]
+fn udp_carries_ipv4_ipv6_and_both() {
+    let ways = [("127.0.0.1:0", "127.0.0.1"), ("[::1]:0", "::1"), ("[::]:0", "127.0.0.1")];
+    for (bind, address) in ways {
+        let server = match Endpoint::bind(bind) {
+            Ok(server) => server,
+            Err(error) => {
+                eprintln!("SKIPPED: {bind}: {error}");
+                continue;
+            }
+        };
+        let to = SocketAddr::new(address.parse().unwrap(), server.local_addr().port());
+        let thread = crate::echo(server.clone());
+        let client = Endpoint::client().unwrap();
+        for (i, size) in [1, 100, 5_000, 2_000_000].into_iter().enumerate() {
+            assert_eq!(client.call(to, bytes(i, size)).unwrap(), bytes(i, size), "{bind}");
+        }
+        server.shutdown();
+        thread.join().unwrap();
+    }
+}
