@@ -74,10 +74,12 @@ impl UdpTransmit {
     #[inline]
     fn sent(&mut self, count: usize) {
         let counters = &self.shared.counters.transmit;
+        // As it was when the sends were cut, whatever is learnt here.
+        let segments = self.abilities.segments;
         let mut left = count;
         for group in self.staging.waiting() {
             while left > 0 && !group.is_done() {
-                let bytes = next_send(group, self.abilities.segments).len();
+                let bytes = next_send(group, segments).len();
                 counters.packets_sent.add(group.packets_in(bytes) as u64);
                 group.advance(bytes);
                 left -= 1;
