@@ -39,6 +39,20 @@ pub struct Burst<'a> {
 }
 
 impl<'a> Burst<'a> {
+    /// One packet that lies in one piece, with no address to send from and traffic class 0.
+    #[must_use]
+    pub const fn single(to: SocketAddr, packet: &'a [u8]) -> Self {
+        Self {
+            to,
+            from: None,
+            traffic_class: 0,
+            headers: packet,
+            header_len: packet.len(),
+            payload: &[],
+            segment: 0,
+        }
+    }
+
     /// The packets one by one, in order. Sensible only if the burst is consistent.
     #[must_use]
     #[inline]
@@ -97,6 +111,7 @@ mod tests {
     #[test]
     fn fields_that_contradict_each_other_are_seen() {
         assert!(burst(b"aa", &[], 0).is_consistent(), "a control packet");
+        assert!(Burst::single(SocketAddr::from(([127, 0, 0, 1], 1)), b"a").is_consistent());
         assert!(burst(b"aa", &[b"12"], 2).is_consistent());
         assert!(burst(b"aabb", &[b"12", b"3"], 2).is_consistent(), "the last one is shorter");
         assert!(burst(b"aabb", &[b"1234"], 2).is_consistent());

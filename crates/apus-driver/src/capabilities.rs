@@ -14,7 +14,8 @@ pub struct Capabilities {
     pub ecn: bool,
     /// Whether "port unreachable" and its kin become [`crate::Report`]s.
     pub reports: bool,
-    /// Bytes that the system queues for us between two calls of `receive`.
+    /// Bytes that the system queues for us between two calls of `receive`, its own structures included:
+    /// these may be as large as the packets, and many times as large as small ones.
     pub receive_buffer: usize,
     /// Rate of the link in Mbit/s if the driver's interface has one (a loopback device has none).
     pub link_mbps: Option<u32>,

@@ -112,15 +112,7 @@ struct FaultyTransmit {
 impl FaultyTransmit {
     fn forward(inner: &mut dyn Transmit, frame: &Frame<Outgoing>) -> io::Result<()> {
         let Outgoing { to, from, traffic_class } = frame.about;
-        inner.send(&Burst {
-            to,
-            from,
-            traffic_class,
-            headers: &frame.bytes,
-            header_len: frame.bytes.len(),
-            payload: &[],
-            segment: 0,
-        })
+        inner.send(&Burst { from, traffic_class, ..Burst::single(to, &frame.bytes) })
     }
 }
 
@@ -246,7 +238,7 @@ mod tests {
         let mut seen = Vec::new();
         for first in (0..SENT).step_by(20) {
             for number in first..first + 20 {
-                out.send(&burst(to, &number.to_be_bytes())).unwrap();
+                out.send(&Burst::single(to, &number.to_be_bytes())).unwrap();
             }
             out.flush().unwrap();
             assert!(!out.has_pending(), "F2: flush releases what is held");
@@ -258,11 +250,6 @@ mod tests {
         let transmit = outgoing.transmit.clone();
         let receive = counters.receive.clone();
         (seen, Arc::new(FaultCounters { receive, transmit }))
-    }
-
-    fn burst(to: SocketAddr, headers: &[u8]) -> Burst<'_> {
-        let header_len = headers.len();
-        Burst { to, from: None, traffic_class: 0, headers, header_len, payload: &[], segment: 0 }
     }
 
     fn numbers() -> Vec<Vec<u8>> {
@@ -321,7 +308,7 @@ mod tests {
         let to = server.local_addr();
         let (mut out, _in) = Box::new(network.host()).split();
         let (_out, mut receive) = Box::new(server).split();
-        out.send(&burst(to, b"alone")).unwrap();
+        out.send(&Burst::single(to, b"alone")).unwrap();
         out.flush().unwrap();
         assert_eq!(receive.receive(1).unwrap(), 1, "F2");
         assert_eq!(receive.receive(1).unwrap(), 0);

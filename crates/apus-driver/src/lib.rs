@@ -28,10 +28,10 @@
 //!   Only trouble with the driver itself is an `Err`.
 //! - **D5** What `send` accepted is on its way after `flush` returned, unless [`Transmit::has_room`]
 //!   says `false`; then the driver keeps it and sends it in a later `flush`.
-//! - **D6** Whoever waits on [`Receive`]'s descriptor has flushed, has then taken the reports, and has
-//!   last of all seen `receive` return 0. Only then does the descriptor become readable for
-//!   everything that happens afterwards: a wrapper may hold packets until that 0, and what `flush`
-//!   finds out about a destination at once does not pass through the descriptor.
+//! - **D6** Before one waits on [`Receive`]'s descriptor, one flushes, takes the reports, and calls
+//!   `receive` until it returns 0, in this order. A wrapper may hold packets until that 0; and what
+//!   `flush` learns about a destination at once waits in `reports` without making the descriptor
+//!   readable. Everything that happens later does.
 
 #![forbid(unsafe_code)]
 
@@ -91,8 +91,9 @@ pub trait Transmit: Send {
     /// Takes a burst. The driver may hold small packets back until [`Transmit::flush`], so that
     /// packets of equal size for one peer leave in one system call whatever messages they belong to.
     ///
-    /// `burst` is borrowed: what is held back has been copied. Without [`Transmit::has_room`] the
-    /// burst may be dropped, as a network would.
+    /// `burst` is borrowed: what is held back has been copied. Packets longer than
+    /// [`Transmit::packet_limit`] are not sent but reported ([`Trouble::TooBig`]). Without
+    /// [`Transmit::has_room`] the burst may be dropped.
     ///
     /// # Errors
     ///

@@ -163,18 +163,6 @@ mod tests {
     use super::*;
     use crate::{Burst, Driver, Trouble};
 
-    fn burst<'a>(to: SocketAddr, headers: &'a [u8]) -> Burst<'a> {
-        Burst {
-            to,
-            from: None,
-            traffic_class: 0,
-            headers,
-            header_len: headers.len(),
-            payload: &[],
-            segment: 0,
-        }
-    }
-
     fn troubles(receive: &mut dyn crate::Receive) -> Vec<(SocketAddr, Trouble)> {
         let mut seen = Vec::new();
         receive.reports(&mut |report| seen.push((report.peer, report.trouble)));
@@ -188,7 +176,7 @@ mod tests {
         let to = server.local_addr();
         let (mut transmit, _receive) = Box::new(network.host()).split();
         for _ in 0..5 {
-            transmit.send(&burst(to, b"packet")).unwrap();
+            transmit.send(&Burst::single(to, b"packet")).unwrap();
         }
         transmit.flush().unwrap();
         let (_transmit, mut receive) = Box::new(server).split();
@@ -204,7 +192,7 @@ mod tests {
         let other_port = SocketAddr::new(neighbour.ip(), 99);
         let nowhere = SocketAddr::from(([192, 0, 2, 1], 1));
         for to in [neighbour, other_port, nowhere] {
-            transmit.send(&burst(to, b"packet")).unwrap();
+            transmit.send(&Burst::single(to, b"packet")).unwrap();
         }
         transmit.flush().unwrap();
         let expected = [

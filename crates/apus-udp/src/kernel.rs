@@ -5,7 +5,7 @@
 //!
 //! The calls go through syscall(2) and not through the C library's functions of the same names. These
 //! are cancellation points (pthreads(7)), which costs two locked instructions per call in a process
-//! with threads: 3 % of a short round trip (docs/perf-log.md 2026-11-20). Nobody cancels threads here.
+//! with threads: 4 % of a short round trip (docs/perf-log.md 2026-11-20). Nobody cancels threads here.
 
 use std::io::IoSlice;
 use std::marker::PhantomData;
@@ -106,7 +106,7 @@ pub(crate) fn send(fd: BorrowedFd<'_>, messages: &mut [Outgoing<'_>]) -> Result<
 #[derive(Debug)]
 pub(crate) struct Inbox {
     /// The datagram, all packets of a merged one.
-    pub(crate) data: Box<[u8]>,
+    data: Box<[u8]>,
     /// Who sent it, in the kernel's layout. For the error queue: who it was sent to.
     name: [u8; RAW_LEN],
     control: [u8; CONTROL_SPACE],

@@ -32,13 +32,16 @@
 //! # The way of a packet
 //!
 //! ```text
-//! send ─┬ small ─▶ staging: copied, one group per peer, class and size ─┐
-//!       └ large ─▶ gathered from the borrowed slices ───────────────────┤
-//! flush ────────────────────────────────────────────────────────────────┴▶ submit ─▶ kernel
-//! receive ◀─ cmsg ◀─ kernel        reports ◀─ error_queue ◀─ kernel
+//! transmit ─┬ small ─▶ staging ─▶ group: copied, one per peer, class and size ─ flush ─┐
+//!           └ large ─▶ gather: from the borrowed slices ───────────────────────────────┤
+//!                                                                                      ▼
+//! network ◀── kernel ◀──────────────────────────────────────────────────────────────── submit
+//!
+//! network ──▶ kernel ─▶ receive: cut apart by what cmsg tells
+//!                  └──▶ error_queue ─▶ reports
 //! ```
 //!
-//! Each name above is a module. `unsafe` is in `kernel` only, which makes the system calls.
+//! These names are modules. `unsafe` is in `kernel` only, which makes the system calls.
 //!
 //! # Invariants
 //!
@@ -62,6 +65,7 @@ mod counters;
 mod detect;
 mod error_queue;
 mod errors;
+mod group;
 #[allow(unsafe_code)] // The system calls, and nothing else.
 mod kernel;
 mod link;

@@ -8,12 +8,12 @@ use apus_driver::{Capabilities, Driver, Receive, Transmit};
 use crate::config::UdpConfig;
 use crate::counters::Counters;
 use crate::detect::Features;
+use crate::group::MAX_SEGMENTS;
 use crate::link;
 use crate::mtu::PacketLimit;
 use crate::receive::UdpReceive;
 use crate::shared::Shared;
 use crate::socket::{self, OpenError};
-use crate::staging::MAX_SEGMENTS;
 use crate::transmit::{Abilities, UdpTransmit};
 
 /// A packet driver over one UDP socket.

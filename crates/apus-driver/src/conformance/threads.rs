@@ -4,6 +4,7 @@ use std::thread;
 
 use super::Fixture;
 use super::host::{Host, assert_same, pattern};
+use crate::Burst;
 
 /// Each of two hosts sends on one thread and receives on another.
 pub fn halves_work_on_two_threads(fixture: &dyn Fixture) {
@@ -15,16 +16,7 @@ pub fn halves_work_on_two_threads(fixture: &dyn Fixture) {
         scope.spawn(move || {
             for salt in 0..PACKETS {
                 let packet = pattern(90, salt);
-                let burst = crate::Burst {
-                    to,
-                    from: None,
-                    traffic_class: 0,
-                    headers: &packet,
-                    header_len: packet.len(),
-                    payload: &[],
-                    segment: 0,
-                };
-                transmit.send(&burst).unwrap();
+                transmit.send(&Burst::single(to, &packet)).unwrap();
                 transmit.flush().unwrap();
             }
         });

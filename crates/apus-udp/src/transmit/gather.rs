@@ -6,11 +6,13 @@ use std::os::fd::AsFd;
 use apus_driver::{Packets, Transmit, Trouble};
 use arrayvec::ArrayVec;
 
-use super::{UdpTransmit, broken, errors, refuse};
+use super::{UdpTransmit, broken, refuse};
 use crate::address::RawAddress;
 use crate::cmsg::Control;
+use crate::errors;
+use crate::group::{Flow, MAX_BYTES};
 use crate::kernel::{self, Outgoing};
-use crate::staging::{Flow, MAX_BYTES};
+use crate::shared::BEGINNING;
 use crate::submit::{Obstacle, submit};
 
 /// Slices of one send. Ours: seven jumbo packets have 14 if each is a header and one slice of payload;
@@ -105,7 +107,7 @@ impl UdpTransmit {
             .iter()
             .flat_map(|piece| piece.iter())
             .copied()
-            .take(gathered.segment.min(crate::shared::BEGINNING))
+            .take(gathered.segment.min(BEGINNING))
             .collect();
         refuse(&self.shared, flow.to, trouble, gathered.packets, &beginning);
     }

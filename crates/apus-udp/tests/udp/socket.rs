@@ -3,96 +3,39 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
 
-use apus_driver::{Burst, Driver, Ecn, Receive, Transmit, Trouble};
-use apus_udp::{Counters, Udp, UdpConfig};
+use apus_driver::{Burst, Driver, Ecn, Trouble};
+use apus_udp::{Udp, UdpConfig};
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt,
     sockopt::{IpRecvTos, Ipv6RecvTClass},
 };
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 
-const LOOPBACK: &str = "127.0.0.1:0";
+use crate::host::{Host, LOOPBACK, bound_to};
 
-/// An opened driver.
-struct Host {
-    transmit: Box<dyn Transmit>,
-    receive: Box<dyn Receive>,
-    address: SocketAddr,
-    counters: Arc<Counters>,
+/// Sends one packet.
+fn send(host: &mut Host, to: SocketAddr, class: u8, packet: &[u8]) {
+    host.transmit.send(&Burst { traffic_class: class, ..Burst::single(to, packet) }).unwrap();
 }
 
-fn open(config: &UdpConfig) -> Host {
-    let driver = Udp::open(config).unwrap();
-    let (address, counters) = (driver.local_addr(), driver.counters());
-    let (transmit, receive) = Box::new(driver).split();
-    Host { transmit, receive, address, counters }
-}
-
-fn bound_to(bind: &str) -> UdpConfig {
-    UdpConfig::bound_to(bind.parse().unwrap())
-}
-
-impl Host {
-    fn send(&mut self, to: SocketAddr, class: u8, packet: &[u8]) {
-        self.send_from(None, to, class, packet);
-    }
-
-    fn send_from(&mut self, from: Option<IpAddr>, to: SocketAddr, class: u8, packet: &[u8]) {
-        let burst = Burst {
-            to,
-            from,
-            traffic_class: class,
-            headers: packet,
-            header_len: packet.len(),
-            payload: &[],
-            segment: 0,
-        };
-        self.transmit.send(&burst).unwrap();
-    }
-
-    fn flush(&mut self) {
-        self.transmit.flush().unwrap();
-    }
-
-    /// Waits for `count` packets, and gives the lengths of all that have arrived.
-    fn take(&mut self, count: usize) -> Vec<usize> {
-        let mut lengths = Vec::new();
-        while lengths.len() < count {
-            self.wait();
-            while self.receive.receive(64).unwrap() > 0 {
-                self.receive.drain(&mut |arrival| lengths.push(arrival.packet.len()));
-            }
-        }
-        lengths
-    }
-
-    /// Waits for something; the timeout is a watchdog.
-    fn wait(&self) {
-        let fd = self.receive.as_fd();
-        let timeout = Timespec { tv_sec: 60, tv_nsec: 0 };
-        assert_eq!(poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&timeout)), Ok(1));
-    }
-
-    fn troubles(&mut self) -> Vec<(SocketAddr, Trouble)> {
-        let mut troubles = Vec::new();
-        self.receive.reports(&mut |report| troubles.push((report.peer, report.trouble)));
-        troubles
-    }
+/// Sends one packet from a local address.
+fn send_from(host: &mut Host, from: Option<IpAddr>, to: SocketAddr, packet: &[u8]) {
+    host.transmit.send(&Burst { from, ..Burst::single(to, packet) }).unwrap();
 }
 
 #[test]
 fn a_batch_of_small_packets_is_one_call_on_each_side() {
-    let (mut client, mut server) = (open(&bound_to(LOOPBACK)), open(&bound_to(LOOPBACK)));
+    let (mut client, mut server) =
+        (Host::open(&bound_to(LOOPBACK)), Host::open(&bound_to(LOOPBACK)));
     for _ in 0..64 {
-        client.send(server.address, 0, &[1; 156]);
+        send(&mut client, server.address, 0, &[1; 156]);
     }
     assert_eq!(client.counters.send_calls(), 0, "nothing leaves before it must");
     client.flush();
     assert_eq!(client.counters.send_calls(), 1);
     assert_eq!((client.counters.datagrams_sent(), client.counters.packets_sent()), (1, 64));
-    server.wait();
+    server.wait(PollFlags::IN);
     assert_eq!(server.receive.receive(64).unwrap(), 64);
     assert_eq!((server.counters.receive_calls(), server.counters.datagrams_received()), (1, 1));
     assert_eq!(server.counters.packets_received(), 64);
@@ -101,18 +44,18 @@ fn a_batch_of_small_packets_is_one_call_on_each_side() {
 
 #[test]
 fn packets_to_several_peers_are_one_datagram_each() {
-    let mut client = open(&bound_to(LOOPBACK));
-    let mut servers: Vec<_> = (0..8).map(|_| open(&bound_to(LOOPBACK))).collect();
+    let mut client = Host::open(&bound_to(LOOPBACK));
+    let mut servers: Vec<_> = (0..8).map(|_| Host::open(&bound_to(LOOPBACK))).collect();
     for _ in 0..8 {
         for server in &servers {
-            client.send(server.address, 0, &[1; 156]);
+            send(&mut client, server.address, 0, &[1; 156]);
         }
     }
     client.flush();
     assert_eq!(client.counters.send_calls(), 1);
     assert_eq!((client.counters.datagrams_sent(), client.counters.packets_sent()), (8, 64));
     for server in &mut servers {
-        assert_eq!(server.take(8), [156; 8]);
+        assert_eq!(server.lengths(8), [156; 8]);
         assert_eq!(server.counters.datagrams_received(), 1);
     }
 }
@@ -120,20 +63,21 @@ fn packets_to_several_peers_are_one_datagram_each() {
 #[test]
 fn without_segmentation_one_call_still_sends_many_datagrams() {
     let config = UdpConfig { segmentation_offload: false, ..bound_to(LOOPBACK) };
-    let (mut client, mut server) = (open(&config), open(&bound_to(LOOPBACK)));
+    let (mut client, mut server) = (Host::open(&config), Host::open(&bound_to(LOOPBACK)));
     for _ in 0..64 {
-        client.send(server.address, 0, &[1; 156]);
+        send(&mut client, server.address, 0, &[1; 156]);
     }
     client.flush();
     assert_eq!(client.counters.send_calls(), 2, "32 datagrams in each");
     assert_eq!((client.counters.datagrams_sent(), client.counters.packets_sent()), (64, 64));
-    assert_eq!(server.take(64), [156; 64]);
+    assert_eq!(server.lengths(64), [156; 64]);
 }
 
 #[test]
 fn large_packets_leave_at_once_and_together() {
-    let (mut client, mut server) = (open(&bound_to(LOOPBACK)), open(&bound_to(LOOPBACK)));
-    client.send(server.address, 0, &[1; 50]);
+    let (mut client, mut server) =
+        (Host::open(&bound_to(LOOPBACK)), Host::open(&bound_to(LOOPBACK)));
+    send(&mut client, server.address, 0, &[1; 50]);
     let (headers, payload) = ([2; 60 * 7], vec![3; 8900 * 7]);
     let burst = Burst {
         to: server.address,
@@ -147,21 +91,22 @@ fn large_packets_leave_at_once_and_together() {
     client.transmit.send(&burst).unwrap();
     assert!(!client.transmit.has_pending());
     assert_eq!(client.counters.send_calls(), 2, "what waited before, and the burst");
-    let arrived = server.take(8);
+    let arrived = server.lengths(8);
     assert_eq!((arrived[0], &arrived[1..]), (50, &[8960; 7][..]), "in the order of sending");
 }
 
 #[test]
 fn under_load_a_call_takes_several_datagrams() {
-    let (mut client, mut server) = (open(&bound_to(LOOPBACK)), open(&bound_to(LOOPBACK)));
+    let (mut client, mut server) =
+        (Host::open(&bound_to(LOOPBACK)), Host::open(&bound_to(LOOPBACK)));
     let sizes: Vec<usize> = (0..200).map(|index| 100 + index % 50).collect();
     for chunk in sizes.chunks(10) {
         for size in chunk {
-            client.send(server.address, 0, &vec![1; *size]);
+            send(&mut client, server.address, 0, &vec![1; *size]);
         }
         client.flush();
     }
-    assert_eq!(server.take(200).len(), 200);
+    assert_eq!(server.lengths(200).len(), 200);
     let calls = server.counters.receive_calls();
     assert!(calls < 100, "{calls} calls for {} datagrams", server.counters.datagrams_received());
 }
@@ -207,11 +152,11 @@ fn every_packet_carries_its_traffic_class() {
             eprintln!("SKIPPED: no address {peer} here");
             continue;
         }
-        let (mut client, listener) = (open(&bound_to(bind)), Listener::new(peer));
+        let (mut client, listener) = (Host::open(&bound_to(bind)), Listener::new(peer));
         // Mixed; then so many alike that they become the usual ones; then others again.
         let classes = [0, 0xb8, 0x20, 0].into_iter().chain([0x48; 100]).chain([0, 0xb8, 0x48]);
         for class in classes {
-            client.send(listener.address, class, b"x");
+            send(&mut client, listener.address, class, b"x");
             client.flush();
             assert_eq!(listener.class(), i32::from(class), "from {bind} to {peer}");
         }
@@ -222,9 +167,9 @@ fn every_packet_carries_its_traffic_class() {
 #[test]
 fn without_priorities_all_packets_are_alike() {
     let config = UdpConfig { priorities: false, ..bound_to(LOOPBACK) };
-    let (mut client, listener) = (open(&config), Listener::new(LOOPBACK));
+    let (mut client, listener) = (Host::open(&config), Listener::new(LOOPBACK));
     for class in [0xb8, 0, 0x20] {
-        client.send(listener.address, class, b"x");
+        send(&mut client, listener.address, class, b"x");
     }
     client.flush();
     assert_eq!(client.counters.datagrams_sent(), 1, "so they can be merged");
@@ -238,7 +183,7 @@ fn congestion_marks_are_seen() {
             eprintln!("SKIPPED: no address {peer} here");
             continue;
         };
-        let mut host = open(&bound_to(bind));
+        let mut host = Host::open(&bound_to(bind));
         let to = SocketAddr::new(socket.local_addr().unwrap().ip(), host.address.port());
         for (byte, mark) in
             [(0, Ecn::NotCapable), (2, Ecn::Capable), (3, Ecn::CongestionExperienced)]
@@ -248,7 +193,7 @@ fn congestion_marks_are_seen() {
                 _ => rustix::net::sockopt::set_ipv6_tclass(&socket, byte.into()).unwrap(),
             }
             socket.send_to(b"x", to).unwrap();
-            host.wait();
+            host.wait(PollFlags::IN);
             assert_eq!(host.receive.receive(1).unwrap(), 1);
             host.receive.drain(&mut |arrival| assert_eq!(arrival.ecn, mark, "{bind} from {peer}"));
         }
@@ -258,19 +203,19 @@ fn congestion_marks_are_seen() {
 #[test]
 fn an_answer_leaves_from_whichever_address_was_asked() {
     for bind in ["0.0.0.0:0", "[::]:0"] {
-        let mut host = open(&bound_to(bind));
+        let mut host = Host::open(&bound_to(bind));
         let peer = UdpSocket::bind(LOOPBACK).unwrap();
         // The whole of 127.0.0.0/8 is local.
         for asked in ["127.0.0.2", "127.0.0.3", "127.0.0.1"] {
             let asked: IpAddr = asked.parse().unwrap();
             peer.send_to(b"request", (asked, host.address.port())).unwrap();
-            host.wait();
+            host.wait(PollFlags::IN);
             assert_eq!(host.receive.receive(1).unwrap(), 1);
             let mut to = None;
             host.receive.drain(&mut |arrival| to = arrival.to);
             assert_eq!(to, Some(asked));
             for len in [10, 5000] {
-                host.send_from(to, peer.local_addr().unwrap(), 0, &vec![0; len]);
+                send_from(&mut host, to, peer.local_addr().unwrap(), &vec![0; len]);
                 host.flush();
                 let (_, from) = peer.recv_from(&mut [0; 6000]).unwrap();
                 assert_eq!(from, SocketAddr::new(asked, host.address.port()));
@@ -281,35 +226,36 @@ fn an_answer_leaves_from_whichever_address_was_asked() {
 
 #[test]
 fn a_socket_of_one_address_needs_no_destination() {
-    let mut host = open(&bound_to(LOOPBACK));
+    let mut host = Host::open(&bound_to(LOOPBACK));
     let peer = UdpSocket::bind(LOOPBACK).unwrap();
     peer.send_to(b"request", host.address).unwrap();
-    host.wait();
+    host.wait(PollFlags::IN);
     host.receive.receive(1).unwrap();
     host.receive.drain(&mut |arrival| assert_eq!(arrival.to, None));
     // And a source address is not taken from it: the socket has only one.
     let elsewhere = Some("192.0.2.1".parse().unwrap());
-    host.send_from(elsewhere, peer.local_addr().unwrap(), 0, b"answer");
+    send_from(&mut host, elsewhere, peer.local_addr().unwrap(), b"answer");
     host.flush();
     assert_eq!(peer.recv_from(&mut [0; 10]).unwrap().1, host.address);
 }
 
 #[test]
 fn a_source_address_that_is_not_ours_is_reported() {
-    let (mut client, mut server) = (open(&bound_to("0.0.0.0:0")), open(&bound_to(LOOPBACK)));
+    let (mut client, mut server) =
+        (Host::open(&bound_to("0.0.0.0:0")), Host::open(&bound_to(LOOPBACK)));
     let elsewhere = Some("192.0.2.1".parse().unwrap());
-    client.send_from(elsewhere, server.address, 0, b"from elsewhere");
-    client.send(server.address, 0, b"from here");
+    send_from(&mut client, elsewhere, server.address, b"from elsewhere");
+    send(&mut client, server.address, 0, b"from here");
     client.flush();
-    assert_eq!(server.take(1), [9]);
+    assert_eq!(server.lengths(1), [9]);
     assert_eq!(client.troubles(), [(server.address, Trouble::HostUnreachable)]);
 }
 
 #[test]
 fn an_ipv4_socket_reports_ipv6_peers() {
-    let mut client = open(&bound_to(LOOPBACK));
+    let mut client = Host::open(&bound_to(LOOPBACK));
     let peer = "[fd00::1]:7".parse().unwrap();
-    client.send(peer, 0, b"x");
+    send(&mut client, peer, 0, b"x");
     client.flush();
     assert_eq!(client.troubles(), [(peer, Trouble::HostUnreachable)]);
     assert_eq!(client.counters.packets_refused(), 1);
@@ -317,40 +263,41 @@ fn an_ipv4_socket_reports_ipv6_peers() {
 
 #[test]
 fn mapped_addresses_are_ipv4_addresses() {
-    let (mut client, mut server) = (open(&bound_to(LOOPBACK)), open(&bound_to(LOOPBACK)));
+    let (mut client, mut server) =
+        (Host::open(&bound_to(LOOPBACK)), Host::open(&bound_to(LOOPBACK)));
     let mapped = format!("[::ffff:127.0.0.1]:{}", server.address.port()).parse().unwrap();
-    client.send(mapped, 0, b"x");
-    client.send(mapped, 0xb8, b"y");
+    send(&mut client, mapped, 0, b"x");
+    send(&mut client, mapped, 0xb8, b"y");
     client.flush();
-    assert_eq!(server.take(2), [1, 1]);
-    let bound = open(&bound_to("[::ffff:127.0.0.1]:0"));
+    assert_eq!(server.lengths(2), [1, 1]);
+    let bound = Host::open(&bound_to("[::ffff:127.0.0.1]:0"));
     assert_eq!(bound.address.ip(), "127.0.0.1".parse::<IpAddr>().unwrap());
 }
 
 #[test]
 fn an_empty_datagram_is_a_packet_without_bytes() {
-    let mut host = open(&bound_to(LOOPBACK));
+    let mut host = Host::open(&bound_to(LOOPBACK));
     let peer = UdpSocket::bind(LOOPBACK).unwrap();
     peer.send_to(b"", host.address).unwrap();
     peer.send_to(b"x", host.address).unwrap();
-    assert_eq!(host.take(2), [0, 1]);
+    assert_eq!(host.lengths(2), [0, 1]);
 }
 
 #[test]
 fn datagrams_that_overflow_the_buffer_are_counted() {
     let config = UdpConfig { receive_buffer: 20_000, ..bound_to(LOOPBACK) };
-    let mut host = open(&config);
+    let mut host = Host::open(&config);
     let peer = UdpSocket::bind(LOOPBACK).unwrap();
     let mut sent = 200;
     for _ in 0..sent {
         peer.send_to(&[0; 1000], host.address).unwrap();
     }
-    let mut arrived = host.take(1).len();
+    let mut arrived = host.lengths(1).len();
     // The system tells with the next one that arrives.
     while arrived as u64 + host.counters.datagrams_overflowed() < sent {
         sent += 1;
         peer.send_to(b"tell", host.address).unwrap();
-        arrived += host.take(1).len();
+        arrived += host.lengths(1).len();
     }
     assert!(host.counters.datagrams_overflowed() > 0);
     assert_eq!(arrived as u64 + host.counters.datagrams_overflowed(), sent);
@@ -359,11 +306,11 @@ fn datagrams_that_overflow_the_buffer_are_counted() {
 #[test]
 fn without_reports_nothing_is_told() {
     let config = UdpConfig { reports: false, ..bound_to(LOOPBACK) };
-    let mut client = open(&config);
+    let mut client = Host::open(&config);
     let closed = UdpSocket::bind(LOOPBACK).unwrap();
     closed.connect(closed.local_addr().unwrap()).unwrap();
     for _ in 0..10 {
-        client.send(closed.local_addr().unwrap(), 0, b"x");
+        send(&mut client, closed.local_addr().unwrap(), 0, b"x");
         client.flush();
         assert!(client.troubles().is_empty());
         assert_eq!(client.receive.receive(64).unwrap(), 0);
@@ -373,14 +320,15 @@ fn without_reports_nothing_is_told() {
 
 #[test]
 fn reports_cost_nothing_when_nothing_happened() {
-    let (mut client, mut server) = (open(&bound_to(LOOPBACK)), open(&bound_to(LOOPBACK)));
+    let (mut client, mut server) =
+        (Host::open(&bound_to(LOOPBACK)), Host::open(&bound_to(LOOPBACK)));
     for _ in 0..100 {
-        client.send(server.address, 0, b"x");
+        send(&mut client, server.address, 0, b"x");
         client.flush();
         assert!(client.troubles().is_empty());
         assert_eq!(client.receive.receive(64).unwrap(), 0);
     }
-    assert_eq!(server.take(100).len(), 100);
+    assert_eq!(server.lengths(100).len(), 100);
     assert_eq!(client.counters.error_reads(), 0, "the error queue was never looked at");
 }
 

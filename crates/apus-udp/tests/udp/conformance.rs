@@ -65,26 +65,26 @@ fn faulty(driver: Udp, faults: Faults) -> Box<dyn Driver> {
 /// Reordering breaks no promise of a driver.
 const REORDERING: Faults = Faults { reordering: 300_000, hold: 4, ..Faults::none() };
 
-conformance!(ipv4, crate::sockets("127.0.0.1", "127.0.0.1:0"));
-conformance!(ipv6, crate::sockets("::1", "[::1]:0"));
-conformance!(all_ipv4_addresses, crate::sockets("127.0.0.1", "0.0.0.0:0"));
-conformance!(dual_stack_reached_by_ipv4, crate::sockets("127.0.0.1", "[::]:0"));
-conformance!(dual_stack_reached_by_ipv6, crate::sockets("::1", "[::]:0"));
+conformance!(ipv4, super::sockets("127.0.0.1", "127.0.0.1:0"));
+conformance!(ipv6, super::sockets("::1", "[::1]:0"));
+conformance!(all_ipv4_addresses, super::sockets("127.0.0.1", "0.0.0.0:0"));
+conformance!(dual_stack_reached_by_ipv4, super::sockets("127.0.0.1", "[::]:0"));
+conformance!(dual_stack_reached_by_ipv6, super::sockets("::1", "[::]:0"));
 
-conformance!(without_segmentation, crate::without(|config| config.segmentation_offload = false));
-conformance!(without_receive_offload, crate::without(|config| config.receive_offload = false));
-conformance!(without_priorities, crate::without(|config| config.priorities = false));
-conformance!(without_reports, crate::without(|config| config.reports = false));
+conformance!(without_segmentation, super::without(|config| config.segmentation_offload = false));
+conformance!(without_receive_offload, super::without(|config| config.receive_offload = false));
+conformance!(without_priorities, super::without(|config| config.priorities = false));
+conformance!(without_reports, super::without(|config| config.reports = false));
 conformance!(
     without_ipv6,
-    crate::without(|config| {
+    super::without(|config| {
         config.ipv6 = false;
         config.bind = "[::]:0".parse().unwrap();
     })
 );
 conformance!(
     without_anything,
-    crate::without(|config| {
+    super::without(|config| {
         config.segmentation_offload = false;
         config.receive_offload = false;
         config.priorities = false;
@@ -93,15 +93,15 @@ conformance!(
         config.send_buffer = 10_000;
     })
 );
-conformance!(longest_packets, crate::without(|config| config.max_ip_packet = 65_535));
-conformance!(ethernet_packets, crate::without(|config| config.max_ip_packet = 1500));
+conformance!(longest_packets, super::without(|config| config.max_ip_packet = 65_535));
+conformance!(ethernet_packets, super::without(|config| config.max_ip_packet = 1500));
 
 conformance!(
     wrapped_without_faults,
-    crate::wrapped(|udp| crate::faulty(udp, crate::Faults::none()))
+    super::wrapped(|udp| super::faulty(udp, super::Faults::none()))
 );
-conformance!(wrapped_with_reordering, crate::wrapped(|udp| crate::faulty(udp, crate::REORDERING)));
+conformance!(wrapped_with_reordering, super::wrapped(|udp| super::faulty(udp, super::REORDERING)));
 conformance!(
     wrapped_in_a_capture,
-    crate::wrapped(|udp| Box::new(crate::Capture::new(udp, std::io::sink()).unwrap()))
+    super::wrapped(|udp| Box::new(super::Capture::new(udp, std::io::sink()).unwrap()))
 );
