@@ -37,7 +37,7 @@ pub(crate) const MAX_BURST_PACKETS: usize = 64;
 /// packets can be lost: timers repeat them.
 pub(crate) const MAX_CONTROL_PACKETS: usize = 8_192;
 
-/// RESENDs of one burst to a peer. One burst is under way per peer at a time (row T-5).
+/// RESENDs of one burst to a peer, whoever caused them. One burst is under way per peer at a time (row T-5).
 ///
 /// Ours: asks for at most 64 gaps, which is what one receive batch holds.
 pub(crate) const MAX_RESEND_BURST: u32 = 64;

@@ -323,8 +323,7 @@ impl Core {
     pub(crate) fn complete(&mut self, ended: Ended) -> Completion {
         let Ended { cookie, result } = ended;
         self.transport.taken(result.as_ref().map_or(0, Bytes::len));
-        // Somebody may wait to send because too many ends were not received.
-        self.tell_room_if_waited_for();
+        self.end_received();
         Completion { cookie, result }
     }
 

@@ -23,8 +23,10 @@ impl Submission {
         if let Some(closed) = &core.closed {
             return Err(closed.clone().into());
         }
-        if core.completions.len() as u64 >= core.transport.config().max_client_rpcs() {
-            // Ends of calls that nobody receives are calls all the same.
+        let calls = (core.calls.len() + core.completions.len()) as u64;
+        if calls >= core.transport.config().max_client_rpcs() {
+            // Ends of calls that nobody has received are calls all the same.
+            core.want_fewer_ends();
             return Err(CallError::Rejected(CommandError::TooManyRpcs));
         }
         let key = core.calls.next_key();

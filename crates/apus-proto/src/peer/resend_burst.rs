@@ -41,7 +41,11 @@ impl ResendBurst {
 
     /// RESENDs that the burst still has room for.
     pub(crate) fn room(&self) -> u32 {
-        if self.started.is_none() { MAX_RESEND_BURST } else { MAX_RESEND_BURST - self.packets }
+        if self.started.is_none() {
+            MAX_RESEND_BURST
+        } else {
+            MAX_RESEND_BURST.saturating_sub(self.packets)
+        }
     }
 
     /// Notes that a RESEND for `bytes` bytes leaves.

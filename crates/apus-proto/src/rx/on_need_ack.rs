@@ -27,7 +27,7 @@ impl Transport {
             _ => {
                 self.rpc_of(from, header, Proof::Session)?;
                 if !self.request_missing(rpc) {
-                    // Nothing is missing: it is we who let the server wait.
+                    // It is we who let the server wait.
                     self.send_control(rpc, Body::Busy);
                 }
                 Ok(())

@@ -7,7 +7,8 @@ use apus_wire::{Body, Resend};
 impl Transport {
     /// Sends RESENDs for what is missing of `rpc`'s incoming message: one per gap and one for the
     /// tail up to what is granted; if nothing has come, one for everything (row P-12). As many as the
-    /// peer's burst has room for. `false` if nothing is missing that the peer may send.
+    /// peer's burst has room for. `false` if nothing is missing that the peer may send, or if too much
+    /// has been asked for already.
     pub(crate) fn request_missing(&mut self, rpc: RpcId) -> bool {
         let now = self.now();
         let priority = self.highest_priority();
@@ -15,7 +16,8 @@ impl Transport {
         let peer = entry.peer;
         let room = self.peers[peer].resends.room() as usize;
         let wanted: Vec<Resend> = match (&entry.incoming, &entry.side) {
-            (None, Side::Client(_)) => vec![Resend::everything(priority)],
+            (None, Side::Client(_)) if room > 0 => vec![Resend::everything(priority)],
+            (None, Side::Client(_)) => return false,
             (None, Side::Server(_)) => return false,
             (Some(message), _) => message
                 .gaps(message.granted())

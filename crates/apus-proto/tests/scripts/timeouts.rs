@@ -301,3 +301,14 @@ fn idle_peers_are_forgotten() {
       clients=0 servers=1 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
 }
+
+/// A server that asks about many calls at once gets one burst of RESENDs, and is told to wait for the
+/// others. (Found by many receivers on a loaded machine: the burst's room went below zero.)
+#[test]
+fn need_acks_for_many_incomplete_calls() {
+    let calls = "call P 10\n".repeat(66);
+    let asks: String = (1..=66).map(|call| format!("P: NEED_ACK c{call}\n")).collect();
+    let transcript = run(&format!("meet P\n{calls}{asks}"));
+    let count = |text: &str| transcript.matches(text).count();
+    assert_eq!((count("-> P RESEND"), count("-> P BUSY")), (64, 2));
+}

@@ -53,6 +53,11 @@ impl Calls {
         Key(self.slots.insert(Call { rpc, receipt: Receipt::Shared { cookie } }))
     }
 
+    /// Calls whose end has not been taken, or made available to anybody.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
     /// The result of a private call, once; the call is forgotten then.
     pub(crate) fn take(&mut self, key: Key) -> Option<From<Result<Bytes, RpcError>>> {
         let Call { receipt: Receipt::Private { result, .. }, .. } = self.slots.get_mut(key.0)?

@@ -49,6 +49,8 @@ pub(crate) struct Core {
     /// Those who wait for room to send, and how often there has been some.
     room: Vec<Arc<Waiter>>,
     room_changes: u64,
+    /// Whether a call was refused because too many ends of calls were not received.
+    too_many_ends: bool,
     /// Those who wait until everything has been acknowledged.
     pub(super) draining: Vec<Arc<Waiter>>,
     pub(crate) wakes: Wakes,
@@ -86,6 +88,7 @@ impl Core {
             turn: Turn::default(),
             room: Vec::new(),
             room_changes: 0,
+            too_many_ends: false,
             draining: Vec::new(),
             wakes: Wakes::default(),
             sleeping_until: None,
@@ -265,9 +268,14 @@ impl Core {
         }
     }
 
-    /// The same if anybody waits at all.
-    pub(crate) fn tell_room_if_waited_for(&mut self) {
-        if !self.room.is_empty() {
+    /// A call was refused because too many ends of calls were not received; tell when there is room.
+    pub(crate) const fn want_fewer_ends(&mut self) {
+        self.too_many_ends = true;
+    }
+
+    /// The end of a call was received.
+    pub(crate) fn end_received(&mut self) {
+        if std::mem::take(&mut self.too_many_ends) {
             self.tell_room();
         }
     }

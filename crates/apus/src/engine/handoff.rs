@@ -91,9 +91,10 @@ impl<T> Handoff<T> {
         let mut told = 0;
         while self.queue.len() > self.reserved {
             let Some(waiter) = self.waiters.pop() else { break };
-            self.reserved += 1;
-            told += 1;
-            wakes.tell(waiter, Told::Ready);
+            if wakes.tell(waiter, Told::Ready) {
+                self.reserved += 1;
+                told += 1;
+            }
         }
         told
     }

@@ -111,7 +111,8 @@ impl Shard {
                     }
                     spin = poll.spin();
                     how = How::Slept;
-                    rounds = 0;
+                    // Something woke us, perhaps a timer: look at the clock in the next round.
+                    rounds = ROUNDS_PER_LOOK - 1;
                 }
                 Pass::Broken(error) => {
                     let mut core = self.lock();
@@ -218,7 +219,7 @@ impl Shard {
         match waiter.told() {
             Some(Told::Ready) => {
                 core.turn.delist(&waiter);
-                let how = if waited.parked { How::Slept } else { How::Polled };
+                let how = if waited.slept { How::Slept } else { How::Polled };
                 let output = core.take_told(want, how);
                 (core, output)
             }

@@ -50,9 +50,7 @@ impl Turn {
         self.changes += 1;
         self.by_keeper = false;
         while let Some(waiter) = self.candidates.pop() {
-            // One that has been told already is on its way out.
-            if waiter.is_waiting() {
-                wakes.tell(waiter, Told::Turn);
+            if wakes.tell(waiter, Told::Turn) {
                 return true;
             }
         }

@@ -3,13 +3,13 @@
 //! # Invariants
 //!
 //! - **W1** A waiter is told at most once per wait, and only by whoever holds the core lock.
-//! - **W2** A thread is unparked exactly if it had announced that it would park: a token left behind
-//!   would let its next wait return for nothing.
+//! - **W2** A thread is roused exactly if it had announced that it would sleep: rousing is a system
+//!   call, and nobody is roused for nothing.
 //! - **W3** What was told is seen by the waiter together with everything the teller did before (the
 //!   swap in [`Waiter::tell`] releases, the loads in [`Waiter::told`] acquire).
 
 use super::poll::Spin;
-use super::sync::{AtomicU8, Ordering, Thread, current, park};
+use super::sync::{AtomicU32, Ordering, Sleeper};
 use std::sync::Mutex;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -23,23 +23,23 @@ pub(crate) enum Told {
     Turn,
 }
 
-/// It spins, or is about to park.
-const WAITING: u8 = 0;
-/// It has announced that it parks.
-const PARKED: u8 = 1;
-const READY: u8 = 2;
-const TURN: u8 = 3;
+/// It spins, or is about to sleep.
+const WAITING: u32 = 0;
+/// It has announced that it sleeps.
+const ASLEEP: u32 = 1;
+const READY: u32 = 2;
+const TURN: u32 = 3;
 
 /// Somebody who waits.
 #[derive(Debug)]
 pub(crate) struct Waiter {
-    state: AtomicU8,
+    state: AtomicU32,
     kind: Kind,
 }
 
 #[derive(Debug)]
 enum Kind {
-    Thread(Thread),
+    Thread(Sleeper),
     /// The waker of the task's last poll.
     Task(Mutex<Waker>),
 }
@@ -47,12 +47,12 @@ enum Kind {
 impl Waiter {
     /// The present thread.
     pub(crate) fn thread() -> Self {
-        Self { state: AtomicU8::new(WAITING), kind: Kind::Thread(current()) }
+        Self { state: AtomicU32::new(WAITING), kind: Kind::Thread(Sleeper::current()) }
     }
 
     /// A task that is polled with `waker`.
     pub(crate) fn task(waker: &Waker) -> Self {
-        Self { state: AtomicU8::new(WAITING), kind: Kind::Task(Mutex::new(waker.clone())) }
+        Self { state: AtomicU32::new(WAITING), kind: Kind::Task(Mutex::new(waker.clone())) }
     }
 
     /// A task is polled again, perhaps with another waker.
@@ -76,9 +76,9 @@ impl Waiter {
             Told::Turn => TURN,
         };
         let before = self.state.swap(value, Ordering::AcqRel);
-        debug_assert!(before == WAITING || before == PARKED, "W1: told twice");
+        debug_assert!(before == WAITING || before == ASLEEP, "W1: told twice");
         match self.kind {
-            Kind::Thread(_) => before == PARKED,
+            Kind::Thread(_) => before == ASLEEP,
             Kind::Task(_) => true,
         }
     }
@@ -86,7 +86,7 @@ impl Waiter {
     /// Lets it run.
     pub(crate) fn rouse(&self) {
         match &self.kind {
-            Kind::Thread(thread) => thread.unpark(),
+            Kind::Thread(thread) => thread.rouse(&self.state),
             Kind::Task(waker) => {
                 waker.lock().unwrap_or_else(std::sync::PoisonError::into_inner).wake_by_ref();
             }
@@ -107,27 +107,33 @@ impl Waiter {
         self.told().is_none()
     }
 
-    /// Waits: spins first, as long as the policy says, and parks then. `None` when the deadline
+    fn sleep(&self, time: Option<Duration>) {
+        if let Kind::Thread(thread) = &self.kind {
+            thread.sleep(&self.state, ASLEEP, time);
+        }
+    }
+
+    /// Waits: spins first, as long as the policy says, and sleeps then. `None` when the deadline
     /// passes. Returns how often the thread was woken for nothing.
     pub(crate) fn wait(&self, spin: Spin, deadline: Option<Instant>) -> Waited {
-        let mut waited = Waited { told: None, parked: false, spurious: 0 };
+        let mut waited = Waited { told: None, slept: false, spurious: 0 };
         if spin.until(deadline, || self.told().is_some()) {
             waited.told = self.told();
             return waited;
         }
         // W2: announce, unless something has been told meanwhile.
         let announced =
-            self.state.compare_exchange(WAITING, PARKED, Ordering::AcqRel, Ordering::Acquire);
+            self.state.compare_exchange(WAITING, ASLEEP, Ordering::AcqRel, Ordering::Acquire);
         if announced.is_err() {
             waited.told = self.told();
             return waited;
         }
-        waited.parked = true;
+        waited.slept = true;
         loop {
             let Some(left) = time_left(deadline) else {
                 // Told at the last moment, or not: the caller looks again under the core lock.
                 let _ = self.state.compare_exchange(
-                    PARKED,
+                    ASLEEP,
                     WAITING,
                     Ordering::AcqRel,
                     Ordering::Acquire,
@@ -135,7 +141,7 @@ impl Waiter {
                 waited.told = self.told();
                 return waited;
             };
-            park_for(left);
+            self.sleep(left);
             waited.told = self.told();
             if waited.told.is_some() {
                 return waited;
@@ -150,7 +156,7 @@ impl Waiter {
 pub(crate) struct Waited {
     pub(crate) told: Option<Told>,
     /// Whether the thread slept, and did not only spin.
-    pub(crate) parked: bool,
+    pub(crate) slept: bool,
     /// Returns from sleep without having been told anything.
     pub(crate) spurious: u64,
 }
@@ -165,17 +171,4 @@ fn time_left(deadline: Option<Instant>) -> Option<Option<Duration>> {
             (!left.is_zero()).then_some(Some(left))
         }
     }
-}
-
-#[cfg(not(apus_loom))]
-fn park_for(time: Option<Duration>) {
-    match time {
-        Some(time) => std::thread::park_timeout(time),
-        None => park(),
-    }
-}
-
-#[cfg(apus_loom)]
-fn park_for(_: Option<Duration>) {
-    park();
 }

@@ -12,11 +12,15 @@ pub(crate) struct Wakes {
 }
 
 impl Wakes {
-    /// Tells `waiter` something now and rouses it later, if it sleeps.
-    pub(crate) fn tell(&mut self, waiter: Arc<Waiter>, told: Told) {
-        if waiter.tell(told) {
+    /// Tells `waiter` something now and rouses it later, if it sleeps. `false` if it has been told
+    /// something before and is on its way: between being told and taking itself off the other lists, a
+    /// waiter still stands on them.
+    pub(crate) fn tell(&mut self, waiter: Arc<Waiter>, told: Told) -> bool {
+        let waiting = waiter.is_waiting();
+        if waiting && waiter.tell(told) {
             self.pending.push(waiter);
         }
+        waiting
     }
 
     /// Takes what is pending, to be roused without the lock.

@@ -32,7 +32,7 @@ fn ends_of_sent_calls_come_with_their_cookies() {
     for cookie in 0..200 {
         client.send(server, bytes(cookie, 1 + cookie * 20), cookie as u64).unwrap();
     }
-    let mut seen = vec![false; 200];
+    let mut seen = [false; 200];
     for _ in 0..200 {
         let end = client.recv().unwrap();
         let cookie = end.cookie as usize;

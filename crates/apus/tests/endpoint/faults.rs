@@ -1,7 +1,7 @@
 //! Over a network that loses, duplicates, reorders and corrupts: nothing is lost, nothing is executed
 //! twice.
 
-use crate::{assert_at_rest, bytes};
+use crate::{ShutDown, assert_at_rest, bytes};
 use apus::{Builder, Endpoint, Poll};
 use apus_driver::fault::{FaultConfig, Faults, Faulty, PER_MILLION};
 use apus_driver::loopback::Network;
@@ -24,6 +24,7 @@ fn all_calls_survive(seed: u64, faults: Faults, calls: usize) {
     let server = endpoint(&network, seed + 1, faults);
     let executed = Mutex::new(HashSet::new());
     std::thread::scope(|scope| {
+        let _end = ShutDown(&[&server]);
         scope.spawn(|| {
             while let Ok(request) = server.recv_request() {
                 let payload = request.payload().clone();
@@ -49,7 +50,6 @@ fn all_calls_survive(seed: u64, faults: Faults, calls: usize) {
             assert_eq!(payload, request(number), "call {number}");
         }
         assert_at_rest(&[&client, &server]);
-        server.shutdown();
     });
     assert_eq!(executed.into_inner().unwrap().len(), calls);
 }

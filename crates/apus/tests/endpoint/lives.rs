@@ -111,3 +111,25 @@ fn bad_addresses_are_named() {
     let error = Endpoint::bind(taken.local_addr()).unwrap_err();
     assert!(error.to_string().contains(&taken.local_addr().to_string()), "{error}");
 }
+
+/// Between being given the turn and taking it, a waiter still stands on the lists of those who wait.
+/// (Found by `many_callers_share_an_endpoint`: a shutdown in that moment told it a second time.)
+#[test]
+fn shutting_down_at_any_moment() {
+    for round in 0..50 {
+        let (a, b) = pair(&Builder::default().poll(apus::Poll::Block));
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| while b.recv_request().is_ok_and(|r| r.reply("x").is_ok()) {});
+            }
+            for _ in 0..3 {
+                scope.spawn(|| while a.call(b.local_addr(), "y").is_ok() {});
+            }
+            for _ in 0..round {
+                std::thread::yield_now();
+            }
+            b.shutdown();
+            a.shutdown();
+        });
+    }
+}

@@ -56,6 +56,18 @@ impl Drop for EchoServer {
     }
 }
 
+/// Shuts endpoints down when a test ends, also by a failed assertion: the threads that serve them then
+/// end too.
+struct ShutDown<'a>(&'a [&'a Endpoint]);
+
+impl Drop for ShutDown<'_> {
+    fn drop(&mut self) {
+        for endpoint in self.0 {
+            endpoint.shutdown();
+        }
+    }
+}
+
 /// Bytes that differ from offset to offset and from seed to seed.
 fn bytes(seed: usize, length: usize) -> Vec<u8> {
     (0..length).map(|i| (i * 31 + i / 251 + seed * 7) as u8).collect()

@@ -1,6 +1,6 @@
 //! Many threads on one endpoint.
 
-use crate::{assert_at_rest, bytes, echo_pair, pair};
+use crate::{ShutDown, assert_at_rest, bytes, echo_pair, pair};
 use apus::{Builder, Endpoint, Poll};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -29,6 +29,7 @@ fn many_receivers_serve_one_endpoint() {
     let address = server.local_addr();
     let served = AtomicUsize::new(0);
     std::thread::scope(|scope| {
+        let _end = ShutDown(&[&server]);
         for _ in 0..4 {
             scope.spawn(|| {
                 while let Ok(request) = server.recv_request() {
@@ -46,7 +47,6 @@ fn many_receivers_serve_one_endpoint() {
             assert_eq!(end.result.unwrap(), bytes(end.cookie as usize, 100));
         }
         assert_at_rest(&[&client, &server]);
-        server.shutdown();
     });
     assert_eq!(served.load(Ordering::Relaxed), 1_000, "each request is received once");
 }
@@ -70,6 +70,7 @@ fn all_kinds_of_waiting_at_once() {
         }
     };
     std::thread::scope(|scope| {
+        let _end = ShutDown(&[&a, &b]);
         for endpoint in [&a, &a, &b, &b] {
             scope.spawn(move || serve(endpoint));
         }
@@ -78,8 +79,6 @@ fn all_kinds_of_waiting_at_once() {
             worker.join().unwrap();
         }
         assert_at_rest(&[&a, &b]);
-        a.shutdown();
-        b.shutdown();
     });
 }
 
