@@ -4,6 +4,7 @@ pub mod clock;
 mod error;
 pub mod machine;
 mod polling;
+pub mod process;
 mod progress;
 pub mod result;
 pub mod stats;
