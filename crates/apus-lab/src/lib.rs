@@ -1,8 +1,11 @@
 //! What does apus achieve, compared with what else there is?
 
+pub mod baseline;
 pub mod clock;
+pub mod contender;
 mod error;
 pub mod machine;
+pub mod meter;
 mod polling;
 pub mod process;
 mod progress;

@@ -1,0 +1,151 @@
+//! Where does one message end and the next one begin?
+
+/// Bytes before each payload: its length, big-endian.
+pub(super) const PREFIX: usize = 4;
+
+/// A payload with its prefix.
+pub(super) fn frame(payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("plans hold sizes that messages can have");
+    let mut frame = length.to_be_bytes().to_vec();
+    frame.extend_from_slice(payload);
+    frame
+}
+
+/// Bytes that arrive on a connection, in frames.
+///
+/// # Invariants
+///
+/// - **F1** `begin <= end <= bytes.len()`; `bytes[begin..end]` has arrived and was not taken.
+/// - **F2** `begin` is the beginning of a frame.
+/// - **F3** A frame that is longer than [`Inbox::CHUNK`] is received up to its end and no further,
+///   so that nothing of the next one has to be moved away from behind it.
+pub(super) struct Inbox {
+    bytes: Vec<u8>,
+    begin: usize,
+    end: usize,
+}
+
+impl Inbox {
+    /// Bytes that one call receives at most, if the frame that arrives is not longer. Ours: as large
+    /// as the largest segment that loopback delivers.
+    const CHUNK: usize = 64 << 10;
+
+    pub(super) fn new() -> Self {
+        Self { bytes: vec![0; Self::CHUNK], begin: 0, end: 0 }
+    }
+
+    /// Where the next bytes go; never empty.
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        if self.begin == self.end {
+            (self.begin, self.end) = (0, 0);
+        }
+        let frame = self.first_length().unwrap_or(PREFIX);
+        if self.begin + frame.max(Self::CHUNK) > self.bytes.len() {
+            self.bytes.copy_within(self.begin..self.end, 0);
+            (self.begin, self.end) = (0, self.end - self.begin);
+            self.bytes.resize(frame.max(Self::CHUNK).max(self.bytes.len()), 0);
+        }
+        let limit = self.begin + frame.max(Self::CHUNK);
+        &mut self.bytes[self.end..limit]
+    }
+
+    /// So many bytes have arrived in [`Inbox::room`].
+    pub(super) fn received(&mut self, count: usize) {
+        self.end += count;
+        assert!(self.end <= self.bytes.len(), "F1");
+    }
+
+    /// Takes all complete frames.
+    pub(super) fn take(&mut self) -> Frames<'_> {
+        let begin = self.begin;
+        let mut count = 0;
+        while let Some(length) = self.first_length().filter(|&n| n <= self.end - self.begin) {
+            self.begin += length;
+            count += 1;
+        }
+        Frames { bytes: &self.bytes[begin..self.begin], count }
+    }
+
+    /// Length of the first frame with its prefix, once the prefix is there.
+    fn first_length(&self) -> Option<usize> {
+        let prefix = self.bytes[self.begin..self.end].first_chunk()?;
+        Some(PREFIX + u32::from_be_bytes(*prefix) as usize)
+    }
+}
+
+/// Complete frames, one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frames<'a> {
+    /// All of them, prefixes included.
+    pub(super) bytes: &'a [u8],
+    /// How many they are.
+    pub(super) count: usize,
+}
+
+impl<'a> Frames<'a> {
+    /// Bytes of payload.
+    pub(super) const fn payload(&self) -> usize {
+        self.bytes.len() - self.count * PREFIX
+    }
+
+    /// Each frame with its prefix.
+    pub(super) fn iter(self) -> impl Iterator<Item = &'a [u8]> {
+        let mut rest = self.bytes;
+        std::iter::from_fn(move || {
+            let length = u32::from_be_bytes(*rest.first_chunk()?) as usize;
+            let (frame, behind) = rest.split_at(PREFIX + length);
+            rest = behind;
+            Some(frame)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Receives `stream` in pieces of at most `piece` bytes and gives the payloads that come out.
+    fn through(stream: &[u8], piece: usize) -> Vec<Vec<u8>> {
+        let mut inbox = Inbox::new();
+        let mut payloads = Vec::new();
+        let mut rest = stream;
+        while !rest.is_empty() {
+            let room = inbox.room();
+            let count = piece.min(room.len()).min(rest.len());
+            room[..count].copy_from_slice(&rest[..count]);
+            rest = &rest[count..];
+            inbox.received(count);
+            let frames = inbox.take();
+            let before = payloads.len();
+            payloads.extend(frames.iter().map(|frame| frame[PREFIX..].to_vec()));
+            assert_eq!(payloads.len() - before, frames.count);
+            let bytes: usize = payloads[before..].iter().map(Vec::len).sum();
+            assert_eq!(bytes, frames.payload());
+        }
+        payloads
+    }
+
+    #[test]
+    fn frames_come_out_as_they_went_in_however_the_stream_is_cut() {
+        let sizes = [0, 1, 100, 3, 70_000, 5, 65_532, 65_536, 200_000, 2, 1000];
+        let payloads: Vec<Vec<u8>> = sizes
+            .iter()
+            .zip(0u8..)
+            .map(|(&size, seed)| (0..size).map(|at| (at as u8).wrapping_mul(31) ^ seed).collect())
+            .collect();
+        let stream: Vec<u8> = payloads.iter().flat_map(|payload| frame(payload)).collect();
+        for piece in [1, 3, 4, 5, 1000, 65_536, 1 << 20] {
+            assert!(through(&stream, piece) == payloads, "pieces of {piece} bytes");
+        }
+    }
+
+    #[test]
+    fn a_long_frame_is_received_up_to_its_end_only() {
+        let mut inbox = Inbox::new();
+        let long = frame(&[7; 100_000]);
+        inbox.room()[..10].copy_from_slice(&long[..10]);
+        inbox.received(10);
+        assert_eq!(inbox.take().count, 0);
+        assert_eq!(inbox.room().len(), long.len() - 10);
+    }
+}

@@ -1,0 +1,51 @@
+//! How is a TCP connection set up?
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::net::sockopt::{set_socket_send_buffer_size, set_tcp_nodelay};
+use rustix::net::{AddressFamily, SocketType, connect, socket};
+
+use crate::baseline::wait::wake_on_stop;
+use crate::error::{Doing, Error};
+use crate::process::Stop;
+
+/// Bytes of the send buffer that are asked for; the module says why.
+const SEND_BUFFER: usize = 256 << 10;
+
+/// The settings in words.
+pub(super) const SETTINGS: &str = "TCP_NODELAY, SO_SNDBUF 256 KiB, the system's congestion control";
+
+/// Something that accepts connections on loopback, and its address.
+pub(super) fn listen() -> Result<(TcpListener, SocketAddr), Error> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .doing(|| format!("listen on {}", Ipv4Addr::LOCALHOST))?;
+    set_up(&listener)?;
+    let address = listener.local_addr().doing(|| "find out the port".to_owned())?;
+    Ok((listener, address))
+}
+
+/// The next connection, or `None` once the server is to stop. The listener's settings are inherited.
+pub(super) fn accept(listener: &TcpListener, stop: &Stop) -> Result<Option<TcpStream>, Error> {
+    wake_on_stop(listener, stop)?;
+    match listener.accept() {
+        _ if stop.is_asked() => Ok(None),
+        accepted => Ok(Some(accepted.doing(|| "accept a connection".to_owned())?.0)),
+    }
+}
+
+/// A connection to `server`.
+pub(super) fn open(server: SocketAddr) -> Result<OwnedFd, Error> {
+    let family = if server.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let stream = socket(family, SocketType::STREAM, None).doing(|| "open a socket".to_owned())?;
+    set_up(&stream)?;
+    connect(&stream, &server).doing(|| format!("connect to {server}"))?;
+    Ok(stream)
+}
+
+/// Before the connection exists: the buffers' sizes decide which windows are offered.
+fn set_up(socket: impl AsFd) -> Result<(), Error> {
+    set_tcp_nodelay(&socket, true)
+        .and_then(|()| set_socket_send_buffer_size(&socket, SEND_BUFFER))
+        .doing(|| "set TCP_NODELAY and SO_SNDBUF".to_owned())
+}
