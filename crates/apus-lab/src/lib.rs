@@ -1,6 +1,8 @@
 //! What does apus achieve, compared with what else there is?
 
+pub mod agent;
 pub mod baseline;
+pub mod bench;
 pub mod clock;
 pub mod contender;
 mod error;
