@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{EXPERIMENTS, Experiment, JOB, Options};
 use crate::contender::{Contender, Plan, Side};
 use crate::error::Error;
-use crate::machine::Cores;
+use crate::machine::{Cores, Neighbours};
 use crate::process::{Control, Host, Task};
 use crate::progress::Progress;
 use crate::result::{Figure, Outcome, Ratio, Row};
@@ -46,6 +46,7 @@ pub(super) fn run(
     outcome.config.insert("settings".to_owned(), settings(&contenders));
 
     let cores = Cores::choose();
+    let neighbours = Neighbours::watch();
     outcome.notes.extend(cores.note());
     let progress = Progress::of(options.runs * contenders.len());
     let mut pairs: Vec<Vec<Pair>> = contenders.iter().map(|_| Vec::new()).collect();
@@ -58,6 +59,7 @@ pub(super) fn run(
         }
     }
     drop(progress);
+    outcome.notes.extend(neighbours.note());
     summarize(experiment, &contenders, &pairs, &mut outcome)?;
     Ok(outcome)
 }

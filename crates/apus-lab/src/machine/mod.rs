@@ -1,8 +1,10 @@
 //! On what machine was a result measured, and on which cores?
 
 mod cores;
+mod neighbours;
 
 pub use cores::{Cores, pin};
+pub use neighbours::Neighbours;
 
 use serde::Serialize;
 
