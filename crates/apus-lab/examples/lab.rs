@@ -4,11 +4,13 @@
 //! options, run, print.
 
 use std::env;
+use std::fmt::Display;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use apus_lab::bench::EXPERIMENTS;
 use apus_lab::process::{AGENT, Host};
-use apus_lab::{Error, agent};
+use apus_lab::{Error, agent, demo};
 
 fn main() -> ExitCode {
     let mut arguments = env::args().skip(1);
@@ -16,7 +18,8 @@ fn main() -> ExitCode {
     if first == AGENT {
         return agent::main();
     }
-    match run(&first, arguments) {
+    let done = if first == "demo" { demo(arguments) } else { bench(&first, arguments) };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -26,26 +29,24 @@ fn main() -> ExitCode {
 }
 
 /// `arguments` are `NAME=VALUE`, or `json`.
-fn run(experiment: &str, arguments: impl Iterator<Item = String>) -> Result<(), Error> {
-    let unknown = |option, problem: String| Error::Option { option, problem };
+fn bench(experiment: &str, arguments: impl Iterator<Item = String>) -> Result<(), Error> {
     let found = EXPERIMENTS.iter().find(|each| each.name == experiment).ok_or_else(|| {
         let names = EXPERIMENTS.map(|each| each.name).join(", ");
-        unknown("experiment", format!("`{experiment}` is none of {names}"))
+        wrong("experiment", &format!("`{experiment}` is none of {names}"))
     })?;
     let mut options = (found.defaults)();
     let mut json = false;
     for argument in arguments {
         let (name, value) = argument.split_once('=').unwrap_or((&argument, ""));
-        let wrong = || unknown("argument", format!("`{argument}`: write for instance `size=100`"));
         match name {
             "json" => json = true,
-            "size" => options.size = value.parse().map_err(|_| wrong())?,
-            "outstanding" => options.outstanding = value.parse().map_err(|_| wrong())?,
-            "seconds" => options.seconds = value.parse().map_err(|_| wrong())?,
-            "runs" => options.runs = value.parse().map_err(|_| wrong())?,
-            "poll" => options.poll = value.parse().map_err(|_| wrong())?,
+            "size" => options.size = parse("size", value)?,
+            "outstanding" => options.outstanding = parse("outstanding", value)?,
+            "seconds" => options.seconds = parse("seconds", value)?,
+            "runs" => options.runs = parse("runs", value)?,
+            "poll" => options.poll = parse("poll", value)?,
             "only" => options.only = value.split(',').map(str::to_owned).collect(),
-            _ => return Err(wrong()),
+            _ => return Err(wrong("argument", &format!("`{argument}`; try `size=100`"))),
         }
     }
     let outcome = found.run(&options, &Host::this_program()?)?;
@@ -55,4 +56,38 @@ fn run(experiment: &str, arguments: impl Iterator<Item = String>) -> Result<(), 
         print!("{outcome}");
     }
     Ok(())
+}
+
+/// Arguments as for [`bench`].
+fn demo(arguments: impl Iterator<Item = String>) -> Result<(), Error> {
+    let mut options = demo::Options::default();
+    let mut json = false;
+    for argument in arguments {
+        let (name, value) = argument.split_once('=').unwrap_or((&argument, ""));
+        match name {
+            "json" => json = true,
+            "workload" => value.clone_into(&mut options.workload),
+            "load" => options.load = parse("load", value)?,
+            "rate" => options.rate = Some(parse("rate", value)?),
+            "seconds" => options.seconds = parse("seconds", value)?,
+            "runs" => options.runs = parse("runs", value)?,
+            "poll" => options.poll = parse("poll", value)?,
+            _ => return Err(wrong("argument", &format!("`{argument}`; try `load=0.8`"))),
+        }
+    }
+    let findings = demo::run(&options, &Host::this_program()?)?;
+    if json {
+        println!("{}", findings.outcome.json());
+    } else {
+        print!("{findings}");
+    }
+    Ok(())
+}
+
+fn parse<T: FromStr<Err: Display>>(option: &'static str, value: &str) -> Result<T, Error> {
+    value.parse().map_err(|error: T::Err| wrong(option, &error.to_string()))
+}
+
+fn wrong(option: &'static str, problem: &str) -> Error {
+    Error::Option { option, problem: problem.to_owned() }
 }

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
-use crate::bench;
 use crate::error::Error;
 use crate::process::{Control, Task, agent_main};
+use crate::{bench, demo};
 
 /// Is one side of an experiment. A program that runs experiments calls this, and does nothing else,
 /// when its first argument is [`crate::process::AGENT`].
@@ -23,6 +23,7 @@ pub fn main() -> ExitCode {
 pub fn run(task: &Task, control: &mut Control) -> Result<Value, Error> {
     match task.job.as_str() {
         bench::JOB => bench::agent(task, control),
+        demo::JOB => demo::agent(task, control),
         other => Err(Error::Peer(format!("a task of a kind that nobody knows: {other}"))),
     }
 }

@@ -5,6 +5,7 @@ pub mod baseline;
 pub mod bench;
 pub mod clock;
 pub mod contender;
+pub mod demo;
 mod error;
 pub mod machine;
 pub mod meter;

@@ -9,10 +9,10 @@
 //! - [`Tcp`]: length-prefixed messages on a TCP connection, what most users have.
 
 mod ping_pong;
-mod tcp;
+pub(crate) mod tcp;
 mod udp;
 mod udp_gso;
-mod wait;
+pub(crate) mod wait;
 
 pub use tcp::{Replies, Sends, Tcp};
 pub use udp::Udp;

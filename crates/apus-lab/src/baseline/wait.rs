@@ -12,21 +12,21 @@ use crate::polling::Poll;
 use crate::process::Stop;
 
 /// Waits for a socket in the way that [`Poll`] says, until the side is told to stop.
-pub(super) struct Waiter<'a> {
+pub(crate) struct Waiter<'a> {
     /// Nanoseconds to spin before sleeping; `None` stands for ever.
     spin: Option<u64>,
     stop: &'a Stop,
 }
 
 impl<'a> Waiter<'a> {
-    pub(super) fn new(how: Poll, stop: &'a Stop) -> Self {
+    pub(crate) fn new(how: Poll, stop: &'a Stop) -> Self {
         Self { spin: how.spin_for().map(clock::as_nanoseconds), stop }
     }
 
     /// Calls `receive` until it gives something; its flags say whether it may sleep. `None` once the
     /// side is to stop.
     #[inline]
-    pub(super) fn receive<T>(
+    pub(crate) fn receive<T>(
         &self,
         mut receive: impl FnMut(RecvFlags) -> Result<T, Errno>,
     ) -> Result<Option<T>, Errno> {
@@ -56,7 +56,7 @@ impl<'a> Waiter<'a> {
 
     /// Waits until `socket` can be read or written, if the side sleeps at all; then the caller tries
     /// both again. `false` once the side is to stop.
-    pub(super) fn either(&self, socket: impl AsFd) -> bool {
+    pub(crate) fn either(&self, socket: impl AsFd) -> bool {
         if self.spin.is_some() {
             let mut sockets = [PollFd::new(&socket, PollFlags::IN | PollFlags::OUT)];
             // An error only means that the caller tries too early.
@@ -68,7 +68,7 @@ impl<'a> Waiter<'a> {
 
 /// Lets [`Stop::ask`] wake up who sleeps in a call on `socket`: the call returns, with nothing or
 /// with an error.
-pub(super) fn wake_on_stop(socket: &impl AsFd, stop: &Stop) -> Result<(), Error> {
+pub(crate) fn wake_on_stop(socket: &impl AsFd, stop: &Stop) -> Result<(), Error> {
     let socket = socket.as_fd().try_clone_to_owned().doing(|| "duplicate a socket".to_owned())?;
     stop.wake_with(move || {
         // For a datagram socket without a peer this says "not connected" and wakes all the same;

@@ -5,7 +5,7 @@
 
 mod ratio;
 mod row;
-mod table;
+pub(crate) mod table;
 
 pub use ratio::Ratio;
 pub use row::{Figure, Row};
@@ -66,26 +66,12 @@ impl Outcome {
 /// The table for people.
 impl fmt::Display for Outcome {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        table::write(self, formatter)
+        table::write(self, &table::columns(&self.rows), "", formatter)
     }
 }
 
 fn as_map<S: serde::Serializer>(pairs: &[(String, Ratio)], to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(pairs.iter().map(|(name, ratio)| (name, ratio)))
-}
-
-/// Rounds to five significant digits: more than any measurement here is worth, few enough to read.
-fn rounded(value: f64) -> f64 {
-    const DIGITS: i32 = 5;
-    if value == 0.0 || !value.is_finite() {
-        return value;
-    }
-    let decimals = DIGITS - 1 - value.abs().log10().floor() as i32;
-    if decimals <= 0 {
-        return value.round();
-    }
-    let scale = 10f64.powi(decimals);
-    (value * scale).round() / scale
 }
 
 #[cfg(test)]
@@ -136,14 +122,5 @@ mod tests {
         assert_eq!((&json["rows"], &json["ratios"]), (&json!([]), &json!({})));
         assert_eq!(json.get("notes"), None);
         assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
-    }
-
-    #[test]
-    fn five_digits_are_kept() {
-        assert_eq!(rounded(5.912_345_678), 5.9123);
-        assert_eq!(rounded(0.001_234_567), 0.001_234_6);
-        assert_eq!(rounded(1_234_567.8), 1_234_568.0, "whole numbers are not cut");
-        assert_eq!(rounded(-1.999_999), -2.0);
-        assert_eq!(rounded(0.0), 0.0);
     }
 }

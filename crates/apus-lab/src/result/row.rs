@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
-use super::rounded;
+use super::table::rounded;
 use crate::stats::Spread;
 
 /// One contender's figures.

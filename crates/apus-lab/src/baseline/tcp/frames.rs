@@ -1,10 +1,12 @@
 //! Where does one message end and the next one begin?
 
+use std::mem;
+
 /// Bytes before each payload: its length, big-endian.
-pub(super) const PREFIX: usize = 4;
+pub(crate) const PREFIX: usize = 4;
 
 /// A payload with its prefix.
-pub(super) fn frame(payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("plans hold sizes that messages can have");
     let mut frame = length.to_be_bytes().to_vec();
     frame.extend_from_slice(payload);
@@ -17,12 +19,14 @@ pub(super) fn frame(payload: &[u8]) -> Vec<u8> {
 ///
 /// - **F1** `begin <= end <= bytes.len()`; `bytes[begin..end]` has arrived and was not taken.
 /// - **F2** `begin` is the beginning of a frame.
-/// - **F3** A frame that is longer than [`Inbox::CHUNK`] is received up to its end and no further,
-///   so that nothing of the next one has to be moved away from behind it.
-pub(super) struct Inbox {
+/// - **F3** A frame that is longer than [`Inbox::CHUNK`] begins at the beginning of `bytes` and is
+///   received up to its end and no further, so that its memory can be given away as it is.
+pub(crate) struct Inbox {
     bytes: Vec<u8>,
     begin: usize,
     end: usize,
+    /// Memory of long frames that came back, for the next ones.
+    spare: Vec<Vec<u8>>,
 }
 
 impl Inbox {
@@ -30,33 +34,52 @@ impl Inbox {
     /// as the largest segment that loopback delivers.
     const CHUNK: usize = 64 << 10;
 
-    pub(super) fn new() -> Self {
-        Self { bytes: vec![0; Self::CHUNK], begin: 0, end: 0 }
+    /// Pieces of memory that are kept for long frames. Ours: as many as are echoed at a time.
+    const SPARES: usize = 8;
+
+    pub(crate) fn new() -> Self {
+        Self { bytes: Vec::new(), begin: 0, end: 0, spare: Vec::new() }
     }
 
     /// Where the next bytes go; never empty.
-    pub(super) fn room(&mut self) -> &mut [u8] {
+    pub(crate) fn room(&mut self) -> &mut [u8] {
         if self.begin == self.end {
             (self.begin, self.end) = (0, 0);
         }
         let frame = self.first_length().unwrap_or(PREFIX);
-        if self.begin + frame.max(Self::CHUNK) > self.bytes.len() {
+        let needed = frame.max(Self::CHUNK);
+        if self.begin + needed > self.bytes.len() || (frame > Self::CHUNK && self.begin > 0) {
             self.bytes.copy_within(self.begin..self.end, 0);
             (self.begin, self.end) = (0, self.end - self.begin);
-            self.bytes.resize(frame.max(Self::CHUNK).max(self.bytes.len()), 0);
+            self.grow(needed);
         }
-        let limit = self.begin + frame.max(Self::CHUNK);
-        &mut self.bytes[self.end..limit]
+        &mut self.bytes[self.end..self.begin + needed]
+    }
+
+    /// Makes room for `needed` bytes.
+    fn grow(&mut self, needed: usize) {
+        if self.bytes.len() >= needed {
+            return;
+        }
+        if let Some(mut memory) = self.spare.pop()
+            && memory.len() > self.bytes.len()
+        {
+            memory[..self.end].copy_from_slice(&self.bytes[..self.end]);
+            self.bytes = memory;
+        }
+        if self.bytes.len() < needed {
+            self.bytes.resize(needed, 0);
+        }
     }
 
     /// So many bytes have arrived in [`Inbox::room`].
-    pub(super) fn received(&mut self, count: usize) {
+    pub(crate) fn received(&mut self, count: usize) {
         self.end += count;
         assert!(self.end <= self.bytes.len(), "F1");
     }
 
     /// Takes all complete frames.
-    pub(super) fn take(&mut self) -> Frames<'_> {
+    pub(crate) fn take(&mut self) -> Frames<'_> {
         let begin = self.begin;
         let mut count = 0;
         while let Some(length) = self.first_length().filter(|&n| n <= self.end - self.begin) {
@@ -64,6 +87,25 @@ impl Inbox {
             count += 1;
         }
         Frames { bytes: &self.bytes[begin..self.begin], count }
+    }
+
+    /// Takes a long frame with the memory that it is in, if nothing else has arrived: the memory, and
+    /// how many bytes of it are the frame.
+    pub(crate) fn take_long(&mut self) -> Option<(Vec<u8>, usize)> {
+        let length = self.first_length()?;
+        if length <= Self::CHUNK || length != self.end {
+            return None;
+        }
+        assert_eq!(self.begin, 0, "F3");
+        self.end = 0;
+        Some((mem::take(&mut self.bytes), length))
+    }
+
+    /// Memory that [`Inbox::take_long`] gave away and that is no longer needed.
+    pub(crate) fn give_back(&mut self, memory: Vec<u8>) {
+        if self.spare.len() < Self::SPARES {
+            self.spare.push(memory);
+        }
     }
 
     /// Length of the first frame with its prefix, once the prefix is there.
@@ -75,21 +117,21 @@ impl Inbox {
 
 /// Complete frames, one behind the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Frames<'a> {
+pub(crate) struct Frames<'a> {
     /// All of them, prefixes included.
-    pub(super) bytes: &'a [u8],
+    pub(crate) bytes: &'a [u8],
     /// How many they are.
-    pub(super) count: usize,
+    pub(crate) count: usize,
 }
 
 impl<'a> Frames<'a> {
     /// Bytes of payload.
-    pub(super) const fn payload(&self) -> usize {
+    pub(crate) const fn payload(&self) -> usize {
         self.bytes.len() - self.count * PREFIX
     }
 
     /// Each frame with its prefix.
-    pub(super) fn iter(self) -> impl Iterator<Item = &'a [u8]> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = &'a [u8]> {
         let mut rest = self.bytes;
         std::iter::from_fn(move || {
             let length = u32::from_be_bytes(*rest.first_chunk()?) as usize;
@@ -147,5 +189,40 @@ mod tests {
         inbox.received(10);
         assert_eq!(inbox.take().count, 0);
         assert_eq!(inbox.room().len(), long.len() - 10);
+    }
+
+    /// Receives `bytes`, which fit into the room.
+    fn receive(inbox: &mut Inbox, bytes: &[u8]) {
+        inbox.room()[..bytes.len()].copy_from_slice(bytes);
+        inbox.received(bytes.len());
+    }
+
+    #[test]
+    fn a_long_frame_can_be_taken_with_its_memory() {
+        let mut inbox = Inbox::new();
+        let (short, long) = (frame(&[1; 10]), frame(&[7; 100_000]));
+        receive(&mut inbox, &[&short[..], &long[..50]].concat());
+        assert_eq!(inbox.take().bytes, short);
+        assert!(inbox.take_long().is_none(), "it has not arrived");
+        receive(&mut inbox, &long[50..]);
+        let (memory, length) = inbox.take_long().unwrap();
+        assert!(memory[..length] == long);
+        assert_eq!(inbox.take().count, 0, "it was there once");
+
+        let address = memory.as_ptr();
+        inbox.give_back(memory);
+        receive(&mut inbox, &long[..50]);
+        receive(&mut inbox, &long[50..]);
+        let (memory, length) = inbox.take_long().unwrap();
+        assert!(memory[..length] == long);
+        assert_eq!(memory.as_ptr(), address, "the memory serves again");
+    }
+
+    #[test]
+    fn short_frames_are_not_taken_with_their_memory() {
+        let mut inbox = Inbox::new();
+        receive(&mut inbox, &frame(&[1; 10]));
+        assert!(inbox.take_long().is_none());
+        assert_eq!(inbox.take().count, 1);
     }
 }

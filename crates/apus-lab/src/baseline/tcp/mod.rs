@@ -15,9 +15,9 @@
 //! - One connection, one thread on each side.
 
 mod client;
-mod frames;
+pub(crate) mod frames;
 mod server;
-mod socket;
+pub(crate) mod socket;
 
 use std::net::SocketAddr;
 

@@ -14,10 +14,10 @@ use crate::process::Stop;
 const SEND_BUFFER: usize = 256 << 10;
 
 /// The settings in words.
-pub(super) const SETTINGS: &str = "TCP_NODELAY, SO_SNDBUF 256 KiB, the system's congestion control";
+pub(crate) const SETTINGS: &str = "TCP_NODELAY, SO_SNDBUF 256 KiB, the system's congestion control";
 
 /// Something that accepts connections on loopback, and its address.
-pub(super) fn listen() -> Result<(TcpListener, SocketAddr), Error> {
+pub(crate) fn listen() -> Result<(TcpListener, SocketAddr), Error> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .doing(|| format!("listen on {}", Ipv4Addr::LOCALHOST))?;
     set_up(&listener)?;
@@ -26,7 +26,7 @@ pub(super) fn listen() -> Result<(TcpListener, SocketAddr), Error> {
 }
 
 /// The next connection, or `None` once the server is to stop. The listener's settings are inherited.
-pub(super) fn accept(listener: &TcpListener, stop: &Stop) -> Result<Option<TcpStream>, Error> {
+pub(crate) fn accept(listener: &TcpListener, stop: &Stop) -> Result<Option<TcpStream>, Error> {
     wake_on_stop(listener, stop)?;
     match listener.accept() {
         _ if stop.is_asked() => Ok(None),
@@ -35,7 +35,7 @@ pub(super) fn accept(listener: &TcpListener, stop: &Stop) -> Result<Option<TcpSt
 }
 
 /// A connection to `server`.
-pub(super) fn open(server: SocketAddr) -> Result<OwnedFd, Error> {
+pub(crate) fn open(server: SocketAddr) -> Result<OwnedFd, Error> {
     let family = if server.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let stream = socket(family, SocketType::STREAM, None).doing(|| "open a socket".to_owned())?;
     set_up(&stream)?;
