@@ -58,14 +58,16 @@ fn bench(experiment: &str, arguments: impl Iterator<Item = String>) -> Result<()
     Ok(())
 }
 
-/// Arguments as for [`bench`].
+/// Writes the page to `page=FILE`, if that is asked for.
 fn demo(arguments: impl Iterator<Item = String>) -> Result<(), Error> {
     let mut options = demo::Options::default();
     let mut json = false;
+    let mut page = None;
     for argument in arguments {
         let (name, value) = argument.split_once('=').unwrap_or((&argument, ""));
         match name {
             "json" => json = true,
+            "page" => page = Some(value.to_owned()),
             "workload" => value.clone_into(&mut options.workload),
             "load" => options.load = parse("load", value)?,
             "rate" => options.rate = Some(parse("rate", value)?),
@@ -76,6 +78,10 @@ fn demo(arguments: impl Iterator<Item = String>) -> Result<(), Error> {
         }
     }
     let findings = demo::run(&options, &Host::this_program()?)?;
+    if let Some(file) = page {
+        std::fs::write(&file, findings.html())
+            .map_err(|source| Error::System { doing: format!("write {file}"), source })?;
+    }
     if json {
         println!("{}", findings.outcome.json());
     } else {

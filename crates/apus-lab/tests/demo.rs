@@ -83,6 +83,33 @@ fn the_result_says_what_a_hundred_percent_are() {
 }
 
 #[test]
+fn the_page_needs_nothing_but_itself() {
+    let page = FINDINGS.html();
+    for outside in ["http:", "https:", "//", "src=", "href=", "url(", "@import", "<script", "<link"]
+    {
+        assert!(!page.contains(outside), "the page refers to something by `{outside}`");
+    }
+    for broken in ["NaN", "inf", "undefined", "none"] {
+        let shown = page.replace("fill: none", "");
+        assert!(!shown.contains(broken), "the page shows `{broken}`");
+    }
+}
+
+#[test]
+fn the_page_shows_every_contender_with_its_settings() {
+    let page = FINDINGS.html().replace("&#x27;", "'");
+    assert_eq!(page.matches("<svg ").count(), 2);
+    for row in rows() {
+        let name = row["name"].as_str().unwrap();
+        let settings = JSON["config"]["settings"][name].as_str().unwrap();
+        assert!(page.contains(&format!("<b>{name}</b>")) && page.contains(settings), "{name}");
+    }
+    // Two lines of each contender in the first chart, one in the second.
+    assert_eq!(page.matches("<polyline ").count(), 3 * rows().len());
+    assert!(page.contains("prefers-color-scheme: dark"));
+}
+
+#[test]
 fn what_is_out_of_range_is_refused_before_anything_runs() {
     let options = Options { workload: "w7".to_owned(), ..Options::default() };
     let error = demo::run(&options, &Host::Threads(agent::run)).unwrap_err().to_string();

@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 
 use super::options::Options;
+use super::page;
 use super::phases::{LIMIT, SATURATING};
 use super::sides::LoadResult;
 use super::slowdown::{CDF, Group, Scale, Tail};
@@ -110,6 +111,12 @@ impl Findings {
             ),
         ];
         Ok(Self { outcome, explanation, curves })
+    }
+
+    /// A page that shows everything, for a browser; it loads nothing from elsewhere.
+    #[must_use]
+    pub fn html(&self) -> String {
+        page::render(self)
     }
 
     /// Slowdown by size, one line per size and two columns per contender.

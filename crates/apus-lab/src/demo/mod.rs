@@ -15,6 +15,7 @@ mod contender;
 mod findings;
 mod load;
 mod options;
+mod page;
 mod phases;
 mod sides;
 mod slowdown;
