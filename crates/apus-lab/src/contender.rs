@@ -1,5 +1,6 @@
 //! What is compared with what?
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -61,6 +62,10 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The longest message that is measured, in bytes. Source: apus's default limit in the udp
+    /// profile.
+    pub const LARGEST: usize = 64_000_000;
+
     /// How long a client works after what counts, so that a server that began to count a moment
     /// later can finish. Ours: a thousand times the time between two first messages.
     pub const TAIL: Duration = Duration::from_millis(20);
@@ -86,4 +91,7 @@ pub struct Side {
     pub cpu: u64,
     /// Time from request to reply in nanoseconds; without samples at the server.
     pub latency: Percentiles,
+    /// What else the contender counts, by name: handoffs, say. Baselines count nothing else.
+    #[serde(default)]
+    pub counters: BTreeMap<String, u64>,
 }

@@ -35,6 +35,11 @@ pub enum Error {
     Peer(String),
 }
 
+/// Refuses an option that is not `good`; `problem` says what would be.
+pub(crate) fn require(good: bool, option: &'static str, problem: &str) -> Result<(), Error> {
+    if good { Ok(()) } else { Err(Error::Option { option, problem: problem.to_owned() }) }
+}
+
 /// Adds to an error of the system what was being done.
 pub(crate) trait Doing<T> {
     /// `what` is the operation and its object, like `bind 127.0.0.1:0`.

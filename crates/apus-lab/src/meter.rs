@@ -93,7 +93,8 @@ impl Meter {
             return Side::default();
         };
         let cpu = cpu.unwrap_or_else(clock::cpu_time) - began.1;
-        Side { messages, bytes, elapsed: last - began.0, cpu, latency }
+        let elapsed = last - began.0;
+        Side { messages, bytes, elapsed, cpu, latency, ..Side::default() }
     }
 }
 

@@ -10,6 +10,11 @@
 //! interrupted; on an idle machine it makes no difference, 64 to 69 Gbit/s); no window, because a
 //! sender that waits for the receiver's news was never faster (62 to 66 Gbit/s) and nothing is lost
 //! on an idle machine anyway.
+//!
+//! Spinning is not the fastest way to receive in bulk: a receiver that looks at its socket only every
+//! 20, 50 or 100 us carries 80, 86 or 88 Gbit/s where one that spins carries 64, and one that sleeps
+//! carries 79; we suppose that looking at an empty queue takes cache lines away from the sender. This
+//! contender waits as all the others do, because that is what is compared.
 
 use std::mem::size_of_val;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};

@@ -12,6 +12,7 @@ mod rtt;
 mod throughput;
 
 pub use options::Options;
+pub(crate) use options::check_repetition;
 pub use rate::RATE;
 pub use rounds::Pair;
 pub use rtt::RTT;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::contender::Plan;
-use crate::error::Error;
+use crate::error::{Error, require};
 use crate::polling::Poll;
 
 /// Options of an experiment.
@@ -29,9 +29,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// The longest message of the udp profile. Source: the design's table of limits, 64 MB.
-    const LARGEST: usize = 64_000_000;
-
     /// One second for each contender in each of five runs, spinning.
     #[must_use]
     pub const fn new(size: usize, outstanding: usize) -> Self {
@@ -52,17 +49,11 @@ impl Options {
     ///
     /// Names the first one that is not, and one that would be.
     pub fn check(&self) -> Result<(), Error> {
-        let within = |option, good, problem: &str| {
-            let problem = problem.to_owned();
-            if good { Ok(()) } else { Err(Error::Option { option, problem }) }
-        };
-        let bytes = (1..=Self::LARGEST).contains(&self.size);
-        within("size", bytes, "a message has 1 to 64000000 bytes; try 100")?;
+        let size = (1..=Plan::LARGEST).contains(&self.size);
+        require(size, "size", "a message has 1 to 64000000 bytes; try 100")?;
         let outstanding = (1..=65_536).contains(&self.outstanding);
-        within("outstanding", outstanding, "1 to 65536 requests may be under way; try 8")?;
-        let seconds = (0.01..=3600.0).contains(&self.seconds);
-        within("seconds", seconds, "a contender is measured for 0.01 to 3600 seconds; try 1")?;
-        within("runs", (1..=1000).contains(&self.runs), "there are 1 to 1000 runs; try 5")
+        require(outstanding, "outstanding", "1 to 65536 requests may be under way; try 8")?;
+        check_repetition(self.seconds, self.runs)
     }
 
     /// What each side is told.
@@ -93,6 +84,13 @@ impl Options {
     }
 }
 
+/// Whether an experiment may last that long.
+pub(crate) fn check_repetition(seconds: f64, runs: usize) -> Result<(), Error> {
+    let in_range = (0.01..=3600.0).contains(&seconds);
+    require(in_range, "seconds", "a contender is measured for 0.01 to 3600 seconds; try 1")?;
+    require((1..=1000).contains(&runs), "runs", "there are 1 to 1000 runs; try 5")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,7 +105,7 @@ mod tests {
         let good = Options::new(100, 1);
         let wrong = [
             Options { size: 0, ..good.clone() },
-            Options { size: Options::LARGEST + 1, ..good.clone() },
+            Options { size: Plan::LARGEST + 1, ..good.clone() },
             Options { outstanding: 0, ..good.clone() },
             Options { seconds: 0.0, ..good.clone() },
             Options { seconds: f64::NAN, ..good.clone() },

@@ -2,7 +2,9 @@
 
 use apus_workload::{Sizes, Workload};
 
-use crate::error::Error;
+use crate::bench::check_repetition;
+use crate::contender::Plan;
+use crate::error::{Error, require};
 use crate::polling::Poll;
 
 /// Options of the demo.
@@ -43,28 +45,19 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The longest message of the udp profile. Source: the design's table of limits, 64 MB.
-    const LARGEST: u32 = 64_000_000;
-
     /// Whether each value is in its range, and the workload exists.
     ///
     /// # Errors
     ///
     /// Names the first one that is not, and one that would be.
     pub fn check(&self) -> Result<(), Error> {
-        let within = |option, good, problem: &str| {
-            let problem = problem.to_owned();
-            if good { Ok(()) } else { Err(Error::Option { option, problem }) }
-        };
-        let truncate = (1..=Self::LARGEST).contains(&self.truncate);
-        within("truncate", truncate, "messages end at 1 to 64000000 bytes; try 1000000")?;
+        let truncate = (1..=Plan::LARGEST).contains(&(self.truncate as usize));
+        require(truncate, "truncate", "messages end at 1 to 64000000 bytes; try 1000000")?;
         let load = (0.01..=1.0).contains(&self.load);
-        within("load", load, "a load is 0.01 to 1 of what is possible; try 0.8")?;
+        require(load, "load", "a load is 0.01 to 1 of what is possible; try 0.8")?;
         let rate = self.rate.is_none_or(|rate| (1.0..=1e8).contains(&rate));
-        within("rate", rate, "1 to 100000000 requests are due each second; try 10000")?;
-        let seconds = (0.01..=3600.0).contains(&self.seconds);
-        within("seconds", seconds, "a contender is measured for 0.01 to 3600 seconds; try 1.5")?;
-        within("runs", (1..=1000).contains(&self.runs), "there are 1 to 1000 runs; try 5")?;
+        require(rate, "rate", "1 to 100000000 requests are due each second; try 10000")?;
+        check_repetition(self.seconds, self.runs)?;
         self.workload().map(drop)
     }
 
@@ -121,7 +114,7 @@ mod tests {
         load: a load is 0.01 to 1 of what is possible; try 0.8
         load: a load is 0.01 to 1 of what is possible; try 0.8
         rate: 1 to 100000000 requests are due each second; try 10000
-        seconds: a contender is measured for 0.01 to 3600 seconds; try 1.5
+        seconds: a contender is measured for 0.01 to 3600 seconds; try 1
         runs: there are 1 to 1000 runs; try 5
         ");
         let stranger = Options { workload: "w9".to_owned(), ..Options::default() };
