@@ -40,14 +40,14 @@ pub(super) fn run(
     host: &Host,
 ) -> Result<Outcome, Error> {
     options.check()?;
+    let neighbours = Neighbours::watch();
+    let cores = Cores::choose();
+    let options = &Options { poll: cores.poll(options.poll), ..options.clone() };
     let plan = options.plan();
     let mut outcome = Outcome::new(experiment.name, options.config());
     let contenders = selected(experiment, options, &mut outcome.notes)?;
-    outcome.config.insert("settings".to_owned(), settings(&contenders));
-
-    let cores = Cores::choose();
-    let neighbours = Neighbours::watch();
     outcome.notes.extend(cores.note());
+    outcome.config.insert("settings".to_owned(), settings(&contenders));
     let progress = Progress::of(options.runs * contenders.len());
     let mut pairs: Vec<Vec<Pair>> = contenders.iter().map(|_| Vec::new()).collect();
     for run in 0..options.runs {

@@ -43,11 +43,13 @@ struct Bench<'a> {
 /// Runs all phases.
 pub(super) fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
     options.check()?;
-    let contenders = super::contenders();
     let neighbours = Neighbours::watch();
+    let cores = Cores::choose();
+    let options = &Options { poll: cores.poll(options.poll), ..options.clone() };
+    let contenders = super::contenders();
     let bench = Bench {
         host,
-        cores: Cores::choose(),
+        cores,
         options,
         progress: Progress::of((2 + options.runs) * contenders.len()),
         contenders,
@@ -66,7 +68,7 @@ pub(super) fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
     });
     let measured: Vec<Measured> = measured.collect();
     let mut findings = Findings::new(options, rate, &scale, &measured)?;
-    findings.outcome.notes.extend(bench.cores.note().into_iter().chain(neighbours.note()));
+    findings.outcome.notes.extend(cores.note().into_iter().chain(neighbours.note()));
     Ok(findings)
 }
 

@@ -3,6 +3,7 @@
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::error::{Doing, Error};
+use crate::polling::Poll;
 
 /// The cores of the two sides of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,15 +25,25 @@ impl Cores {
         }
     }
 
+    /// How both sides wait if they were asked to wait like this: on one core, who spins keeps the
+    /// other side from answering, so they sleep instead.
+    #[must_use]
+    pub fn poll(&self, asked: Poll) -> Poll {
+        if self.are_shared() { Poll::Block } else { asked }
+    }
+
     /// What readers of a result have to know about the cores, if anything.
     #[must_use]
     pub fn note(&self) -> Option<String> {
-        let shared = self.client.is_none() || self.client == self.server;
-        shared.then(|| {
-            "client and server share one core: latencies contain the switches between them, and \
-             spinning delays the other side; compare ratios only"
+        self.are_shared().then(|| {
+            "client and server share one core: they sleep instead of spinning, and latencies contain \
+             the switches between them"
                 .to_owned()
         })
+    }
+
+    fn are_shared(&self) -> bool {
+        self.client.is_none() || self.server.is_none() || self.client == self.server
     }
 }
 
@@ -78,8 +89,15 @@ mod tests {
     }
 
     #[test]
-    fn one_core_is_said_and_two_are_not() {
-        assert!(Cores { client: None, server: None }.note().is_some());
-        assert!(Cores { client: Some(0), server: Some(1) }.note().is_none());
+    fn two_cores_are_used_as_asked_and_nothing_is_said() {
+        let cores = Cores { client: Some(0), server: Some(1) };
+        assert_eq!((cores.poll(Poll::Spin), cores.note()), (Poll::Spin, None));
+    }
+
+    #[test]
+    fn on_one_core_both_sides_sleep_and_the_result_says_so() {
+        let cores = Cores { client: None, server: None };
+        assert_eq!(cores.poll(Poll::Spin), Poll::Block);
+        assert!(cores.note().unwrap().contains("share one core"));
     }
 }
