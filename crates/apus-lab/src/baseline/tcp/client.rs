@@ -27,7 +27,7 @@ pub(super) fn drive(
 ) -> Result<Side, Error> {
     let waiter = Waiter::new(plan.poll, control.stop());
     let mut requests = Requests::new(plan, sends, open(server)?);
-    let mut inbox = Inbox::new();
+    let mut inbox = Inbox::default();
     let mut meter = Meter::start(plan);
     loop {
         requests.send().doing(|| format!("send requests to {server}"))?;

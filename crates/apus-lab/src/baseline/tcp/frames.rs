@@ -2,6 +2,8 @@
 
 use std::mem;
 
+use super::memory::Memory;
+
 /// Bytes before each payload: its length, big-endian.
 pub(crate) const PREFIX: usize = 4;
 
@@ -21,12 +23,13 @@ pub(crate) fn frame(payload: &[u8]) -> Vec<u8> {
 /// - **F2** `begin` is the beginning of a frame.
 /// - **F3** A frame that is longer than [`Inbox::CHUNK`] begins at the beginning of `bytes` and is
 ///   received up to its end and no further, so that its memory can be given away as it is.
+#[derive(Default)]
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
     begin: usize,
     end: usize,
-    /// Memory of long frames that came back, for the next ones.
-    spare: Vec<Vec<u8>>,
+    /// Where `bytes` comes from, and goes when it is not needed.
+    memory: Memory,
 }
 
 impl Inbox {
@@ -34,11 +37,9 @@ impl Inbox {
     /// as the largest segment that loopback delivers.
     const CHUNK: usize = 64 << 10;
 
-    /// Pieces of memory that are kept for long frames. Ours: as many as are echoed at a time.
-    const SPARES: usize = 8;
-
-    pub(crate) fn new() -> Self {
-        Self { bytes: Vec::new(), begin: 0, end: 0, spare: Vec::new() }
+    /// An empty one that shares `memory` with others.
+    pub(crate) fn new(memory: Memory) -> Self {
+        Self { memory, ..Self::default() }
     }
 
     /// Where the next bytes go; never empty.
@@ -48,28 +49,15 @@ impl Inbox {
         }
         let frame = self.first_length().unwrap_or(PREFIX);
         let needed = frame.max(Self::CHUNK);
+        if self.bytes.is_empty() {
+            self.bytes = self.memory.take();
+        }
         if self.begin + needed > self.bytes.len() || (frame > Self::CHUNK && self.begin > 0) {
             self.bytes.copy_within(self.begin..self.end, 0);
             (self.begin, self.end) = (0, self.end - self.begin);
-            self.grow(needed);
+            self.bytes.resize(needed.max(self.bytes.len()), 0);
         }
         &mut self.bytes[self.end..self.begin + needed]
-    }
-
-    /// Makes room for `needed` bytes.
-    fn grow(&mut self, needed: usize) {
-        if self.bytes.len() >= needed {
-            return;
-        }
-        if let Some(mut memory) = self.spare.pop()
-            && memory.len() > self.bytes.len()
-        {
-            memory[..self.end].copy_from_slice(&self.bytes[..self.end]);
-            self.bytes = memory;
-        }
-        if self.bytes.len() < needed {
-            self.bytes.resize(needed, 0);
-        }
     }
 
     /// So many bytes have arrived in [`Inbox::room`].
@@ -101,10 +89,11 @@ impl Inbox {
         Some((mem::take(&mut self.bytes), length))
     }
 
-    /// Memory that [`Inbox::take_long`] gave away and that is no longer needed.
-    pub(crate) fn give_back(&mut self, memory: Vec<u8>) {
-        if self.spare.len() < Self::SPARES {
-            self.spare.push(memory);
+    /// Gives the memory back if nothing is in it.
+    pub(crate) fn rest(&mut self) {
+        if self.begin == self.end {
+            (self.begin, self.end) = (0, 0);
+            self.memory.give_back(mem::take(&mut self.bytes));
         }
     }
 
@@ -148,7 +137,7 @@ mod tests {
 
     /// Receives `stream` in pieces of at most `piece` bytes and gives the payloads that come out.
     fn through(stream: &[u8], piece: usize) -> Vec<Vec<u8>> {
-        let mut inbox = Inbox::new();
+        let mut inbox = Inbox::default();
         let mut payloads = Vec::new();
         let mut rest = stream;
         while !rest.is_empty() {
@@ -183,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_long_frame_is_received_up_to_its_end_only() {
-        let mut inbox = Inbox::new();
+        let mut inbox = Inbox::default();
         let long = frame(&[7; 100_000]);
         inbox.room()[..10].copy_from_slice(&long[..10]);
         inbox.received(10);
@@ -199,7 +188,8 @@ mod tests {
 
     #[test]
     fn a_long_frame_can_be_taken_with_its_memory() {
-        let mut inbox = Inbox::new();
+        let pool = Memory::default();
+        let mut inbox = Inbox::new(pool.clone());
         let (short, long) = (frame(&[1; 10]), frame(&[7; 100_000]));
         receive(&mut inbox, &[&short[..], &long[..50]].concat());
         assert_eq!(inbox.take().bytes, short);
@@ -210,7 +200,7 @@ mod tests {
         assert_eq!(inbox.take().count, 0, "it was there once");
 
         let address = memory.as_ptr();
-        inbox.give_back(memory);
+        pool.give_back(memory);
         receive(&mut inbox, &long[..50]);
         receive(&mut inbox, &long[50..]);
         let (memory, length) = inbox.take_long().unwrap();
@@ -219,8 +209,21 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_inbox_gives_its_memory_to_others() {
+        let pool = Memory::default();
+        let (mut one, mut other) = (Inbox::new(pool.clone()), Inbox::new(pool));
+        receive(&mut one, &frame(&[1; 10]));
+        let address = one.take().bytes.as_ptr();
+        one.rest();
+        assert_eq!(other.room().as_ptr(), address);
+        receive(&mut other, &frame(&[2; 10])[..5]);
+        other.rest();
+        assert_ne!(one.room().as_ptr(), address, "half a frame keeps it");
+    }
+
+    #[test]
     fn short_frames_are_not_taken_with_their_memory() {
-        let mut inbox = Inbox::new();
+        let mut inbox = Inbox::default();
         receive(&mut inbox, &frame(&[1; 10]));
         assert!(inbox.take_long().is_none());
         assert_eq!(inbox.take().count, 1);

@@ -16,6 +16,7 @@
 
 mod client;
 pub(crate) mod frames;
+pub(crate) mod memory;
 mod server;
 pub(crate) mod socket;
 

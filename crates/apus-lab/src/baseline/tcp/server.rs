@@ -52,7 +52,7 @@ fn serve(
     control.ready(address)?;
     let Some(stream) = accept(&listener, control.stop())? else { return Ok(()) };
     let waiter = Waiter::new(plan.poll, control.stop());
-    let mut inbox = Inbox::new();
+    let mut inbox = Inbox::default();
     loop {
         match waiter.receive(|flags| Ok(recv(&stream, inbox.room(), flags)?.0)) {
             Ok(None | Some(0)) | Err(Errno::CONNRESET) => return Ok(()),

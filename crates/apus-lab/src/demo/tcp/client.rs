@@ -7,6 +7,7 @@ use std::rc::Rc;
 use super::connection::Connection;
 use super::readiness::{Readiness, Ready, Token};
 use crate::baseline::tcp::frames::PREFIX;
+use crate::baseline::tcp::memory::Memory;
 use crate::baseline::tcp::socket::open;
 use crate::demo::contender::Client;
 use crate::error::{Doing, Error};
@@ -37,8 +38,9 @@ const SHORT: usize = 4 << 10;
 impl TcpClient {
     pub(super) fn connect(server: SocketAddr, connections: usize) -> Result<Self, Error> {
         let readiness = Readiness::new().doing(|| "create an epoll descriptor".to_owned())?;
+        let memory = Memory::default();
         let lane = |index: usize| {
-            let connection = Connection::new(open(server)?, index as Token, &readiness)
+            let connection = Connection::new(open(server)?, index as Token, &readiness, &memory)
                 .doing(|| format!("watch a connection to {server}"))?;
             Ok(Lane { connection, requests: VecDeque::new() })
         };
@@ -108,6 +110,7 @@ impl Client for TcpClient {
                     }
                 }
             }
+            connection.inbox.rest();
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use rustix::net::{RecvFlags, recv};
 use super::outbox::Outbox;
 use super::readiness::{Readiness, Token};
 use crate::baseline::tcp::frames::Inbox;
+use crate::baseline::tcp::memory::Memory;
 
 /// Most bytes that one connection receives or sends before another one has its turn.
 ///
@@ -31,10 +32,11 @@ impl Connection {
         stream: impl Into<OwnedFd>,
         token: Token,
         readiness: &Readiness,
+        memory: &Memory,
     ) -> Result<Self, Errno> {
         let stream = stream.into();
         readiness.watch(&stream, token)?;
-        let (inbox, outbox) = (Inbox::new(), Outbox::default());
+        let (inbox, outbox) = (Inbox::new(memory.clone()), Outbox::new(memory.clone()));
         Ok(Self { stream, token, inbox, outbox, awaits_room: false })
     }
 
@@ -54,8 +56,7 @@ impl Connection {
     /// Sends what there is room for, once.
     pub(super) fn send(&mut self, readiness: &Readiness) -> Result<(), Errno> {
         if !self.outbox.is_empty() {
-            let inbox = &mut self.inbox;
-            self.outbox.send(&self.stream, TURN, |memory| inbox.give_back(memory))?;
+            self.outbox.send(&self.stream, TURN)?;
         }
         let awaits_room = !self.outbox.is_empty();
         if awaits_room != self.awaits_room {

@@ -2,21 +2,23 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::os::fd::AsFd;
 use std::rc::Rc;
 
 use rustix::io::{Errno, IoSlice};
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
-use std::os::fd::AsFd;
+use crate::baseline::tcp::memory::Memory;
 
 /// Bytes that wait to be sent, in pieces so that payload need not be copied.
 ///
 /// # Invariants
 ///
 /// - **O1** No piece is empty.
-#[derive(Default)]
 pub(super) struct Outbox {
     pieces: VecDeque<Piece>,
+    /// Where the memory of whole messages goes.
+    memory: Memory,
 }
 
 /// A part of a buffer.
@@ -28,7 +30,7 @@ struct Piece {
 enum Buffer {
     /// Copies of short messages, more of which may be added.
     Short(Vec<u8>),
-    /// One message whose memory was handed over, and is handed back.
+    /// One message in memory of its own.
     Whole(Vec<u8>),
     /// Something that more than one message contains.
     Shared(Rc<[u8]>),
@@ -40,6 +42,11 @@ impl Outbox {
 
     /// Pieces that one system call takes.
     const PIECES: usize = 16;
+
+    /// An empty one. The memory of whole messages goes to `memory` when they have been sent.
+    pub(super) fn new(memory: Memory) -> Self {
+        Self { pieces: VecDeque::new(), memory }
+    }
 
     pub(super) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
@@ -73,14 +80,8 @@ impl Outbox {
         }
     }
 
-    /// Sends up to `most` bytes in one call, if the connection takes any. Memory that was handed over
-    /// and is no longer needed goes to `spent`.
-    pub(super) fn send(
-        &mut self,
-        stream: impl AsFd,
-        most: usize,
-        spent: impl FnMut(Vec<u8>),
-    ) -> Result<(), Errno> {
+    /// Sends up to `most` bytes in one call, if the connection takes any.
+    pub(super) fn send(&mut self, stream: impl AsFd, most: usize) -> Result<(), Errno> {
         let mut slices = [IoSlice::new(&[]); Self::PIECES];
         let mut used = 0;
         let mut room = most;
@@ -96,7 +97,7 @@ impl Outbox {
         let no_control = &mut SendAncillaryBuffer::default();
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         match sendmsg(stream, &slices[..used], no_control, flags) {
-            Ok(count) => self.advance(count, spent),
+            Ok(count) => self.advance(count),
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => return Err(error),
         }
@@ -104,7 +105,7 @@ impl Outbox {
     }
 
     /// `count` bytes have been sent.
-    fn advance(&mut self, mut count: usize, mut spent: impl FnMut(Vec<u8>)) {
+    fn advance(&mut self, mut count: usize) {
         while count > 0 {
             let piece = self.pieces.front_mut().expect("nothing is sent that was not here");
             let part = count.min(piece.range.len());
@@ -113,7 +114,7 @@ impl Outbox {
             if piece.range.is_empty() {
                 let piece = self.pieces.pop_front().expect("the one above");
                 if let Buffer::Whole(memory) = piece.buffer {
-                    spent(memory);
+                    self.memory.give_back(memory);
                 }
             }
         }

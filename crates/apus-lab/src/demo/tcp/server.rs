@@ -6,6 +6,7 @@ use rustix::io::Errno;
 
 use super::connection::Connection;
 use super::readiness::{Readiness, Ready, Token};
+use crate::baseline::tcp::memory::Memory;
 use crate::baseline::tcp::socket::listen;
 use crate::baseline::wait::wake_on_stop;
 use crate::clock;
@@ -26,6 +27,7 @@ pub(super) fn serve(poll: Poll, control: &mut Control) -> Result<(), Error> {
     control.ready(address)?;
 
     let mut connections: Vec<Option<Connection>> = Vec::new();
+    let memory = Memory::default();
     let spin = poll.spin_for().map(clock::as_nanoseconds);
     let mut sleep_at = None;
     let mut ready: Vec<Ready> = Vec::new();
@@ -37,7 +39,7 @@ pub(super) fn serve(poll: Poll, control: &mut Control) -> Result<(), Error> {
         }
         for ready in ready.drain(..) {
             let handled = match ready.token.checked_sub(LISTENER + 1) {
-                None => accept(&listener, &mut connections, &readiness),
+                None => accept(&listener, &mut connections, &readiness, &memory),
                 Some(index) => echo(&mut connections[index as usize], ready, &readiness),
             };
             handled.doing(|| "echo on a connection".to_owned())?;
@@ -51,6 +53,7 @@ fn accept(
     listener: &TcpListener,
     connections: &mut Vec<Option<Connection>>,
     readiness: &Readiness,
+    memory: &Memory,
 ) -> Result<(), Errno> {
     let stream = match rustix::net::accept(listener) {
         Ok(stream) => stream,
@@ -59,7 +62,7 @@ fn accept(
         Err(error) => return Err(error),
     };
     let token = LISTENER + 1 + connections.len() as Token;
-    connections.push(Some(Connection::new(stream, token, readiness)?));
+    connections.push(Some(Connection::new(stream, token, readiness, memory)?));
     Ok(())
 }
 
@@ -76,6 +79,7 @@ fn echo(slot: &mut Option<Connection>, ready: Ready, readiness: &Readiness) -> R
     for frame in connection.inbox.take().iter() {
         connection.outbox.push_copy(frame);
     }
+    connection.inbox.rest();
     match connection.send(readiness) {
         Err(Errno::CONNRESET | Errno::PIPE) => {
             *slot = None;
