@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::options::Options;
 use super::page;
-use super::phases::{LIMIT, SATURATING};
+use super::phases::LIMIT;
 use super::sides::LoadResult;
 use super::slowdown::{CDF, Group, Scale, Tail};
 use crate::error::Error;
@@ -96,7 +96,7 @@ impl Findings {
             ),
             format!(
                 "Load: 100 % is {:.0} requests per second ({} Gbit/s of payload in each direction), \
-                 what the slowest contender ({}) completes when {SATURATING} are always under way. \
+                 what the slowest contender ({}) completes when {LIMIT} are always under way. \
                  Offered: {:.0} % of it.",
                 slowest.capacity,
                 table::short(gbps),

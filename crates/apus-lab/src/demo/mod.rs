@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!   unloaded   one request at a time, each size      → best possible time of each size
-//!   capacity   64 requests always under way          → 100 % = what the slowest contender completes
+//!   capacity   200 requests always under way          → 100 % = what the slowest contender completes
 //!   load       open loop at 80 % of that, n runs     → slowdown by size
 //! ```
 

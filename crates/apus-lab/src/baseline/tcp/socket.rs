@@ -3,7 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::net::sockopt::{set_socket_send_buffer_size, set_tcp_nodelay};
+use rustix::net::sockopt::{
+    set_socket_send_buffer_size, set_tcp_congestion, set_tcp_nodelay, tcp_congestion,
+};
 use rustix::net::{AddressFamily, SocketType, connect, socket};
 
 use crate::baseline::wait::wake_on_stop;
@@ -13,8 +15,19 @@ use crate::process::Stop;
 /// Bytes of the send buffer that are asked for; the module says why.
 const SEND_BUFFER: usize = 256 << 10;
 
+/// Congestion controls that do not pace, the usual one first; the module says why.
+const CONGESTION_CONTROLS: [&str; 2] = ["cubic", "reno"];
+
 /// The settings in words.
-pub(crate) const SETTINGS: &str = "TCP_NODELAY, SO_SNDBUF 256 KiB, the system's congestion control";
+pub(crate) fn settings() -> String {
+    let congestion = new(AddressFamily::INET).and_then(|socket| {
+        set_up(&socket)?;
+        tcp_congestion(&socket).doing(|| "ask for the congestion control".to_owned())
+    });
+    let congestion = congestion.unwrap_or_else(|_| "unknown".to_owned());
+    let buffer = SEND_BUFFER >> 10;
+    format!("TCP_NODELAY, SO_SNDBUF {buffer} KiB, congestion control {congestion}")
+}
 
 /// Something that accepts connections on loopback, and its address.
 pub(crate) fn listen() -> Result<(TcpListener, SocketAddr), Error> {
@@ -37,14 +50,20 @@ pub(crate) fn accept(listener: &TcpListener, stop: &Stop) -> Result<Option<TcpSt
 /// A connection to `server`.
 pub(crate) fn open(server: SocketAddr) -> Result<OwnedFd, Error> {
     let family = if server.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let stream = socket(family, SocketType::STREAM, None).doing(|| "open a socket".to_owned())?;
+    let stream = new(family)?;
     set_up(&stream)?;
     connect(&stream, &server).doing(|| format!("connect to {server}"))?;
     Ok(stream)
 }
 
+fn new(family: AddressFamily) -> Result<OwnedFd, Error> {
+    socket(family, SocketType::STREAM, None).doing(|| "open a socket".to_owned())
+}
+
 /// Before the connection exists: the buffers' sizes decide which windows are offered.
 fn set_up(socket: impl AsFd) -> Result<(), Error> {
+    // Without privileges only some may be chosen. If none of these may, the system's has to do.
+    let _ = CONGESTION_CONTROLS.iter().find(|name| set_tcp_congestion(&socket, name).is_ok());
     set_tcp_nodelay(&socket, true)
         .and_then(|()| set_socket_send_buffer_size(&socket, SEND_BUFFER))
         .doing(|| "set TCP_NODELAY and SO_SNDBUF".to_owned())

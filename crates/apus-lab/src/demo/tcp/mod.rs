@@ -24,7 +24,7 @@ mod tests;
 use std::net::SocketAddr;
 
 use super::contender::{Client, Contender};
-use crate::baseline::tcp::socket::SETTINGS;
+use crate::baseline::tcp::socket;
 use crate::error::Error;
 use crate::polling::Poll;
 use crate::process::Control;
@@ -53,8 +53,9 @@ impl Contender for Tcp {
         };
         let turn = connection::TURN >> 10;
         format!(
-            "{connections}, {SETTINGS}; non-blocking with epoll, one thread on each side, messages \
-             that are ready leave in one sendmsg, at most {turn} KiB per call and connection"
+            "{connections}, {}; non-blocking with epoll, one thread on each side, messages \
+             that are ready leave in one sendmsg, at most {turn} KiB per call and connection",
+            socket::settings()
         )
     }
 
