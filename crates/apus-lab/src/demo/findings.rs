@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::options::Options;
 use super::page;
 use super::phases::LIMIT;
-use super::sides::LoadResult;
+use super::sides::{GRACE, LoadResult};
 use super::slowdown::{CDF, Group, Scale, Tail};
 use crate::error::Error;
 use crate::result::{Figure, Outcome, Ratio, Row, table};
@@ -204,7 +204,10 @@ impl Measured {
         let errors = self.errors();
         let name = self.name;
         if errors > 0 {
-            Some(format!("{errors} requests of {name} were never answered"))
+            let grace = GRACE.as_secs();
+            Some(format!(
+                "{errors} requests of {name} were not answered within {grace} s of the load's end"
+            ))
         } else if kept_up < KEPT_UP {
             Some(format!(
                 "{name} completed only {:.0} % of what was due in one run: its queue grew, and its \
