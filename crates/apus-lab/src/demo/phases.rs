@@ -30,7 +30,7 @@ const CAPACITY_RUNS: usize = 2;
 /// kernel module's `cp_node`, 200.
 ///
 /// Capacity is measured with as many: what a contender completes when it is crowded is what it has to
-/// work a backlog off with. Measured with fewer (16: a quarter more for one connection per request),
+/// work a backlog off with. Measured with fewer (16: 30 % more for one connection per request),
 /// 80 % could be more than it can do once a backlog exists, and it would never recover.
 pub(super) const LIMIT: u32 = 200;
 
