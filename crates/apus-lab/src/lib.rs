@@ -48,6 +48,7 @@ pub mod demo;
 mod error;
 pub mod machine;
 pub mod meter;
+mod ping_pong;
 mod polling;
 pub mod process;
 mod progress;

@@ -8,7 +8,6 @@
 //! - [`UdpGso`]: as many bytes per second as UDP sockets carry.
 //! - [`Tcp`]: length-prefixed messages on a TCP connection, what most users have.
 
-mod ping_pong;
 pub(crate) mod tcp;
 mod udp;
 mod udp_gso;

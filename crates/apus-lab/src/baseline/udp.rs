@@ -16,10 +16,10 @@ use rustix::net::{
     recvmsg, send, sendmsg_addr,
 };
 
-use super::ping_pong::ping_pong;
 use super::wait::{Waiter, wake_on_stop};
 use crate::contender::{Contender, Plan, Side};
 use crate::error::{Doing, Error};
+use crate::ping_pong::ping_pong;
 use crate::process::Control;
 
 /// Bare datagrams, one at a time.

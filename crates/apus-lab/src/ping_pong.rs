@@ -7,7 +7,7 @@ use crate::meter::Meter;
 
 /// Calls `exchange` with 0, 1, … for the time that the plan gives: it sends a request and returns
 /// once the reply is there, or returns `false` if it was told to stop.
-pub(super) fn ping_pong(
+pub(crate) fn ping_pong(
     plan: &Plan,
     mut exchange: impl FnMut(u64) -> Result<bool, Error>,
 ) -> Result<Side, Error> {
