@@ -1,0 +1,231 @@
+//! Where does one message end and the next one begin?
+
+use std::mem;
+
+use super::memory::Memory;
+
+/// Bytes before each payload: its length, big-endian.
+pub(crate) const PREFIX: usize = 4;
+
+/// A payload with its prefix.
+pub(crate) fn frame(payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("plans hold sizes that messages can have");
+    let mut frame = length.to_be_bytes().to_vec();
+    frame.extend_from_slice(payload);
+    frame
+}
+
+/// Bytes that arrive on a connection, in frames.
+///
+/// # Invariants
+///
+/// - **F1** `begin <= end <= bytes.len()`; `bytes[begin..end]` has arrived and was not taken.
+/// - **F2** `begin` is the beginning of a frame.
+/// - **F3** A frame that is longer than [`Inbox::CHUNK`] begins at the beginning of `bytes` and is
+///   received up to its end and no further, so that its memory can be given away as it is.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    bytes: Vec<u8>,
+    begin: usize,
+    end: usize,
+    /// Where `bytes` comes from, and goes when it is not needed.
+    memory: Memory,
+}
+
+impl Inbox {
+    /// Bytes that one call receives at most, if the frame that arrives is not longer. Ours: as large
+    /// as the largest segment that loopback delivers.
+    const CHUNK: usize = 64 << 10;
+
+    /// An empty one that shares `memory` with others.
+    pub(crate) fn new(memory: Memory) -> Self {
+        Self { memory, ..Self::default() }
+    }
+
+    /// Where the next bytes go; never empty.
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        if self.begin == self.end {
+            (self.begin, self.end) = (0, 0);
+        }
+        let frame = self.first_length().unwrap_or(PREFIX);
+        let needed = frame.max(Self::CHUNK);
+        if self.bytes.is_empty() {
+            self.bytes = self.memory.take();
+        }
+        if self.begin + needed > self.bytes.len() || (frame > Self::CHUNK && self.begin > 0) {
+            self.bytes.copy_within(self.begin..self.end, 0);
+            (self.begin, self.end) = (0, self.end - self.begin);
+            self.bytes.resize(needed.max(self.bytes.len()), 0);
+        }
+        &mut self.bytes[self.end..self.begin + needed]
+    }
+
+    /// So many bytes have arrived in [`Inbox::room`].
+    pub(crate) fn received(&mut self, count: usize) {
+        self.end += count;
+        assert!(self.end <= self.bytes.len(), "F1");
+    }
+
+    /// Takes all complete frames.
+    pub(crate) fn take(&mut self) -> Frames<'_> {
+        let begin = self.begin;
+        let mut count = 0;
+        while let Some(length) = self.first_length().filter(|&n| n <= self.end - self.begin) {
+            self.begin += length;
+            count += 1;
+        }
+        Frames { bytes: &self.bytes[begin..self.begin], count }
+    }
+
+    /// Takes a long frame with the memory that it is in, if nothing else has arrived: the memory, and
+    /// how many bytes of it are the frame.
+    pub(crate) fn take_long(&mut self) -> Option<(Vec<u8>, usize)> {
+        let length = self.first_length()?;
+        if length <= Self::CHUNK || length != self.end {
+            return None;
+        }
+        assert_eq!(self.begin, 0, "F3");
+        self.end = 0;
+        Some((mem::take(&mut self.bytes), length))
+    }
+
+    /// Gives the memory back if nothing is in it.
+    pub(crate) fn rest(&mut self) {
+        if self.begin == self.end {
+            (self.begin, self.end) = (0, 0);
+            self.memory.give_back(mem::take(&mut self.bytes));
+        }
+    }
+
+    /// Length of the first frame with its prefix, once the prefix is there.
+    fn first_length(&self) -> Option<usize> {
+        let prefix = self.bytes[self.begin..self.end].first_chunk()?;
+        Some(PREFIX + u32::from_be_bytes(*prefix) as usize)
+    }
+}
+
+/// Complete frames, one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frames<'a> {
+    /// All of them, prefixes included.
+    pub(crate) bytes: &'a [u8],
+    /// How many they are.
+    pub(crate) count: usize,
+}
+
+impl<'a> Frames<'a> {
+    /// Bytes of payload.
+    pub(crate) const fn payload(&self) -> usize {
+        self.bytes.len() - self.count * PREFIX
+    }
+
+    /// Each frame with its prefix.
+    pub(crate) fn iter(self) -> impl Iterator<Item = &'a [u8]> {
+        let mut rest = self.bytes;
+        std::iter::from_fn(move || {
+            let length = u32::from_be_bytes(*rest.first_chunk()?) as usize;
+            let (frame, behind) = rest.split_at(PREFIX + length);
+            rest = behind;
+            Some(frame)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Receives `stream` in pieces of at most `piece` bytes and gives the payloads that come out.
+    fn through(stream: &[u8], piece: usize) -> Vec<Vec<u8>> {
+        let mut inbox = Inbox::default();
+        let mut payloads = Vec::new();
+        let mut rest = stream;
+        while !rest.is_empty() {
+            let room = inbox.room();
+            let count = piece.min(room.len()).min(rest.len());
+            room[..count].copy_from_slice(&rest[..count]);
+            rest = &rest[count..];
+            inbox.received(count);
+            let frames = inbox.take();
+            let before = payloads.len();
+            payloads.extend(frames.iter().map(|frame| frame[PREFIX..].to_vec()));
+            assert_eq!(payloads.len() - before, frames.count);
+            let bytes: usize = payloads[before..].iter().map(Vec::len).sum();
+            assert_eq!(bytes, frames.payload());
+        }
+        payloads
+    }
+
+    #[test]
+    fn frames_come_out_as_they_went_in_however_the_stream_is_cut() {
+        let sizes = [0, 1, 100, 3, 70_000, 5, 65_532, 65_536, 200_000, 2, 1000];
+        let payloads: Vec<Vec<u8>> = sizes
+            .iter()
+            .zip(0u8..)
+            .map(|(&size, seed)| (0..size).map(|at| (at as u8).wrapping_mul(31) ^ seed).collect())
+            .collect();
+        let stream: Vec<u8> = payloads.iter().flat_map(|payload| frame(payload)).collect();
+        for piece in [1, 3, 4, 5, 1000, 65_536, 1 << 20] {
+            assert!(through(&stream, piece) == payloads, "pieces of {piece} bytes");
+        }
+    }
+
+    #[test]
+    fn a_long_frame_is_received_up_to_its_end_only() {
+        let mut inbox = Inbox::default();
+        let long = frame(&[7; 100_000]);
+        inbox.room()[..10].copy_from_slice(&long[..10]);
+        inbox.received(10);
+        assert_eq!(inbox.take().count, 0);
+        assert_eq!(inbox.room().len(), long.len() - 10);
+    }
+
+    /// Receives `bytes`, which fit into the room.
+    fn receive(inbox: &mut Inbox, bytes: &[u8]) {
+        inbox.room()[..bytes.len()].copy_from_slice(bytes);
+        inbox.received(bytes.len());
+    }
+
+    #[test]
+    fn a_long_frame_can_be_taken_with_its_memory() {
+        let pool = Memory::default();
+        let mut inbox = Inbox::new(pool.clone());
+        let (short, long) = (frame(&[1; 10]), frame(&[7; 100_000]));
+        receive(&mut inbox, &[&short[..], &long[..50]].concat());
+        assert_eq!(inbox.take().bytes, short);
+        assert!(inbox.take_long().is_none(), "it has not arrived");
+        receive(&mut inbox, &long[50..]);
+        let (memory, length) = inbox.take_long().unwrap();
+        assert!(memory[..length] == long);
+        assert_eq!(inbox.take().count, 0, "it was there once");
+
+        let address = memory.as_ptr();
+        pool.give_back(memory);
+        receive(&mut inbox, &long[..50]);
+        receive(&mut inbox, &long[50..]);
+        let (memory, length) = inbox.take_long().unwrap();
+        assert!(memory[..length] == long);
+        assert_eq!(memory.as_ptr(), address, "the memory serves again");
+    }
+
+    #[test]
+    fn an_empty_inbox_gives_its_memory_to_others() {
+        let pool = Memory::default();
+        let (mut one, mut other) = (Inbox::new(pool.clone()), Inbox::new(pool));
+        receive(&mut one, &frame(&[1; 10]));
+        let address = one.take().bytes.as_ptr();
+        one.rest();
+        assert_eq!(other.room().as_ptr(), address);
+        receive(&mut other, &frame(&[2; 10])[..5]);
+        other.rest();
+        assert_ne!(one.room().as_ptr(), address, "half a frame keeps it");
+    }
+
+    #[test]
+    fn short_frames_are_not_taken_with_their_memory() {
+        let mut inbox = Inbox::default();
+        receive(&mut inbox, &frame(&[1; 10]));
+        assert!(inbox.take_long().is_none());
+        assert_eq!(inbox.take().count, 1);
+    }
+}

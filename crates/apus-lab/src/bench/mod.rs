@@ -1,0 +1,67 @@
+//! How fast is one thing, beside others, on this machine?
+//!
+//! Each file names one experiment: its contenders, the figures of a row and the ratios. How an
+//! experiment is run is the same for all of them: inside one run the contenders take turns, each
+//! with fresh processes, and from run to run another one begins, so that whatever the machine does
+//! meanwhile meets all of them.
+
+mod options;
+mod rate;
+mod rounds;
+mod rtt;
+mod throughput;
+
+pub use options::Options;
+pub(crate) use options::check_repetition;
+pub use rate::RATE;
+pub use rounds::Pair;
+pub use rtt::RTT;
+pub use throughput::THROUGHPUT;
+
+use serde_json::Value;
+
+use crate::contender::Contender;
+use crate::error::Error;
+use crate::process::{Control, Host, Task};
+use crate::result::Outcome;
+
+/// An experiment: who takes part in it, and what is measured.
+#[derive(Debug)]
+pub struct Experiment {
+    /// Its name, like `rtt`.
+    pub name: &'static str,
+    /// What it does if nothing else is asked for.
+    pub defaults: fn() -> Options,
+    /// Who takes part.
+    contenders: fn() -> Vec<Box<dyn Contender>>,
+    /// What is measured of a contender in one run, by the name of the figure.
+    figures: fn(&Pair) -> Vec<(&'static str, f64)>,
+    /// Whether the number of samples is shown.
+    samples: bool,
+    /// The figure that is compared.
+    compared: &'static str,
+    /// Whose figure is divided by whose.
+    ratios: &'static [(&'static str, &'static str)],
+}
+
+/// All experiments of this kind.
+pub const EXPERIMENTS: [&Experiment; 3] = [&RTT, &THROUGHPUT, &RATE];
+
+impl Experiment {
+    /// Runs the experiment.
+    ///
+    /// # Errors
+    ///
+    /// An option does not fit, or a contender failed.
+    pub fn run(&self, options: &Options, host: &Host) -> Result<Outcome, Error> {
+        rounds::run(self, options, host)
+    }
+}
+
+/// The kind of task that [`agent`] does.
+pub(crate) const JOB: &str = "bench";
+
+/// Does one side's work in an agent.
+pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    rounds::agent(task, control)
+}

@@ -1,0 +1,29 @@
+//! How many small requests per second does one core on each side handle?
+
+use super::{Experiment, Options, Pair};
+use crate::baseline::{Replies, Sends, Tcp};
+use crate::contender::Contender;
+
+/// Small requests with replies of the same size, many of them under way.
+pub static RATE: Experiment = Experiment {
+    name: "rate",
+    defaults: || Options::new(100, 64),
+    contenders,
+    figures,
+    samples: false,
+    compared: "krps",
+    ratios: &[("apus", "tcp"), ("apus", "tcp-batched")],
+};
+
+fn contenders() -> Vec<Box<dyn Contender>> {
+    let tcp = |sends| Box::new(Tcp { sends, replies: Replies::Echo });
+    vec![tcp(Sends::One), tcp(Sends::Ready)]
+}
+
+fn figures(pair: &Pair) -> Vec<(&'static str, f64)> {
+    let client = &pair.client;
+    vec![
+        ("krps", client.messages as f64 / client.elapsed as f64 * 1e6),
+        ("p99_us", client.latency.p99 as f64 / 1e3),
+    ]
+}

@@ -1,0 +1,183 @@
+//! How do the contenders of an experiment take turns?
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{EXPERIMENTS, Experiment, JOB, Options};
+use crate::contender::{Contender, Plan, Side};
+use crate::error::Error;
+use crate::machine::{Cores, Neighbours};
+use crate::process::{Control, Host, Task};
+use crate::progress::Progress;
+use crate::result::{Figure, Outcome, Ratio, Row};
+use crate::stats::Spread;
+
+/// What both sides of one contender saw in one run.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// The side that asked.
+    pub client: Side,
+    /// The side that answered.
+    pub server: Side,
+}
+
+/// What an agent is told about its task.
+#[derive(Debug, Serialize, Deserialize)]
+struct Details {
+    experiment: String,
+    contender: String,
+    plan: Plan,
+    /// For clients.
+    server: Option<SocketAddr>,
+}
+
+/// Runs an experiment and puts the result together.
+pub(super) fn run(
+    experiment: &Experiment,
+    options: &Options,
+    host: &Host,
+) -> Result<Outcome, Error> {
+    options.check()?;
+    let neighbours = Neighbours::watch();
+    let cores = Cores::choose();
+    let options = &Options { poll: cores.poll(options.poll), ..options.clone() };
+    let plan = options.plan();
+    let mut outcome = Outcome::new(experiment.name, options.config());
+    let contenders = selected(experiment, options, &mut outcome.notes)?;
+    outcome.notes.extend(cores.note());
+    outcome.config.insert("settings".to_owned(), settings(&contenders));
+    let progress = Progress::of(options.runs * contenders.len());
+    let mut pairs: Vec<Vec<Pair>> = contenders.iter().map(|_| Vec::new()).collect();
+    for run in 0..options.runs {
+        for turn in 0..contenders.len() {
+            let index = (run + turn) % contenders.len();
+            let name = contenders[index].name();
+            progress.step(&format!("run {} of {}: {name}", run + 1, options.runs));
+            pairs[index].push(measure(experiment, name, &plan, host, cores)?);
+        }
+    }
+    drop(progress);
+    outcome.notes.extend(neighbours.note());
+    summarize(experiment, &contenders, &pairs, &mut outcome)?;
+    Ok(outcome)
+}
+
+/// The contenders that were asked for and can take part.
+fn selected(
+    experiment: &Experiment,
+    options: &Options,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Box<dyn Contender>>, Error> {
+    let plan = options.plan();
+    let mut contenders = (experiment.contenders)();
+    let names: Vec<&str> = contenders.iter().map(|contender| contender.name()).collect();
+    let wrong = |problem| Error::Option { option: "only", problem };
+    if let Some(stranger) = options.only.iter().find(|name| !names.contains(&name.as_str())) {
+        let names = names.join(", ");
+        return Err(wrong(format!("`{stranger}` takes no part in it; these do: {names}")));
+    }
+    contenders.retain(|contender| {
+        options.only.is_empty() || options.only.iter().any(|name| name == contender.name())
+    });
+    contenders.retain(|contender| match contender.sits_out(&plan) {
+        Some(why) => {
+            notes.push(format!("{} sits out: {why}", contender.name()));
+            false
+        }
+        None => true,
+    });
+    if contenders.is_empty() {
+        return Err(wrong(format!("nobody is left to measure ({})", notes.join("; "))));
+    }
+    Ok(contenders)
+}
+
+/// How each contender is set up.
+fn settings(contenders: &[Box<dyn Contender>]) -> Value {
+    let pairs = contenders.iter().map(|each| (each.name().to_owned(), json!(each.settings())));
+    Value::Object(pairs.collect::<Map<_, _>>())
+}
+
+/// One contender in one run.
+fn measure(
+    experiment: &Experiment,
+    contender: &str,
+    plan: &Plan,
+    host: &Host,
+    cores: Cores,
+) -> Result<Pair, Error> {
+    let task = |side, core, server| Task {
+        name: format!("{contender} {side}"),
+        core,
+        job: JOB.to_owned(),
+        details: json!(Details {
+            experiment: experiment.name.to_owned(),
+            contender: contender.to_owned(),
+            plan: plan.clone(),
+            server,
+        }),
+    };
+    let mut server = host.start(task("server", cores.server, None))?;
+    let address = server.address()?;
+    let client = host.start(task("client", cores.client, Some(address)))?;
+    let client = client.result(plan.duration())?;
+    Ok(Pair { client, server: server.stop()? })
+}
+
+/// Turns what was seen into rows and ratios.
+fn summarize(
+    experiment: &Experiment,
+    contenders: &[Box<dyn Contender>],
+    pairs: &[Vec<Pair>],
+    outcome: &mut Outcome,
+) -> Result<(), Error> {
+    let mut compared: Vec<(&str, Vec<f64>)> = Vec::new();
+    for (contender, pairs) in contenders.iter().zip(pairs) {
+        let name = contender.name();
+        let mut row = Row::new(name);
+        let runs: Vec<_> = pairs.iter().map(experiment.figures).collect();
+        if runs.iter().flatten().any(|(_, value)| !value.is_finite()) {
+            let problem = format!("{name} completed nothing in the time that counts; try 1");
+            return Err(Error::Option { option: "seconds", problem });
+        }
+        for (index, &(figure, _)) in runs[0].iter().enumerate() {
+            let values: Vec<f64> = runs.iter().map(|figures| figures[index].1).collect();
+            row = row.with(figure, Figure::Spread(Spread::over(&values)));
+            if figure == experiment.compared {
+                compared.push((name, values));
+            }
+        }
+        if experiment.samples {
+            let samples = pairs.iter().map(|pair| pair.client.latency.samples).sum();
+            row = row.with("samples", Figure::Count(samples));
+        }
+        outcome.rows.push(row);
+    }
+    let of = |name| compared.iter().find(|(each, _)| *each == name).map(|(_, values)| values);
+    for (dividend, divisor) in experiment.ratios {
+        if let (Some(a), Some(b)) = (of(*dividend), of(*divisor)) {
+            let ratio = Ratio::over(a, b);
+            outcome.ratios.extend(ratio.map(|ratio| (format!("{dividend}/{divisor}"), ratio)));
+        }
+    }
+    Ok(())
+}
+
+/// Does one side's work.
+pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    let strange = |what: &str| Error::Peer(format!("a task that nobody can do: {what}"));
+    let details: Details = serde_json::from_value(task.details.clone())
+        .map_err(|error| strange(&error.to_string()))?;
+    let experiment = EXPERIMENTS.iter().find(|each| each.name == details.experiment);
+    let experiment = experiment.ok_or_else(|| strange(&details.experiment))?;
+    let contenders = (experiment.contenders)();
+    let contender = contenders.iter().find(|each| each.name() == details.contender);
+    let contender = contender.ok_or_else(|| strange(&details.contender))?;
+    let side = match details.server {
+        None => contender.serve(&details.plan, control),
+        Some(server) => contender.drive(&details.plan, server, control),
+    }?;
+    Ok(json!(side))
+}

@@ -1,0 +1,173 @@
+//! What happens when requests come no matter what?
+
+use std::collections::VecDeque;
+
+use super::Idle;
+use super::flight::{Flight, Request};
+use crate::demo::contender::Client;
+use crate::error::Error;
+
+/// An open-loop load. Times are in nanoseconds since it began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OpenLoop {
+    /// Requests that are due before this do not count.
+    pub(crate) warm: u64,
+    /// No request is due from this time on.
+    pub(crate) ends: u64,
+    /// How long after that replies are waited for.
+    pub(crate) grace: u64,
+    /// Requests under way at most; others that are due wait, and their time runs.
+    pub(crate) limit: u32,
+    /// What to do when there is nothing to do.
+    pub(crate) idle: Idle,
+}
+
+/// What came of a load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Requests that count and were due.
+    pub(crate) due: u64,
+    /// Those that were completed.
+    pub(crate) completed: u64,
+    /// Those that were completed before the load ended: what the client kept up with.
+    pub(crate) in_time: u64,
+}
+
+/// Puts `client` under load.
+///
+/// `requests` are the requests in the order in which they are due, without an end; `clock` tells the
+/// time since the load began; `completed` is told each request that counts, and its latency.
+pub(crate) fn open_loop(
+    client: &mut dyn Client,
+    load: OpenLoop,
+    mut requests: impl Iterator<Item = Request>,
+    mut clock: impl FnMut() -> u64,
+    mut completed: impl FnMut(Request, u64),
+) -> Result<Tally, Error> {
+    let mut tally = Tally::default();
+    let mut flight = Flight::new(load.limit);
+    let mut waiting: VecDeque<Request> = VecDeque::new();
+    let mut next = requests.next().filter(|next| next.due < load.ends);
+    let mut done = Vec::new();
+    loop {
+        let now = clock();
+        while let Some(request) = next.filter(|next| next.due <= now) {
+            waiting.push_back(request);
+            tally.due += u64::from(request.due >= load.warm);
+            next = requests.next().filter(|next| next.due < load.ends);
+        }
+        while !flight.is_full()
+            && let Some(request) = waiting.pop_front()
+        {
+            let id = flight.begin(request);
+            client.start(id, request.size)?;
+        }
+        client.poll(&mut done)?;
+        if done.is_empty() {
+            let is_over = next.is_none() && waiting.is_empty() && flight.is_empty();
+            if is_over || now >= load.ends + load.grace {
+                break;
+            }
+            load.idle.pause();
+            continue;
+        }
+        let now = clock();
+        for id in done.drain(..) {
+            let request = flight.end(id);
+            if request.due >= load.warm {
+                completed(request, now - request.due);
+                tally.completed += 1;
+                tally.in_time += u64::from(now <= load.ends);
+            }
+        }
+    }
+    Ok(tally)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    /// A server that handles one request after the other, each in `service` nanoseconds, and nothing
+    /// at all until `stalled`. Time advances by 1 ns whenever it is looked at.
+    struct Fake {
+        time: Rc<Cell<u64>>,
+        service: u64,
+        free_at: u64,
+        requests: VecDeque<(u32, u64)>,
+    }
+
+    impl Client for Fake {
+        fn start(&mut self, id: u32, _: u32) -> Result<(), Error> {
+            self.free_at = self.free_at.max(self.time.get()) + self.service;
+            self.requests.push_back((id, self.free_at));
+            Ok(())
+        }
+
+        fn poll(&mut self, done: &mut Vec<u32>) -> Result<(), Error> {
+            let now = self.time.get();
+            let count = self.requests.iter().take_while(|&&(_, at)| at <= now).count();
+            done.extend(self.requests.drain(..count).map(|(id, _)| id));
+            Ok(())
+        }
+    }
+
+    /// The latencies of requests that are due at 100, 200, … 1000.
+    fn latencies(
+        service: u64,
+        stalled: u64,
+        change: impl FnOnce(&mut OpenLoop),
+    ) -> (Vec<u64>, Tally) {
+        let time = Rc::new(Cell::new(0));
+        let requests = VecDeque::new();
+        let mut fake = Fake { time: Rc::clone(&time), service, free_at: stalled, requests };
+        let mut load =
+            OpenLoop { warm: 0, ends: 1001, grace: 100_000, limit: 100, idle: Idle::Spin };
+        change(&mut load);
+        let clock = || {
+            time.set(time.get() + 1);
+            time.get()
+        };
+        let due = (1..).map(|n| Request { size: 1, due: n * 100 });
+        let mut seen = Vec::new();
+        let tally =
+            open_loop(&mut fake, load, due, clock, |_, latency| seen.push(latency / 10 * 10));
+        (seen, tally.unwrap())
+    }
+
+    #[test]
+    fn a_fast_server_is_measured_as_it_is() {
+        let (seen, tally) = latencies(10, 0, |_| ());
+        assert_eq!(seen, [10; 10]);
+        assert_eq!(tally, Tally { due: 10, completed: 10, in_time: 9 });
+    }
+
+    #[test]
+    fn a_stall_is_felt_by_every_request_that_was_due_meanwhile() {
+        // G1: nothing is served before 500. Who only measured from sending to reply, or sent nothing
+        // during the stall, would see one slow request.
+        let (seen, _) = latencies(10, 500, |_| ());
+        assert_eq!(seen, [410, 320, 230, 140, 50, 10, 10, 10, 10, 10]);
+    }
+
+    #[test]
+    fn waiting_for_a_free_place_belongs_to_the_latency() {
+        let (seen, _) = latencies(10, 500, |load| load.limit = 1);
+        assert_eq!(seen, [410, 320, 230, 140, 50, 10, 10, 10, 10, 10]);
+    }
+
+    #[test]
+    fn warm_up_does_not_count() {
+        let (seen, tally) = latencies(10, 0, |load| load.warm = 600);
+        assert_eq!((seen.len(), tally.due), (5, 5));
+    }
+
+    #[test]
+    fn what_is_not_answered_in_time_is_given_up() {
+        let (seen, tally) = latencies(400, 0, |load| load.grace = 300);
+        assert_eq!(seen.len(), 3, "at 500, 900 and 1300");
+        assert_eq!(tally, Tally { due: 10, completed: 3, in_time: 2 });
+    }
+}

@@ -1,0 +1,75 @@
+//! What belongs to one connection?
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+
+use super::outbox::Outbox;
+use super::readiness::{Readiness, Token};
+use crate::baseline::tcp::frames::Inbox;
+use crate::baseline::tcp::memory::Memory;
+
+/// Most bytes that one connection receives or sends before another one has its turn.
+///
+/// Measured: on one connection, turns of 64 KiB, 256 KiB and 1 MiB completed 58,000, 70,000 and 77,000
+/// requests of W4 a second; on one per request 48,000, 56,000 and 64,000. The tail of short
+/// messages under the same load was no worse with the longest, as far as a noisy machine can tell.
+pub(super) const TURN: usize = 1 << 20;
+
+/// A connection that never waits inside a call.
+pub(super) struct Connection {
+    stream: OwnedFd,
+    token: Token,
+    pub(super) inbox: Inbox,
+    pub(super) outbox: Outbox,
+    /// Whether [`Readiness`] tells when there is room to send.
+    awaits_room: bool,
+}
+
+impl Connection {
+    /// Watches over `stream`; what happens on it is told with `token`.
+    pub(super) fn new(
+        stream: impl Into<OwnedFd>,
+        token: Token,
+        readiness: &Readiness,
+        memory: &Memory,
+    ) -> Result<Self, Errno> {
+        let stream = stream.into();
+        readiness.watch(&stream, token)?;
+        let (inbox, outbox) = (Inbox::new(memory.clone()), Outbox::new(memory.clone()));
+        Ok(Self { stream, token, inbox, outbox, awaits_room: false })
+    }
+
+    /// Receives what is there, once. `false` if the peer has closed the connection.
+    pub(super) fn receive(&mut self) -> Result<bool, Errno> {
+        let room = self.inbox.room();
+        let turn = room.len().min(TURN);
+        match recv(&self.stream, &mut room[..turn], RecvFlags::DONTWAIT) {
+            Ok((0, _)) | Err(Errno::CONNRESET) => return Ok(false),
+            Ok((count, _)) => self.inbox.received(count),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(true)
+    }
+
+    /// Sends what there is room for, once.
+    pub(super) fn send(&mut self, readiness: &Readiness) -> Result<(), Errno> {
+        if !self.outbox.is_empty() {
+            self.outbox.send(&self.stream, TURN)?;
+        }
+        let awaits_room = !self.outbox.is_empty();
+        if awaits_room != self.awaits_room {
+            readiness.await_room(&self.stream, self.token, awaits_room)?;
+            self.awaits_room = awaits_room;
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}

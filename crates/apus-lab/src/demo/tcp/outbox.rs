@@ -1,0 +1,132 @@
+//! What is still to be sent on a connection?
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::rc::Rc;
+
+use rustix::io::{Errno, IoSlice};
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+
+use crate::baseline::tcp::memory::Memory;
+
+/// Bytes that wait to be sent, in pieces so that payload need not be copied.
+///
+/// # Invariants
+///
+/// - **O1** No piece is empty.
+pub(super) struct Outbox {
+    pieces: VecDeque<Piece>,
+    /// Where the memory of whole messages goes.
+    memory: Memory,
+}
+
+/// A part of a buffer.
+struct Piece {
+    buffer: Buffer,
+    range: Range<usize>,
+}
+
+enum Buffer {
+    /// Copies of short messages, more of which may be added.
+    Short(Vec<u8>),
+    /// One message in memory of its own.
+    Whole(Vec<u8>),
+    /// Something that more than one message contains.
+    Shared(Rc<[u8]>),
+}
+
+impl Outbox {
+    /// Bytes of short messages that are collected in one piece.
+    const SHORT: usize = 16 << 10;
+
+    /// Pieces that one system call takes.
+    const PIECES: usize = 16;
+
+    /// An empty one. The memory of whole messages goes to `memory` when they have been sent.
+    pub(super) fn new(memory: Memory) -> Self {
+        Self { pieces: VecDeque::new(), memory }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Adds a copy of `bytes`.
+    pub(super) fn push_copy(&mut self, bytes: &[u8]) {
+        if let Some(Piece { buffer: Buffer::Short(short), range }) = self.pieces.back_mut()
+            && range.end < Self::SHORT
+        {
+            short.extend_from_slice(bytes);
+            range.end = short.len();
+            return;
+        }
+        self.push(Buffer::Short(bytes.to_vec()), 0..bytes.len());
+    }
+
+    /// Adds the first `length` bytes of `whole`.
+    pub(super) fn push_whole(&mut self, whole: Vec<u8>, length: usize) {
+        self.push(Buffer::Whole(whole), 0..length);
+    }
+
+    /// Adds the first `length` bytes of `shared`.
+    pub(super) fn push_shared(&mut self, shared: Rc<[u8]>, length: usize) {
+        self.push(Buffer::Shared(shared), 0..length);
+    }
+
+    fn push(&mut self, buffer: Buffer, range: Range<usize>) {
+        if !range.is_empty() {
+            self.pieces.push_back(Piece { buffer, range });
+        }
+    }
+
+    /// Sends up to `most` bytes in one call, if the connection takes any.
+    pub(super) fn send(&mut self, stream: impl AsFd, most: usize) -> Result<(), Errno> {
+        let mut slices = [IoSlice::new(&[]); Self::PIECES];
+        let mut used = 0;
+        let mut room = most;
+        for (slice, piece) in slices.iter_mut().zip(&self.pieces) {
+            let bytes = piece.bytes();
+            *slice = IoSlice::new(&bytes[..bytes.len().min(room)]);
+            room -= slice.len();
+            used += 1;
+            if room == 0 {
+                break;
+            }
+        }
+        let no_control = &mut SendAncillaryBuffer::default();
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        match sendmsg(stream, &slices[..used], no_control, flags) {
+            Ok(count) => self.advance(count),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// `count` bytes have been sent.
+    fn advance(&mut self, mut count: usize) {
+        while count > 0 {
+            let piece = self.pieces.front_mut().expect("nothing is sent that was not here");
+            let part = count.min(piece.range.len());
+            piece.range.start += part;
+            count -= part;
+            if piece.range.is_empty() {
+                let piece = self.pieces.pop_front().expect("the one above");
+                if let Buffer::Whole(memory) = piece.buffer {
+                    self.memory.give_back(memory);
+                }
+            }
+        }
+    }
+}
+
+impl Piece {
+    fn bytes(&self) -> &[u8] {
+        let buffer = match &self.buffer {
+            Buffer::Short(bytes) | Buffer::Whole(bytes) => bytes,
+            Buffer::Shared(bytes) => &bytes[..],
+        };
+        &buffer[self.range.clone()]
+    }
+}

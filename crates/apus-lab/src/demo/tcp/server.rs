@@ -1,0 +1,90 @@
+//! How does the server echo on many connections?
+
+use std::net::TcpListener;
+
+use rustix::io::Errno;
+
+use super::connection::Connection;
+use super::readiness::{Readiness, Ready, Token};
+use crate::baseline::tcp::memory::Memory;
+use crate::baseline::tcp::socket::listen;
+use crate::baseline::wait::wake_on_stop;
+use crate::clock;
+use crate::error::{Doing, Error};
+use crate::polling::Poll;
+use crate::process::Control;
+
+/// The listener's token; connections have the following ones.
+const LISTENER: Token = 0;
+
+/// Echoes each message on the connection it came from.
+pub(super) fn serve(poll: Poll, control: &mut Control) -> Result<(), Error> {
+    let (listener, address) = listen()?;
+    listener.set_nonblocking(true).doing(|| "make the listener non-blocking".to_owned())?;
+    wake_on_stop(&listener, control.stop())?;
+    let mut readiness = Readiness::new().doing(|| "create an epoll descriptor".to_owned())?;
+    readiness.watch(&listener, LISTENER).doing(|| "watch the listener".to_owned())?;
+    control.ready(address)?;
+
+    let mut connections: Vec<Option<Connection>> = Vec::new();
+    let memory = Memory::default();
+    let spin = poll.spin_for().map(clock::as_nanoseconds);
+    let mut sleep_at = None;
+    let mut ready: Vec<Ready> = Vec::new();
+    while !control.stop().is_asked() {
+        let sleep = sleep_at.is_some_and(|at| clock::now() >= at);
+        ready.extend(readiness.poll(sleep).doing(|| "wait for connections".to_owned())?);
+        if !ready.is_empty() || sleep_at.is_none() {
+            sleep_at = spin.map(|spin| clock::now() + spin);
+        }
+        for ready in ready.drain(..) {
+            let handled = match ready.token.checked_sub(LISTENER + 1) {
+                None => accept(&listener, &mut connections, &readiness, &memory),
+                Some(index) => echo(&mut connections[index as usize], ready, &readiness),
+            };
+            handled.doing(|| "echo on a connection".to_owned())?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes the next connection.
+fn accept(
+    listener: &TcpListener,
+    connections: &mut Vec<Option<Connection>>,
+    readiness: &Readiness,
+    memory: &Memory,
+) -> Result<(), Errno> {
+    let stream = match rustix::net::accept(listener) {
+        Ok(stream) => stream,
+        // It was gone before it was taken, or the listener has been shut down.
+        Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INVAL) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let token = LISTENER + 1 + connections.len() as Token;
+    connections.push(Some(Connection::new(stream, token, readiness, memory)?));
+    Ok(())
+}
+
+/// Gives one connection its turn. The slot is empty afterwards if the client is gone.
+fn echo(slot: &mut Option<Connection>, ready: Ready, readiness: &Readiness) -> Result<(), Errno> {
+    let Some(connection) = slot else { return Ok(()) };
+    if ready.receive && !connection.receive()? {
+        *slot = None;
+        return Ok(());
+    }
+    if let Some((memory, length)) = connection.inbox.take_long() {
+        connection.outbox.push_whole(memory, length);
+    }
+    for frame in connection.inbox.take().iter() {
+        connection.outbox.push_copy(frame);
+    }
+    connection.inbox.rest();
+    match connection.send(readiness) {
+        Err(Errno::CONNRESET | Errno::PIPE) => {
+            *slot = None;
+            Ok(())
+        }
+        sent => sent,
+    }
+}

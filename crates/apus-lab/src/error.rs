@@ -1,0 +1,53 @@
+//! Why did an experiment not come to a result?
+
+use std::io;
+
+/// Why an experiment failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system refused something.
+    #[error("{doing}: {source}")]
+    System {
+        /// The operation and what it was applied to, like `bind 127.0.0.1:0`.
+        doing: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// An option has a value that the experiment cannot work with.
+    #[error("{option}: {problem}")]
+    Option {
+        /// Name of the option, like `size`.
+        option: &'static str,
+        /// What is wrong, and a value that would be right.
+        problem: String,
+    },
+    /// One side of an experiment failed. It runs in a process of its own; this is what it said.
+    #[error("{agent}: {said}")]
+    Agent {
+        /// Which side of which contender, like `tcp server`.
+        agent: String,
+        /// Its error message.
+        said: String,
+    },
+    /// A side received something that its peer should not have sent.
+    #[error("{0}")]
+    Peer(String),
+}
+
+/// Refuses an option that is not `good`; `problem` says what would be.
+pub(crate) fn require(good: bool, option: &'static str, problem: &str) -> Result<(), Error> {
+    if good { Ok(()) } else { Err(Error::Option { option, problem: problem.to_owned() }) }
+}
+
+/// Adds to an error of the system what was being done.
+pub(crate) trait Doing<T> {
+    /// `what` is the operation and its object, like `bind 127.0.0.1:0`.
+    fn doing(self, what: impl FnOnce() -> String) -> Result<T, Error>;
+}
+
+impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
+    fn doing(self, what: impl FnOnce() -> String) -> Result<T, Error> {
+        self.map_err(|error| Error::System { doing: what(), source: error.into() })
+    }
+}

@@ -1,0 +1,59 @@
+//! What does apus achieve, compared with what else there is?
+//!
+//! Everything that is claimed about apus is measured beside something else, on the same machine, in
+//! the same run. Two kinds of experiment do that:
+//!
+//! - [`bench`](mod@bench): one figure (round trip time, throughput, rate) of contenders that take turns;
+//! - [`demo`]: the whole picture, messages of a published workload at a load that hurts.
+//!
+//! ```text
+//!   bench, demo          which experiments there are, and in which order they find things out
+//!     │     └── baseline       UDP and TCP, as fast as they go
+//!     ├── contender, meter     what a contender is, and what of its work counts
+//!     ├── process, agent       each side in a process of its own, on a core of its own
+//!     ├── machine, clock       where and when
+//!     └── stats, result        what the figures say, for people and for machines
+//! ```
+//!
+//! A program that runs experiments starts itself again for each side, so it has to call
+//! [`agent::main`] when its first argument is [`process::AGENT`]:
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//!
+//! use apus_lab::{Error, agent, bench, process};
+//!
+//! fn main() -> Result<ExitCode, Error> {
+//!     if std::env::args().nth(1).as_deref() == Some(process::AGENT) {
+//!         return Ok(agent::main());
+//!     }
+//!     let options = (bench::RTT.defaults)();
+//!     let outcome = bench::RTT.run(&options, &process::Host::this_program()?)?;
+//!     print!("{outcome}");
+//!     Ok(ExitCode::SUCCESS)
+//! }
+//! ```
+//!
+//! # What is absent
+//!
+//! No experiment judges its result: there is no threshold here, and no test asserts a time. Nothing
+//! here needs privileges, and nothing talks to another host.
+
+pub mod agent;
+pub mod baseline;
+pub mod bench;
+pub mod clock;
+pub mod contender;
+pub mod demo;
+mod error;
+pub mod machine;
+pub mod meter;
+mod ping_pong;
+mod polling;
+pub mod process;
+mod progress;
+pub mod result;
+pub mod stats;
+
+pub use error::Error;
+pub use polling::{Poll, PollError};

@@ -1,0 +1,103 @@
+//! Which core does which side run on?
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::error::{Doing, Error};
+use crate::polling::Poll;
+
+/// The cores of the two sides of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cores {
+    /// Where the client runs; `None` leaves it to the system.
+    pub client: Option<usize>,
+    /// Where the server runs; `None` leaves it to the system.
+    pub server: Option<usize>,
+}
+
+impl Cores {
+    /// One core for each side, if this process may use two: the first one for the client, the last
+    /// one for the server, so that they hardly ever are two threads of one physical core.
+    #[must_use]
+    pub fn choose() -> Self {
+        match allowed()[..] {
+            [first, .., last] => Self { client: Some(first), server: Some(last) },
+            _ => Self { client: None, server: None },
+        }
+    }
+
+    /// How both sides wait if they were asked to wait like this: on one core, who spins keeps the
+    /// other side from answering, so they sleep instead.
+    #[must_use]
+    pub fn poll(&self, asked: Poll) -> Poll {
+        if self.are_shared() { Poll::Block } else { asked }
+    }
+
+    /// What readers of a result have to know about the cores, if anything.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        self.are_shared().then(|| {
+            "client and server share one core: they sleep instead of spinning, and latencies contain \
+             the switches between them"
+                .to_owned()
+        })
+    }
+
+    fn are_shared(&self) -> bool {
+        self.client.is_none() || self.server.is_none() || self.client == self.server
+    }
+}
+
+/// Keeps the calling thread, and the threads that it starts from now on, on one core.
+///
+/// # Errors
+///
+/// The system refuses, for instance because this process may not use the core.
+pub fn pin(core: usize) -> Result<(), Error> {
+    let mut set = CpuSet::new();
+    set.set(core);
+    sched_setaffinity(None, &set).doing(|| format!("run on core {core} only"))
+}
+
+/// The cores that this process may use, in ascending order; empty if the system does not say.
+pub(super) fn allowed() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn a_pinned_thread_may_use_its_core_only() {
+        let core = *allowed().last().expect("a test runs on some core");
+        thread::spawn(move || {
+            pin(core).unwrap();
+            assert_eq!(allowed(), [core]);
+            let child = thread::spawn(allowed).join().unwrap();
+            assert_eq!(child, [core], "threads inherit it");
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_core_that_is_not_there_is_an_error_that_names_it() {
+        let error = thread::spawn(|| pin(CpuSet::MAX_CPU - 1)).join().unwrap().unwrap_err();
+        assert!(error.to_string().contains(&format!("core {}", CpuSet::MAX_CPU - 1)), "{error}");
+    }
+
+    #[test]
+    fn two_cores_are_used_as_asked_and_nothing_is_said() {
+        let cores = Cores { client: Some(0), server: Some(1) };
+        assert_eq!((cores.poll(Poll::Spin), cores.note()), (Poll::Spin, None));
+    }
+
+    #[test]
+    fn on_one_core_both_sides_sleep_and_the_result_says_so() {
+        let cores = Cores { client: None, server: None };
+        assert_eq!(cores.poll(Poll::Spin), Poll::Block);
+        assert!(cores.note().unwrap().contains("share one core"));
+    }
+}

@@ -1,0 +1,77 @@
+//! How do two contenders compare?
+
+use serde::Serialize;
+
+use super::table::rounded;
+use crate::stats::{Difference, Spread};
+
+/// One contender's figure divided by another one's, over the runs.
+///
+/// The quotient is taken inside each run, where both contenders met the same machine, and only then
+/// over the runs: what slows a whole run down cancels out.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ratio {
+    /// Median of the runs' quotients.
+    pub median: f64,
+    /// Least quotient.
+    pub min: f64,
+    /// Greatest quotient.
+    pub max: f64,
+    /// Whether the two figures differ at 95 % confidence ([`Difference`]); absent with one run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proven: Option<bool>,
+}
+
+impl Ratio {
+    /// Confidence at which a difference counts as proven. Source: ministat's default.
+    const CONFIDENCE: f64 = 0.95;
+
+    /// Of two contenders' figures, the n-th of each being from the n-th run. `None` if a quotient
+    /// does not exist, because a figure is 0 or there is no run.
+    ///
+    /// # Panics
+    ///
+    /// If the numbers of runs differ.
+    #[must_use]
+    pub fn over(dividend: &[f64], divisor: &[f64]) -> Option<Self> {
+        assert_eq!(dividend.len(), divisor.len(), "figures of different runs");
+        let quotients: Vec<f64> = dividend.iter().zip(divisor).map(|(a, b)| a / b).collect();
+        if quotients.is_empty() || quotients.iter().any(|quotient| !quotient.is_finite()) {
+            return None;
+        }
+        let spread = Spread::over(&quotients);
+        Some(Self {
+            median: rounded(spread.median),
+            min: rounded(spread.min),
+            max: rounded(spread.max),
+            proven: Difference::between(divisor, dividend, Self::CONFIDENCE)
+                .map(|difference| difference.is_proven()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotients_are_taken_inside_each_run() {
+        // The machine was ten times slower in the second run: the ratio does not notice.
+        let ratio = Ratio::over(&[2.0, 20.0, 3.0], &[1.0, 10.0, 1.0]).unwrap();
+        assert_eq!((ratio.median, ratio.min, ratio.max), (2.0, 2.0, 3.0));
+        assert_eq!(ratio.proven, Some(false), "the runs vary more than the contenders differ");
+    }
+
+    #[test]
+    fn steady_runs_prove_a_difference() {
+        let ratio = Ratio::over(&[2.0, 2.1, 2.0], &[1.0, 1.1, 1.0]).unwrap();
+        assert_eq!(ratio.proven, Some(true));
+        assert_eq!(Ratio::over(&[2.0], &[1.0]).unwrap().proven, None, "one run proves nothing");
+    }
+
+    #[test]
+    fn a_figure_of_zero_has_no_ratio() {
+        assert_eq!(Ratio::over(&[1.0], &[0.0]), None);
+        assert_eq!(Ratio::over(&[], &[]), None);
+    }
+}

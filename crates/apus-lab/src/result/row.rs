@@ -1,0 +1,68 @@
+//! What was measured about one contender?
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
+
+use super::table::rounded;
+use crate::stats::Spread;
+
+/// One contender's figures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The contender, like `udp`.
+    pub name: String,
+    /// Its figures by name, in the order in which they are shown. The name ends with the unit.
+    pub figures: Vec<(String, Figure)>,
+}
+
+/// One thing that was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Figure {
+    /// A value per run. In JSON its median has the figure's name, and the least and the greatest
+    /// value have `_min` and `_max` behind it.
+    Spread(Spread),
+    /// A number of things, all runs together.
+    Count(u64),
+    /// Something with a structure of its own; the table leaves it out.
+    Detail(Value),
+}
+
+impl Row {
+    /// A row without figures.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), figures: Vec::new() }
+    }
+
+    /// Adds a figure.
+    #[must_use]
+    pub fn with(mut self, name: &str, figure: Figure) -> Self {
+        self.figures.push((name.to_owned(), figure));
+        self
+    }
+
+    /// The figure of that name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Figure> {
+        self.figures.iter().find(|(each, _)| each == name).map(|(_, figure)| figure)
+    }
+}
+
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        for (name, figure) in &self.figures {
+            match figure {
+                Figure::Spread(Spread { median, min, max }) => {
+                    map.serialize_entry(name, &rounded(*median))?;
+                    map.serialize_entry(&format!("{name}_min"), &rounded(*min))?;
+                    map.serialize_entry(&format!("{name}_max"), &rounded(*max))?;
+                }
+                Figure::Count(count) => map.serialize_entry(name, count)?,
+                Figure::Detail(value) => map.serialize_entry(name, value)?,
+            }
+        }
+        map.end()
+    }
+}

@@ -1,0 +1,13 @@
+//! What do the measurements say?
+//!
+//! - [`Latencies`]: percentiles of one run, from all its samples.
+//! - [`Spread`]: median, least and greatest of one figure over the runs.
+//! - [`Difference`]: whether two contenders differ, with a confidence interval over the runs.
+
+mod difference;
+mod latencies;
+mod spread;
+
+pub use difference::Difference;
+pub use latencies::{Latencies, Percentiles};
+pub use spread::Spread;

@@ -1,0 +1,206 @@
+//! Situation: a baseline runs without an experiment around it. It must do what it is said to do, byte
+//! for byte, and say so when its peer does not.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+use apus_lab::baseline::{Replies, Sends, Tcp, Udp, UdpGso};
+use apus_lab::contender::{Contender, Plan, Side};
+use apus_lab::process::{Agent, Control, Host, Runner, Task};
+use apus_lab::{Error, Poll};
+use serde_json::{Value, json};
+
+const POLLS: [Poll; 3] = [Poll::Spin, Poll::Hybrid(Duration::from_micros(1)), Poll::Block];
+
+/// Everything counts from the first message on.
+fn plan(poll: Poll) -> Plan {
+    Plan {
+        size: 1000,
+        outstanding: 4,
+        poll,
+        warmup: Duration::ZERO,
+        measure: Duration::from_millis(10),
+        seed: 1,
+    }
+}
+
+/// Starts a side in a thread; `details` is what the runner makes of it.
+fn start(runner: Runner, details: Value) -> Agent {
+    let name = "side".to_owned();
+    let task = Task { name, core: None, job: String::new(), details };
+    Host::Threads(runner).start(task).unwrap()
+}
+
+fn poll_of(task: &Task) -> Poll {
+    serde_json::from_value(task.details["poll"].clone()).unwrap()
+}
+
+fn address_of(task: &Task) -> SocketAddr {
+    serde_json::from_value(task.details["server"].clone()).unwrap()
+}
+
+/// Runners for both sides of a contender.
+macro_rules! sides {
+    ($contender:expr) => {{
+        fn serve(task: &Task, control: &mut Control) -> Result<Value, Error> {
+            Ok(json!($contender.serve(&plan(poll_of(task)), control)?))
+        }
+        fn drive(task: &Task, control: &mut Control) -> Result<Value, Error> {
+            Ok(json!($contender.drive(&plan(poll_of(task)), address_of(task), control)?))
+        }
+        (serve as Runner, drive as Runner)
+    }};
+}
+
+/// Bytes that differ from their neighbours.
+fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at * 31 + at / 256) as u8).collect()
+}
+
+fn framed(payload: &[u8]) -> Vec<u8> {
+    let mut frame = (payload.len() as u32).to_be_bytes().to_vec();
+    frame.extend_from_slice(payload);
+    frame
+}
+
+#[test]
+fn tcp_servers_send_each_message_back() {
+    let one = sides!(Tcp { sends: Sends::One, replies: Replies::Echo });
+    let ready = sides!(Tcp { sends: Sends::Ready, replies: Replies::Echo });
+    for (serve, _) in [one, ready] {
+        for poll in POLLS {
+            let mut server = start(serve, json!({"poll": poll}));
+            let mut stream = TcpStream::connect(server.address().unwrap()).unwrap();
+            let sent: Vec<u8> =
+                [0, 1, 100, 70_000, 3, 500_000].iter().flat_map(|&n| framed(&pattern(n))).collect();
+            let mut writer = stream.try_clone().unwrap();
+            let copy = sent.clone();
+            let writer = thread::spawn(move || writer.write_all(&copy).unwrap());
+            let mut received = vec![0; sent.len()];
+            stream.read_exact(&mut received).unwrap();
+            writer.join().unwrap();
+            assert!(received == sent, "{poll}");
+            drop(stream);
+            server.stop::<Side>().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_tcp_server_with_short_replies_answers_each_message_once() {
+    let (serve, _) = sides!(Tcp { sends: Sends::One, replies: Replies::Short });
+    let mut server = start(serve, json!({"poll": Poll::Block}));
+    let mut stream = TcpStream::connect(server.address().unwrap()).unwrap();
+    for length in [1, 100_000, 3] {
+        stream.write_all(&framed(&pattern(length))).unwrap();
+        let mut reply = [0; 4 + 8];
+        stream.read_exact(&mut reply).unwrap();
+        assert_eq!(reply[..4], [0, 0, 0, 8]);
+    }
+    drop(stream);
+    let side: Side = server.stop().unwrap();
+    // What counts begins with the first message and does not contain it.
+    assert_eq!((side.messages, side.bytes), (2, 100_003));
+}
+
+#[test]
+fn udp_servers_send_each_datagram_back() {
+    for (serve, _) in [sides!(Udp { connected: false }), sides!(Udp { connected: true })] {
+        for poll in POLLS {
+            let mut server = start(serve, json!({"poll": poll}));
+            let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            client.connect(server.address().unwrap()).unwrap();
+            for length in [1, 156, 65_507] {
+                let sent = pattern(length);
+                client.send(&sent).unwrap();
+                let mut received = vec![0; 65_536];
+                let count = client.recv(&mut received).unwrap();
+                assert!(received[..count] == sent, "{length} bytes, {poll}");
+            }
+            server.stop::<Side>().unwrap();
+        }
+    }
+}
+
+#[test]
+fn each_contender_completes_messages_in_each_polling_mode() {
+    let contenders = [
+        sides!(Udp { connected: false }),
+        sides!(Udp { connected: true }),
+        sides!(Tcp { sends: Sends::One, replies: Replies::Echo }),
+        sides!(Tcp { sends: Sends::One, replies: Replies::Short }),
+        sides!(Tcp { sends: Sends::Ready, replies: Replies::Echo }),
+    ];
+    for (serve, drive) in contenders {
+        for poll in POLLS {
+            let mut server = start(serve, json!({"poll": poll}));
+            let address = server.address().unwrap();
+            let client = start(drive, json!({"poll": poll, "server": address}));
+            let side: Side = client.result(Duration::ZERO).unwrap();
+            assert!(side.messages > 0 && side.elapsed > 0, "{side:?}");
+            assert_eq!(side.bytes, side.messages * 1000);
+            server.stop::<Side>().unwrap();
+        }
+    }
+}
+
+#[test]
+fn merged_datagrams_are_counted_by_their_bytes() {
+    let (serve, drive) = sides!(UdpGso);
+    for poll in POLLS {
+        let mut server = start(serve, json!({"poll": poll}));
+        let address = server.address().unwrap();
+        let client = start(drive, json!({"poll": poll, "server": address}));
+        let sent: Side = client.result(Duration::ZERO).unwrap();
+        let received: Side = server.stop().unwrap();
+        assert!(sent.bytes > 0 && received.bytes > 0, "{poll}");
+        assert_eq!(received.bytes % 1472, 0, "whole packets only");
+    }
+}
+
+#[test]
+fn a_server_that_nobody_talks_to_stops_when_told() {
+    let contenders = [
+        sides!(Udp { connected: true }),
+        sides!(UdpGso),
+        sides!(Tcp { sends: Sends::One, replies: Replies::Echo }),
+    ];
+    for (serve, _) in contenders {
+        for poll in POLLS {
+            let mut server = start(serve, json!({"poll": poll}));
+            server.address().unwrap();
+            assert_eq!(server.stop::<Side>().unwrap().messages, 0);
+        }
+    }
+}
+
+#[test]
+fn a_server_that_closes_the_connection_is_an_error_of_the_client() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        // All four requests are read, so that the connection ends in peace.
+        stream.read_exact(&mut [0; 4 * 1004]).unwrap();
+    });
+    let (_, drive) = sides!(Tcp { sends: Sends::One, replies: Replies::Echo });
+    let client = start(drive, json!({"poll": Poll::Block, "server": address}));
+    let error = client.result::<Side>(Duration::ZERO).unwrap_err().to_string();
+    assert!(error.contains(&format!("{address} closed the connection")), "{error}");
+    server.join().unwrap();
+}
+
+#[test]
+fn a_reply_that_is_not_the_request_is_an_error_of_the_client() {
+    let server = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = server.local_addr().unwrap();
+    let (_, drive) = sides!(Udp { connected: false });
+    let client = start(drive, json!({"poll": Poll::Block, "server": address}));
+    let mut request = [0; 2000];
+    let (count, from) = server.recv_from(&mut request).unwrap();
+    server.send_to(&vec![0xff; count], from).unwrap();
+    let error = client.result::<Side>(Duration::ZERO).unwrap_err().to_string();
+    assert!(error.contains("the reply to datagram 0 is another one"), "{error}");
+}
