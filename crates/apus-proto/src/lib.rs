@@ -113,7 +113,7 @@ pub use apus_wire::{Kind, Profile, Refusal, Role};
 pub use config::{Config, ConfigBuilder, PARAMETERS, Parameter};
 pub use drop_reason::DropReason;
 pub use error::{CommandError, ConfigError, FailReason, Outcome, RpcError};
-pub use message::Payload;
+pub use message::{Payload, Pieces};
 pub use metrics::{Admission, Live, Metrics, Progress, Recovery, Scheduling};
 pub use peer::Address;
 pub use rpc::RpcId;

@@ -141,11 +141,11 @@ impl World {
             }
         }
         for (to, packet) in packets {
-            self.transmit(host, to, packet);
+            self.transmit(host, to, &packet);
         }
     }
 
-    fn transmit(&mut self, from: usize, to: SocketAddr, packet: Vec<u8>) {
+    fn transmit(&mut self, from: usize, to: SocketAddr, packet: &[u8]) {
         let to = usize::from(to.port()) - 1;
         let copies = 1 + usize::from(self.chance(self.faults.duplication));
         for copy in 0..copies {
@@ -161,7 +161,7 @@ impl World {
             }
             self.sequence += 1;
             let key = (self.now + delay, self.sequence);
-            self.network.insert(key, (to, address(from), packet.clone()));
+            self.network.insert(key, (to, address(from), packet.to_owned()));
         }
     }
 

@@ -6,4 +6,4 @@ mod payload;
 
 pub(crate) use incoming::{Inserted, MessageIn};
 pub(crate) use outgoing::{Cut, MessageOut};
-pub use payload::Payload;
+pub use payload::{Payload, Pieces};

@@ -72,21 +72,51 @@ impl Payload {
         }
     }
 
-    /// The pieces of the slices that lie in `range`, in order.
+    /// The pieces of the slices that lie in `range`, in order; none is empty.
     ///
     /// # Panics
     ///
     /// If the range lies outside of the payload.
-    pub fn pieces(&self, range: Range<usize>) -> impl Iterator<Item = &[u8]> {
+    #[must_use]
+    pub fn pieces(&self, range: Range<usize>) -> Pieces<'_> {
         assert!(range.start <= range.end && range.end <= self.len, "range outside of the payload");
-        let mut start = 0;
-        self.slices.as_slice().iter().filter_map(move |slice| {
-            let from = range.start.max(start);
-            let to = range.end.min(start + slice.len());
-            let piece = (from < to).then(|| &slice[from - start..to - start]);
-            start += slice.len();
-            piece
-        })
+        Pieces { slices: self.slices.as_slice(), start: range.start, end: range.end }
+    }
+}
+
+/// Iterator over the pieces of a [`Payload`] that lie in a range.
+#[derive(Clone, Debug)]
+pub struct Pieces<'a> {
+    /// Slices not looked at yet.
+    slices: &'a [Bytes],
+    /// Where the range begins and ends, counted from the first of them.
+    start: usize,
+    end: usize,
+}
+
+impl Pieces<'_> {
+    /// No pieces: of a packet without payload.
+    pub(crate) const fn none() -> Self {
+        Self { slices: &[], start: 0, end: 0 }
+    }
+}
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        while self.start < self.end {
+            let (slice, rest) = self.slices.split_first()?;
+            let end = self.end.min(slice.len());
+            let piece = slice.get(self.start..end);
+            self.slices = rest;
+            self.start = self.start.saturating_sub(slice.len());
+            self.end = self.end.saturating_sub(slice.len());
+            if let Some(piece) = piece.filter(|piece| !piece.is_empty()) {
+                return Some(piece);
+            }
+        }
+        None
     }
 }
 

@@ -34,13 +34,19 @@ impl Transport {
     /// called next, and why. An instant in the past means now. `None`: nothing is going on.
     #[must_use]
     pub fn next_timeout(&self) -> Option<(Instant, Reason)> {
-        let reap = self.reaper.is_due().then_some((Instant::ZERO, Reason::Reap));
-        let deadline = self.deadlines.next().map(|at| (at, Reason::Deadline));
-        let silence = self.silence.next(&self.rpcs).map(|at| (at, Reason::Silence));
-        let scan = self.peers.next_scan();
-        let peers = (scan < Instant::NEVER).then_some((scan, Reason::Peers));
-        let pacer = self.throttled_until().map(|at| (at, Reason::Pacer));
-        [reap, deadline, silence, pacer, peers].into_iter().flatten().min()
+        let mut next = (self.peers.next_scan(), Reason::Peers);
+        let mut consider = |at: Option<Instant>, reason| {
+            if let Some(at) = at
+                && at <= next.0
+            {
+                next = (at, reason);
+            }
+        };
+        consider(self.silence.next(&self.rpcs), Reason::Silence);
+        consider(self.deadlines.next(), Reason::Deadline);
+        consider(self.throttled_until(), Reason::Pacer);
+        consider(self.reaper.is_due().then_some(Instant::ZERO), Reason::Reap);
+        (next.0 < Instant::NEVER).then_some(next)
     }
 
     /// Does what has become due. Bounded work: call it again while `next_timeout` lies in the past.

@@ -1,7 +1,7 @@
 //! What does the core hand to the driver?
 
 use super::ControlPacket;
-use crate::message::{Cut, Payload};
+use crate::message::{Cut, Payload, Pieces};
 use crate::peer::Address;
 use apus_wire::{Data, HeaderBuffer, MAX_HEADER_LEN};
 
@@ -97,11 +97,10 @@ impl<'a> Transmit<'a> {
 
     /// The payload of all packets, one behind the other, in the pieces in which the application gave
     /// it.
-    pub fn payload(&self) -> impl Iterator<Item = &'a [u8]> {
-        let pieces = self
-            .data
-            .as_ref()
-            .map(|(payload, cut)| payload.pieces(cut.range.start as usize..cut.range.end as usize));
-        pieces.into_iter().flatten()
+    #[must_use]
+    pub fn payload(&self) -> Pieces<'a> {
+        self.data.as_ref().map_or_else(Pieces::none, |(payload, cut)| {
+            payload.pieces(cut.range.start as usize..cut.range.end as usize)
+        })
     }
 }
