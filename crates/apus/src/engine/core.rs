@@ -73,7 +73,7 @@ pub(crate) struct Core {
 }
 
 /// Messages that a cork holds back at most: what one segmentation-offload send carries.
-const MAX_HELD_BACK: u32 = 64;
+const MAX_HELD_BACK: u32 = 32;
 
 impl Core {
     pub(crate) fn new(transport: Transport, transmit: Box<dyn Transmit>, clock: Clock) -> Self {
