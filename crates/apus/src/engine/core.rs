@@ -70,8 +70,6 @@ pub(crate) struct Core {
     held_back: u32,
     pub(crate) closed: Option<Closed>,
     pub(super) metrics: EngineMetrics,
-    /// Headers of the burst that is being sent.
-    headers: Vec<u8>,
 }
 
 /// Messages that a cork holds back at most: what one segmentation-offload send carries.
@@ -102,7 +100,6 @@ impl Core {
             held_back: 0,
             closed: None,
             metrics: EngineMetrics::default(),
-            headers: Vec::new(),
         }
     }
 
@@ -183,14 +180,13 @@ impl Core {
         }
         while self.transmit.has_room() {
             let Some(transmit) = self.transport.poll_transmit(now) else { break };
-            self.headers.clear();
-            transmit.write_headers(&mut self.headers);
-            let payload: SmallVec<[&[u8]; 4]> = transmit.payload().collect();
+            let mut payload = SmallVec::<[&[u8]; 4]>::new();
+            payload.extend(transmit.payload());
             self.transmit.send(&Burst {
                 to: transmit.to(),
                 from: self.paths.local(transmit.to()),
                 traffic_class: transmit.traffic_class(),
-                headers: &self.headers,
+                headers: transmit.headers(),
                 header_len: transmit.header_len(),
                 payload: &payload,
                 segment: transmit.segment(),
