@@ -226,6 +226,7 @@ impl Transport {
     }
 
     /// A message of ours to `peer`.
+    #[inline]
     fn message_out(&self, peer: PeerId, payload: Payload) -> MessageOut {
         let peer = &self.peers[peer];
         MessageOut::new(payload, self.unscheduled_bytes(peer.rtt.min()), peer.segment)
@@ -270,7 +271,7 @@ impl Transport {
         id: u64,
         port: u16,
         side: Side,
-        incoming: Option<MessageIn>,
+        incoming: Option<Box<MessageIn>>,
         outgoing: Option<MessageOut>,
     ) -> RpcId {
         let now = self.now();
