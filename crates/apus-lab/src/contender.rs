@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use apus::Poll;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::polling::Poll;
 use crate::process::Control;
 use crate::stats::Percentiles;
 

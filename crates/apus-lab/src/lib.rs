@@ -49,11 +49,10 @@ mod error;
 pub mod machine;
 pub mod meter;
 mod ping_pong;
-mod polling;
 pub mod process;
 mod progress;
 pub mod result;
 pub mod stats;
 
+pub use apus::{Poll, PollError};
 pub use error::Error;
-pub use polling::{Poll, PollError};
