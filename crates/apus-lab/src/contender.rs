@@ -77,6 +77,29 @@ impl Plan {
     }
 }
 
+/// What a server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replies {
+    /// The request itself.
+    Echo,
+    /// A few bytes: [`Replies::SHORT`].
+    Short,
+}
+
+impl Replies {
+    /// A short reply: 8 bytes, as much as it needs to say that the request arrived.
+    pub const SHORT: [u8; 8] = [0; 8];
+
+    /// Payload bytes of the reply to a request of `size` bytes.
+    #[must_use]
+    pub const fn length(self, size: usize) -> usize {
+        match self {
+            Self::Echo => size,
+            Self::Short => Self::SHORT.len(),
+        }
+    }
+}
+
 /// What one side saw in the time that counts. A side whose figures no experiment asks for may leave
 /// all of them at 0.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -40,6 +40,7 @@
 //! here needs privileges, and nothing talks to another host.
 
 pub mod agent;
+pub mod apus;
 pub mod baseline;
 pub mod bench;
 pub mod clock;
@@ -54,5 +55,5 @@ mod progress;
 pub mod result;
 pub mod stats;
 
-pub use apus::{Poll, PollError};
+pub use ::apus::{Poll, PollError};
 pub use error::Error;

@@ -1,8 +1,9 @@
 //! How many small requests per second does one core on each side handle?
 
 use super::{Experiment, Options, Pair};
-use crate::baseline::{Replies, Sends, Tcp};
-use crate::contender::Contender;
+use crate::apus::Apus;
+use crate::baseline::{Sends, Tcp};
+use crate::contender::{Contender, Replies};
 
 /// Small requests with replies of the same size, many of them under way.
 pub static RATE: Experiment = Experiment {
@@ -16,8 +17,11 @@ pub static RATE: Experiment = Experiment {
 };
 
 fn contenders() -> Vec<Box<dyn Contender>> {
-    let tcp = |sends| Box::new(Tcp { sends, replies: Replies::Echo });
-    vec![tcp(Sends::One), tcp(Sends::Ready)]
+    vec![
+        Box::new(Apus::Many(Replies::Echo)),
+        Box::new(Tcp { sends: Sends::One, replies: Replies::Echo }),
+        Box::new(Tcp { sends: Sends::Ready, replies: Replies::Echo }),
+    ]
 }
 
 fn figures(pair: &Pair) -> Vec<(&'static str, f64)> {

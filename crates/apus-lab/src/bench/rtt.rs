@@ -1,8 +1,9 @@
 //! How long does one request and its reply take?
 
 use super::{Experiment, Options, Pair};
-use crate::baseline::{Replies, Sends, Tcp, Udp};
-use crate::contender::Contender;
+use crate::apus::Apus;
+use crate::baseline::{Sends, Tcp, Udp};
+use crate::contender::{Contender, Replies};
 
 /// One client, one server, one request at a time.
 pub static RTT: Experiment = Experiment {
@@ -17,6 +18,7 @@ pub static RTT: Experiment = Experiment {
 
 fn contenders() -> Vec<Box<dyn Contender>> {
     vec![
+        Box::new(Apus::OneByOne),
         Box::new(Udp { connected: false }),
         Box::new(Udp { connected: true }),
         Box::new(Tcp { sends: Sends::One, replies: Replies::Echo }),
