@@ -5,9 +5,14 @@
 //! experiments do is in [`client`] and [`server`].
 //!
 //! - [`Apus`]: in `rtt`, `throughput` and `rate`.
+//! - [`Receiving`]: in `handoff`.
 
 mod client;
+mod receiving;
 mod server;
+
+pub use receiving::Receiving;
+pub(crate) use receiving::counters;
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -53,7 +58,7 @@ impl Contender for Apus {
     }
 
     fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error> {
-        let endpoint = client(plan.poll, control)?;
+        let endpoint = open_client(plan.poll, control)?;
         match self {
             Self::OneByOne => client::one_by_one(&endpoint, server, plan, control.stop()),
             Self::Many(replies) => client::many(&endpoint, server, plan, *replies, control.stop()),
@@ -69,7 +74,7 @@ fn serve_at(settings: Builder, control: &mut Control) -> Result<Endpoint, Error>
 }
 
 /// Opens a client, closed when the side is told to stop.
-fn client(poll: Poll, control: &Control) -> Result<Endpoint, Error> {
+fn open_client(poll: Poll, control: &Control) -> Result<Endpoint, Error> {
     open(Endpoint::builder().poll(poll).serve(false), control)
 }
 

@@ -1,6 +1,6 @@
 //! How many small requests per second does one core on each side handle?
 
-use super::{Experiment, Options, Pair};
+use super::{Experiment, Options, Pair, Reading};
 use crate::apus::Apus;
 use crate::baseline::{Sends, Tcp};
 use crate::contender::{Contender, Replies};
@@ -11,7 +11,6 @@ pub static RATE: Experiment = Experiment {
     defaults: || Options::new(100, 64),
     contenders,
     figures,
-    samples: false,
     compared: "krps",
     ratios: &[("apus", "tcp"), ("apus", "tcp-batched")],
 };
@@ -24,10 +23,10 @@ fn contenders() -> Vec<Box<dyn Contender>> {
     ]
 }
 
-fn figures(pair: &Pair) -> Vec<(&'static str, f64)> {
+fn figures(pair: &Pair) -> Vec<(&'static str, Reading)> {
     let client = &pair.client;
     vec![
-        ("krps", client.messages as f64 / client.elapsed as f64 * 1e6),
-        ("p99_us", client.latency.p99 as f64 / 1e3),
+        ("krps", Reading::Each(client.messages as f64 / client.elapsed as f64 * 1e6)),
+        ("p99_us", Reading::Each(client.latency.p99 as f64 / 1e3)),
     ]
 }
