@@ -7,9 +7,9 @@ use apus_wire::{DATA_HEADER_LEN, MAX_ACKS, MAX_HEADER_LEN};
 
 /// Gaps that an incoming message may have.
 ///
-/// Ours: with the default `max_incoming` and packets of 1.4 kB fewer than 300 packets are under way,
-/// so that a sender which follows the protocol cannot open more gaps; and the memory for the pieces
-/// between them stays bounded. More are dropped and asked for again.
+/// Ours: at 100 Gbit/s and with packets of 1.4 kB fewer than 1200 packets are under way, so that a sender
+/// which follows the protocol cannot open more gaps; and the memory for the pieces between them stays
+/// bounded. More are dropped and asked for again.
 pub(crate) const MAX_GAPS: usize = 1_024;
 
 /// Ranges of finished ids that are remembered per peer and direction.
@@ -44,9 +44,17 @@ pub(crate) const MAX_RESEND_BURST: u32 = 64;
 
 /// Data bytes that one RESEND burst may ask for, beyond its first RESEND.
 ///
-/// Ours: `max_incoming`'s default; retransmissions are not granted, so that their sum must be
+/// Ours: `max_incoming` at 25 Gbit/s; retransmissions are not granted, so that their sum must be
 /// bounded where they are asked for.
 pub(crate) const MAX_RESEND_BYTES: u64 = 400_000;
+
+/// How long the link is busy with what may be granted and not received, in microseconds, unless
+/// `max_incoming` says otherwise. Source: the kernel's 400,000 bytes at its 25 Gbit/s.
+pub(crate) const INCOMING_MICROS: u64 = 128;
+
+/// The least that may be granted, however slow the link is: 10,000 bytes (`unsched_bytes_min`) of eight
+/// messages.
+pub(crate) const MIN_INCOMING: u64 = 80_000;
 
 /// Longest time between two NEED_ACKs, in nanoseconds.
 pub(crate) const MAX_NEED_ACK_INTERVAL: u64 = 100_000_000;

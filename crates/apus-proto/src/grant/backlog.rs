@@ -12,6 +12,10 @@ impl Backlog {
         Self { bytes: 0, limit }
     }
 
+    pub(super) const fn set_limit(&mut self, limit: u64) {
+        self.limit = limit;
+    }
+
     /// A message that counted with `old` bytes counts with `new` from now on.
     pub(super) fn change(&mut self, old: u32, new: u32) {
         debug_assert!(self.bytes >= u64::from(old), "G2");

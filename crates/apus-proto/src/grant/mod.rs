@@ -27,6 +27,7 @@ mod oldest;
 mod window;
 
 use crate::config::Config;
+use crate::limits::{INCOMING_MICROS, MIN_INCOMING};
 use crate::metrics::Scheduling;
 use crate::rpc::{Rpc, RpcId, Rpcs};
 use backlog::Backlog;
@@ -58,6 +59,8 @@ pub(crate) struct Granter {
     oldest: OldestShare,
     window: Window,
     max_active: usize,
+    /// Whether `max_incoming` is reckoned from the link's rate.
+    follows_link: bool,
     /// Messages to which data has come since the last run.
     touched: Vec<RpcId>,
     /// Whether anything has changed since the last run.
@@ -92,11 +95,21 @@ impl Granter {
         Self {
             candidates: Candidates::default(),
             backlog: Backlog::new(config.max_incoming()),
+            follows_link: config.max_incoming() == 0,
             oldest: OldestShare::new(config),
             window: Window::new(config),
             max_active: config.max_overcommit() as usize,
             touched: Vec::new(),
             dirty: false,
+        }
+    }
+
+    /// The link carries `mbps` Mbit/s.
+    pub(crate) fn set_link_rate(&mut self, mbps: u64) {
+        if self.follows_link {
+            let bytes = (mbps * INCOMING_MICROS / 8).max(MIN_INCOMING);
+            self.backlog.set_limit(bytes);
+            self.window.set_max_incoming(bytes);
         }
     }
 

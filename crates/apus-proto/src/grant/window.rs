@@ -22,6 +22,10 @@ impl Window {
         }
     }
 
+    pub(super) const fn set_max_incoming(&mut self, bytes: u64) {
+        self.max_incoming = bytes;
+    }
+
     /// Window of each of `active` messages.
     ///
     /// One share of `max_incoming` stays free, so that a new, shorter message can be granted at once.

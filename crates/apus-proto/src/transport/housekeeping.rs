@@ -48,6 +48,7 @@ impl Transport {
         if self.config.link_mbps() == 0 && mbps > 0 {
             self.link_mbps = u64::from(mbps);
             self.outbox.pacer.set_rate(u64::from(mbps));
+            self.granter.set_link_rate(u64::from(mbps));
         }
     }
 

@@ -86,11 +86,14 @@ impl Transport {
         let hash_seed = random.next();
         let identity = Identity { profile: config.profile(), port, incarnation };
         let configured = config.link_mbps();
+        let link_mbps = if configured > 0 { configured } else { ASSUMED_LINK_MBPS };
+        let mut granter = Granter::new(&config);
+        granter.set_link_rate(link_mbps);
         Self {
             identity,
             rpcs: Rpcs::new(hash_seed),
             peers: Peers::new(&config, hash_seed, first_id),
-            granter: Granter::new(&config),
+            granter,
             cutoffs: OwnCutoffs::configured(&config),
             sampler: Sampler::new(&config),
             outbox: Outbox::new(&config),
@@ -102,7 +105,7 @@ impl Transport {
             events: VecDeque::new(),
             metrics: Metrics::default(),
             random,
-            link_mbps: if configured > 0 { configured } else { ASSUMED_LINK_MBPS },
+            link_mbps,
             births: 0,
             next_kernel_id: first_id,
             serving: true,

@@ -231,7 +231,7 @@ fn the_rate_of_the_link_is_found() {
         let rate = |bind| Udp::open(&bound_to(bind)).unwrap().capabilities().link_mbps;
         // What veth devices say of themselves.
         assert_eq!(rate("10.9.0.1:0"), Some(10_000));
-        assert_eq!(rate("127.0.0.1:0"), None);
+        assert_eq!(rate("127.0.0.1:0"), Some(100_000), "as fast as memory");
         assert_eq!(rate("0.0.0.0:0"), None, "there is no real card here");
     });
 }
