@@ -37,7 +37,8 @@ pub(crate) const MAX_BURST_PACKETS: usize = 64;
 /// packets can be lost: timers repeat them.
 pub(crate) const MAX_CONTROL_PACKETS: usize = 8_192;
 
-/// RESENDs of one burst to a peer, whoever caused them. One burst is under way per peer at a time (row T-5).
+/// RESENDs of one burst to a peer, whoever caused them. One burst is under way per peer at a time (row
+/// T-5).
 ///
 /// Ours: asks for at most 64 gaps, which is what one receive batch holds.
 pub(crate) const MAX_RESEND_BURST: u32 = 64;
@@ -53,7 +54,7 @@ pub(crate) const MAX_NEED_ACK_INTERVAL: u64 = 100_000_000;
 
 /// Length up to which memory for an incoming message is reserved in one piece; longer messages grow.
 ///
-/// Ours: a claim of 64 MB in one packet costs nothing until the bytes arrive.
+/// Ours: a claim of 64 MB in one packet costs nothing until the bytes arrive (CAP-13).
 pub(crate) const RESERVE_AT_ONCE: usize = 1 << 20;
 
 /// Peers looked at in one scan for idle ones, and time between two scans in nanoseconds. The kernel

@@ -71,7 +71,7 @@ impl FinishedIds {
         }
     }
 
-    /// F2: gives the lowest ids that are neither finished nor known up; they will be refused.
+    /// F2, CAP-11: gives the lowest ids that are neither finished nor known up; they will be refused.
     fn close_lowest_gap(&mut self) {
         if let Some(first) = self.above.first() {
             self.raise_low(first.end * 2);

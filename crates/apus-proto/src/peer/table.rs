@@ -4,8 +4,8 @@
 //!
 //! - **T1** A peer with a live RPC is never forgotten.
 //! - **T2** A peer idle for less than `peer_idle_secs_min` is never forgotten.
-//! - **T3** A forgotten client's session survives among the dormant ones until `max_dormant_sessions`
-//!   younger ones have come.
+//! - **T3** (AMO-6) A forgotten client's session survives among the dormant ones until
+//!   `max_dormant_sessions` younger ones have come.
 
 use super::{Address, Calls, Peer, PeerCutoffs, PeerId, Serving};
 use crate::config::Config;
@@ -122,7 +122,7 @@ impl Peers {
         self.next_scan
     }
 
-    /// Forgets some of the peers that have been idle for long, in small steps (row X-6).
+    /// Forgets some of the peers that have been idle for long, in small steps (row X-6, TIME-13).
     pub(crate) fn scan(&mut self, now: Instant) {
         if now < self.next_scan {
             return;

@@ -2,7 +2,7 @@
 //!
 //! What the kernel leaves to a user program (`homa_prio`, row U-4) is done here: the number of
 //! unscheduled levels is the share of unscheduled bytes, and the cutoffs give each of them the same
-//! number of bytes (SIGCOMM 2018 section 3.4).
+//! number of bytes (SIGCOMM 2018 section 3.4). Requirement PRIO-8.
 
 use super::OwnCutoffs;
 use crate::config::Config;
