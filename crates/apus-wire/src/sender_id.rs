@@ -77,6 +77,7 @@ impl fmt::Debug for SenderId {
 mod tests {
     use super::*;
 
+    /// Requirement WIRE-5.
     #[test]
     fn low_bit_is_the_sender() {
         let id = SenderId::new(40, Role::Server);

@@ -60,7 +60,7 @@ mod tests {
         Window::new(&Config::builder().window(fixed).max_incoming(90_000).build().unwrap())
     }
 
-    /// Row G-4.
+    /// GRANT-4, row G-4.
     #[test]
     fn the_window_is_a_share_of_max_incoming_unless_it_is_fixed() {
         assert_eq!([1, 2, 8].map(|active| window(0).bytes(active)), [45_000, 30_000, 10_000]);
@@ -82,6 +82,7 @@ mod tests {
         assert_eq!(window.increase(&message, 30_000), None);
     }
 
+    /// Requirement GRANT-7.
     #[test]
     fn a_window_smaller_than_the_increment_moves_by_half_windows() {
         let window = window(1_000);

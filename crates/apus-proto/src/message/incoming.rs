@@ -299,6 +299,7 @@ mod tests {
         assert_eq!((message2.granted(), message.granted()), (100, 100));
     }
 
+    /// Requirement CAP-10.
     #[test]
     fn the_number_of_gaps_is_bounded() {
         let mut message = message(10_000);
@@ -311,6 +312,7 @@ mod tests {
         assert!(matches!(message.insert(9_000, b"x"), Inserted::New { .. }));
     }
 
+    /// Requirement CAP-13.
     #[test]
     fn a_large_claim_takes_no_memory_before_the_bytes_come() {
         let mut message = message(64 << 20);

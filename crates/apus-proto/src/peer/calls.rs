@@ -53,6 +53,7 @@ impl Calls {
 mod tests {
     use super::*;
 
+    /// Requirement AMO-8.
     #[test]
     fn the_low_water_mark_is_the_oldest_call_alive() {
         let mut calls = Calls::starting_at(1_000);

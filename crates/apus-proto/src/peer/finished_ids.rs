@@ -106,6 +106,7 @@ mod tests {
         assert_eq!((ids.low(), ids.above.len()), (10_000, 0));
     }
 
+    /// Requirement CAP-11.
     #[test]
     fn too_many_gaps_are_closed_from_below() {
         let mut ids = FinishedIds::starting_at(0);

@@ -63,6 +63,7 @@ impl Rtt {
 mod tests {
     use super::*;
 
+    /// Requirement TIME-11.
     #[test]
     fn the_minimum_forgets_after_two_windows() {
         let mut rtt = Rtt::default();

@@ -264,6 +264,7 @@ mod tests {
         assert_eq!(peers[id].calls.allocate(), 1_004);
     }
 
+    /// Requirement AMO-6.
     #[test]
     fn sessions_of_forgotten_clients_are_kept_up_to_a_limit() {
         let mut peers = peers(10);

@@ -147,6 +147,7 @@ mod tests {
         }
     }
 
+    /// Requirement PRIO-8.
     #[test]
     fn each_unscheduled_level_gets_the_same_bytes() {
         let (mut sampler, mut own) = sampler(8);

@@ -14,7 +14,7 @@ pub(crate) const fn scheduled_level(rank: usize, active: usize, levels: u8) -> u
 mod tests {
     use super::*;
 
-    /// Row G-7.
+    /// PRIO-9, row G-7.
     #[test]
     fn the_lowest_levels_are_used_first() {
         assert_eq!(scheduled_level(0, 1, 4), 0);

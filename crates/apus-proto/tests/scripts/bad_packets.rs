@@ -3,7 +3,7 @@
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// Rows P-22: too short, unknown type, unknown version, garbage.
+/// BAD-1, rows P-22: too short, unknown type, unknown version, garbage.
 #[test]
 fn bytes_that_are_no_packet() {
     assert_snapshot!(run("
@@ -32,7 +32,7 @@ fn bytes_that_are_no_packet() {
     ");
 }
 
-/// Lengths that lie: past the end, no data, no message.
+/// BAD-2: lengths that lie: past the end, no data, no message.
 #[test]
 fn lengths_that_lie() {
     assert_snapshot!(run("
@@ -53,7 +53,7 @@ fn lengths_that_lie() {
     ");
 }
 
-/// A port that is not ours.
+/// WIRE-4, BAD-3: a port that is not ours.
 #[test]
 fn another_port() {
     assert_snapshot!(run("
@@ -70,7 +70,7 @@ fn another_port() {
     ");
 }
 
-/// The wrong end speaks.
+/// BAD-3: the wrong end speaks.
 #[test]
 fn wrong_roles() {
     assert_snapshot!(run("
@@ -94,7 +94,7 @@ fn wrong_roles() {
     ");
 }
 
-/// Control packets of strangers about nothing: one short answer at most, and no memory.
+/// BAD-4, BAD-6: control packets of strangers about nothing: one short answer at most, and no memory.
 #[test]
 fn strangers_that_ask_about_nothing() {
     assert_snapshot!(run("
@@ -139,7 +139,7 @@ fn strangers_that_ask_about_nothing() {
     ");
 }
 
-/// A flood of requests that never complete is bounded and ends.
+/// BAD-5: a flood of requests that never complete is bounded and ends.
 #[test]
 fn requests_that_never_complete() {
     assert_snapshot!(run("
