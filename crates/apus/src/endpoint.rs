@@ -128,8 +128,8 @@ impl Endpoint {
         request: impl Into<Payload>,
         options: CallOptions,
     ) -> Result<Bytes, CallError> {
-        let submission = Submission { to, payload: request.into(), options, shared: None };
-        let (core, call) = self.submit(&submission)?;
+        let mut submission = Submission { to, payload: request.into(), options, shared: None };
+        let (core, call) = self.submit(&mut submission)?;
         // The protocol watches the deadline.
         let (mut core, ended) = self.shard.wait_for(core, &EndOf(call.key), None);
         match ended {
@@ -169,8 +169,9 @@ impl Endpoint {
         cookie: u64,
         options: CallOptions,
     ) -> Result<CallId, CallError> {
-        let submission = Submission { to, payload: request.into(), options, shared: Some(cookie) };
-        self.submit(&submission).map(|(_, call)| call)
+        let mut submission =
+            Submission { to, payload: request.into(), options, shared: Some(cookie) };
+        self.submit(&mut submission).map(|(_, call)| call)
     }
 
     /// Waits for the end of any call that was sent.
@@ -271,7 +272,7 @@ impl Endpoint {
     }
 
     /// Makes a call, waiting for room if necessary.
-    fn submit(&self, submission: &Submission) -> Result<(Locked<'_>, CallId), CallError> {
+    fn submit(&self, submission: &mut Submission) -> Result<(Locked<'_>, CallId), CallError> {
         let mut core = self.shard.lock();
         loop {
             let seen = core.room_changes();
@@ -367,8 +368,6 @@ impl Drop for Cork<'_> {
     fn drop(&mut self) {
         let mut core = self.shard.lock();
         core.corks -= 1;
-        if core.has_held_back() {
-            core.transmit();
-        }
+        core.transmit_held_back();
     }
 }

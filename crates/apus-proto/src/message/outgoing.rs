@@ -65,7 +65,8 @@ pub(crate) struct Cut {
 impl Cut {
     /// Number of packets.
     pub(crate) const fn packets(&self) -> u32 {
-        (self.range.end - self.range.start).div_ceil(self.segment)
+        let bytes = self.bytes();
+        if bytes <= self.segment { 1 } else { bytes.div_ceil(self.segment) }
     }
 
     /// Number of payload bytes.
@@ -76,6 +77,7 @@ impl Cut {
 
 impl MessageOut {
     /// A message to be sent in packets of `segment` bytes, the first `unscheduled` bytes at once.
+    #[inline]
     pub(crate) fn new(payload: Payload, unscheduled: u32, segment: u32) -> Self {
         debug_assert!(segment > 0 && !payload.is_empty());
         let unscheduled = unscheduled.min(payload.len() as u32);
@@ -160,9 +162,15 @@ impl MessageOut {
             return None;
         }
         let start = self.sent;
-        // All packets that start below `granted` (O2), within what the caller has room for.
-        let allowed = (self.granted - start).div_ceil(self.segment);
-        let packets = allowed.min((max_bytes / self.segment).max(1)).min(max_packets);
+        // All packets that start below `granted` (O2), within what the caller has room for. Most
+        // messages fit into one packet: they need no division.
+        let allowed = self.granted - start;
+        let packets = if allowed <= self.segment {
+            1
+        } else {
+            let room = (max_bytes / self.segment).max(1);
+            allowed.div_ceil(self.segment).min(room).min(max_packets)
+        };
         let end = start.saturating_add(packets * self.segment).min(self.zone_end(start));
         self.sent = end;
         Some(Cut { range: start..end, segment: self.segment })

@@ -51,6 +51,7 @@ impl Transport {
 
     /// The application gets the request (RPC-4). From now on until its reply nobody is waited for (row
     /// T-2).
+    #[inline]
     pub(crate) fn deliver_request(&mut self, rpc: RpcId, payload: Bytes, unscheduled: u32) {
         let entry = &self.rpcs[rpc];
         debug_assert!(

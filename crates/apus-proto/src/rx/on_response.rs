@@ -41,7 +41,8 @@ impl Transport {
                 self.complete_client(rpc, response, unscheduled_of(data));
                 return Ok(());
             }
-            self.rpcs[rpc].incoming = Some(MessageIn::new(data.message_length, data.incoming));
+            let message = MessageIn::new(data.message_length, data.incoming);
+            self.rpcs[rpc].incoming = Some(Box::new(message));
         }
         self.add_data(rpc, data, payload)
     }

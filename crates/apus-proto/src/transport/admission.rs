@@ -159,7 +159,7 @@ impl Transport {
             return Ok(Admitted::Served);
         }
         let server = Server { state: ServerState::Incoming, session, confirmed: true };
-        let message = MessageIn::new(data.message_length, data.incoming);
+        let message = Box::new(MessageIn::new(data.message_length, data.incoming));
         Ok(Admitted::Receiving(self.create_server(peer, header, server, Some(message))))
     }
 
@@ -180,7 +180,7 @@ impl Transport {
         }
         self.peers[peer].held += 1;
         let server = Server { state: ServerState::Incoming, session, confirmed: false };
-        let message = MessageIn::new(data.message_length, data.incoming);
+        let message = Box::new(MessageIn::new(data.message_length, data.incoming));
         let rpc = self.create_server(peer, header, server, Some(message));
         self.ask_for_confirmation(rpc);
         Ok(rpc)
@@ -192,7 +192,7 @@ impl Transport {
         peer: PeerId,
         header: &Header,
         server: Server,
-        incoming: Option<MessageIn>,
+        incoming: Option<Box<MessageIn>>,
     ) -> RpcId {
         let id = header.sender_id.client_id();
         let watch = incoming.is_some();

@@ -32,24 +32,22 @@ impl Budget {
 }
 
 impl Transport {
-    /// Counts `bytes` of payload to be sent to `peer` (CAP-1).
-    pub(super) fn reserve_send(&mut self, peer: PeerId, bytes: u64) -> Result<(), CommandError> {
-        let limits = [
-            ("max_send_bytes", self.budget.send, self.config.max_send_bytes()),
-            (
-                "max_send_bytes_per_peer",
-                self.peers[peer].send_bytes,
-                self.config.max_send_bytes_per_peer(),
-            ),
-        ];
-        for (limit, used, max) in limits {
-            if used + bytes > max {
-                return Err(self.out_of_room(CommandError::SendFull { limit }));
-            }
-        }
+    /// Whether there is room for `bytes` of payload to be sent to `peer` (CAP-1).
+    pub(super) fn check_send(&mut self, peer: PeerId, bytes: u64) -> Result<(), CommandError> {
+        let limit = if !fits(self.budget.send, bytes, self.config.max_send_bytes()) {
+            "max_send_bytes"
+        } else if !fits(self.peers[peer].send_bytes, bytes, self.config.max_send_bytes_per_peer()) {
+            "max_send_bytes_per_peer"
+        } else {
+            return Ok(());
+        };
+        Err(self.out_of_room(CommandError::SendFull { limit }))
+    }
+
+    /// Counts `bytes` of payload to be sent to `peer`; there is room for them.
+    pub(super) fn reserve_send(&mut self, peer: PeerId, bytes: u64) {
         self.budget.send += bytes;
         self.peers[peer].send_bytes += bytes;
-        Ok(())
     }
 
     /// The peer does not need `bytes` of payload any more.

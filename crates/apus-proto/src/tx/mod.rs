@@ -30,6 +30,8 @@ pub(crate) struct Outbox {
     pub(crate) pacer: Pacer,
     /// Whether the pacer held a message back when it was asked last.
     pub(crate) throttled: bool,
+    /// Headers of the packets that leave at present.
+    headers: Vec<u8>,
 }
 
 impl Outbox {
@@ -40,6 +42,7 @@ impl Outbox {
             messages: SendQueue::new(config),
             pacer: Pacer::new(config),
             throttled: false,
+            headers: Vec::new(),
         }
     }
 }

@@ -222,8 +222,7 @@ impl Script {
         }
         while let Some(transmit) = self.transport.poll_transmit(self.now) {
             let to = transmit.to();
-            let mut headers = Vec::new();
-            transmit.write_headers(&mut headers);
+            let headers = transmit.headers().to_vec();
             let (packets, len) = (transmit.packets(), transmit.header_len());
             assert_eq!(headers.len(), packets * len);
             let payload: Vec<u8> = transmit.payload().flatten().copied().collect();

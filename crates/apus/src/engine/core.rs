@@ -39,6 +39,8 @@ pub(crate) struct Ended {
 pub(crate) struct Core {
     pub(crate) transport: Transport,
     pub(crate) clock: Clock,
+    /// What the clock said at the last look.
+    time: Instant,
     transmit: Box<dyn Transmit>,
     paths: Paths,
     /// Calls whose result is awaited.
@@ -68,8 +70,6 @@ pub(crate) struct Core {
     held_back: u32,
     pub(crate) closed: Option<Closed>,
     pub(super) metrics: EngineMetrics,
-    /// Headers of the burst that is being sent.
-    headers: Vec<u8>,
 }
 
 /// Messages that a cork holds back at most: what one segmentation-offload send carries.
@@ -80,6 +80,7 @@ impl Core {
         Self {
             transport,
             clock,
+            time: clock.now(),
             transmit,
             paths: Paths::default(),
             calls: Calls::default(),
@@ -99,13 +100,26 @@ impl Core {
             held_back: 0,
             closed: None,
             metrics: EngineMetrics::default(),
-            headers: Vec::new(),
         }
+    }
+
+    /// Looks at the clock: once per pass of the loop, as a look costs as much as a fifth of what a
+    /// packet does.
+    pub(crate) fn look_at_clock(&mut self) {
+        self.time = self.clock.now();
+    }
+
+    /// The time of a command. All commands that a cork holds back have the time of the first one.
+    pub(crate) fn command_time(&mut self) -> Instant {
+        if self.held_back == 0 {
+            self.look_at_clock();
+        }
+        self.time
     }
 
     /// Hands the packets of the last receive to the protocol.
     pub(crate) fn handle_packets(&mut self, receive: &mut dyn Receive) {
-        let now = self.clock.now();
+        let now = self.time;
         let Self { transport, paths, metrics, .. } = self;
         metrics.receive_batches += 1;
         receive.drain(&mut |arrival: Arrival<'_>| {
@@ -120,7 +134,8 @@ impl Core {
 
     /// Tells the protocol what the network says about packets sent earlier.
     pub(crate) fn handle_report(&mut self, report: &Report<'_>) {
-        let now = self.clock.now();
+        self.look_at_clock();
+        let now = self.time;
         self.metrics.reports += 1;
         let trouble = match report.trouble {
             Trouble::PortClosed => Unreachable::PortClosed,
@@ -136,17 +151,13 @@ impl Core {
 
     /// Does what has become due.
     pub(crate) fn handle_timers(&mut self) {
-        let now = self.clock.now();
+        let now = self.time;
         if self.transport.next_timeout().is_some_and(|(at, _)| at <= now) {
             self.transport.handle_timeout(now);
         }
     }
 
-    /// Sends what may leave.
-    ///
-    /// # Errors
-    ///
-    /// The driver is broken; the endpoint is closed then.
+    /// Sends what may leave. If the driver is broken, the endpoint is closed.
     pub(crate) fn transmit(&mut self) {
         self.held_back = 0;
         if let Err(error) = self.try_transmit() {
@@ -154,21 +165,28 @@ impl Core {
         }
     }
 
+    /// Sends what a cork has held back.
+    pub(crate) fn transmit_held_back(&mut self) {
+        if self.held_back > 0 {
+            self.look_at_clock();
+            self.transmit();
+        }
+    }
+
     fn try_transmit(&mut self) -> io::Result<()> {
-        let now = self.clock.now();
+        let now = self.time;
         if !self.transmit.has_room() {
             self.transmit.flush()?;
         }
         while self.transmit.has_room() {
             let Some(transmit) = self.transport.poll_transmit(now) else { break };
-            self.headers.clear();
-            transmit.write_headers(&mut self.headers);
-            let payload: SmallVec<[&[u8]; 4]> = transmit.payload().collect();
+            let mut payload = SmallVec::<[&[u8]; 4]>::new();
+            payload.extend(transmit.payload());
             self.transmit.send(&Burst {
                 to: transmit.to(),
                 from: self.paths.local(transmit.to()),
                 traffic_class: transmit.traffic_class(),
-                headers: &self.headers,
+                headers: transmit.headers(),
                 header_len: transmit.header_len(),
                 payload: &payload,
                 segment: transmit.segment(),
@@ -218,9 +236,13 @@ impl Core {
     /// After a command: what it brought about at once, and its packets, unless a cork holds them.
     pub(crate) fn after_command(&mut self) {
         self.deliver();
-        self.held_back += 1;
-        if self.corks == 0 || self.held_back >= MAX_HELD_BACK {
+        if self.corks == 0 {
             self.transmit();
+            return;
+        }
+        self.held_back += 1;
+        if self.held_back >= MAX_HELD_BACK {
+            self.transmit_held_back();
         }
     }
 
@@ -236,11 +258,6 @@ impl Core {
     /// Whether the socket is full.
     pub(crate) fn is_stuck(&self) -> bool {
         !self.transmit.has_room()
-    }
-
-    /// Whether packets are held back by a cork.
-    pub(crate) const fn has_held_back(&self) -> bool {
-        self.held_back > 0
     }
 
     /// How often there has been room to send after a command was refused for lack of it.
@@ -291,8 +308,8 @@ impl Core {
             return;
         }
         self.closed = Some(why);
-        let now = self.clock.now();
-        self.transport.shut_down(now);
+        self.look_at_clock();
+        self.transport.shut_down(self.time);
         self.deliver();
         for request in self.requests.drain() {
             self.transport.taken(request.payload.len());

@@ -48,10 +48,8 @@ impl Shard {
         if let Some(output) = core.take(want, How::None) {
             return (core, Some(output));
         }
-        if core.has_held_back() {
-            // Whoever waits has nothing more to say.
-            core.transmit();
-        }
+        // Whoever waits has nothing more to say.
+        core.transmit_held_back();
         if core.closed.is_some() {
             return (core, None);
         }
@@ -147,6 +145,7 @@ impl Shard {
         }
         let mut core = self.lock();
         core.producer = ThreadToken::current();
+        core.look_at_clock();
         if arrived > 0 {
             core.handle_packets(receive);
         }

@@ -149,8 +149,8 @@ impl Endpoint {
         request: impl Into<Payload>,
         options: CallOptions,
     ) -> Result<Bytes, CallError> {
-        let submission = Submission { to, payload: request.into(), options, shared: None };
-        let call = self.submit(&submission).await?;
+        let mut submission = Submission { to, payload: request.into(), options, shared: None };
+        let call = self.submit(&mut submission).await?;
         let mut guard = CancelOnDrop { shard: &self.shard, call: Some(call.key) };
         let ended = WaitFor::new(&self.shard, EndOf(call.key)).await;
         // It has ended; there is nothing to cancel any more.
@@ -193,8 +193,9 @@ impl Endpoint {
         cookie: u64,
         options: CallOptions,
     ) -> Result<CallId, CallError> {
-        let submission = Submission { to, payload: request.into(), options, shared: Some(cookie) };
-        self.submit(&submission).await
+        let mut submission =
+            Submission { to, payload: request.into(), options, shared: Some(cookie) };
+        self.submit(&mut submission).await
     }
 
     /// Waits for the end of any call that was sent.
@@ -258,7 +259,7 @@ impl Endpoint {
     }
 
     /// Makes a call, waiting for room if necessary.
-    async fn submit(&self, submission: &Submission) -> Result<CallId, CallError> {
+    async fn submit(&self, submission: &mut Submission) -> Result<CallId, CallError> {
         loop {
             let (seen, result) = {
                 let mut core = self.shard.lock();
