@@ -105,10 +105,11 @@ impl Transport {
     }
 
     /// Tells the peer our cutoffs: its packet shows that it does not know them (row P-16). A stranger
-    /// that has not proved to be there is told nothing.
+    /// that has not proved to be there is told nothing, and the packet may have been the last that was
+    /// known of it.
     fn announce_cutoffs(&mut self, peer: PeerId, header: &Header) {
         let now = self.now();
-        let entry = &mut self.peers[peer];
+        let Some(entry) = self.peers.get_mut(peer) else { return };
         let proved = our_role(header) == Role::Client || entry.serving.is_established();
         let never = entry.cutoffs_sent == crate::Instant::ZERO;
         if proved && (never || now.since(entry.cutoffs_sent) >= CUTOFFS_INTERVAL) {
