@@ -62,7 +62,9 @@ impl Transport {
             return Err(DropReason::LengthMismatch);
         }
         let inserted = message.insert(data.offset, payload);
-        self.hear(peer, rpc);
+        if may_receive {
+            self.hear(peer, rpc);
+        }
         let recovery = &mut self.metrics.recovery;
         match inserted {
             Inserted::New { bytes, gap } => {
