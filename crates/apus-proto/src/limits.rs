@@ -3,7 +3,7 @@
 //! Limits that a user may set are in [`crate::Config`]; these are structural. Each has a name, a
 //! unit and a reason, and the relations between them are proved when the crate is compiled.
 
-use apus_wire::{DATA_HEADER_LEN, MAX_ACKS, MAX_HEADER_LEN};
+use apus_wire::{DATA_HEADER_LEN, Kind, MAX_ACKS, MAX_HEADER_LEN};
 
 /// Gaps that an incoming message may have.
 ///
@@ -49,6 +49,16 @@ pub(crate) const MAX_RESEND_BURST: u32 = 64;
 /// bounded where they are asked for.
 pub(crate) const MAX_RESEND_BYTES: u64 = 400_000;
 
+/// Questions (NEED_ACK with CONFIRM) about a held request that are sent without being asked for.
+///
+/// Ours, so that a forged address gets no more than three times what was sent in its name, IP and UDP
+/// headers included (RFC 9000 section 8.1 allows as much): a stranger's shortest request and four
+/// questions. Should all of them be lost, the client's RESENDs ask for more.
+pub(crate) const MAX_QUESTIONS: u32 = 4;
+
+/// Bytes of IPv4 and UDP headers around each packet.
+const AROUND_PACKETS: usize = 20 + 8;
+
 /// Longest time between two NEED_ACKs, in nanoseconds.
 pub(crate) const MAX_NEED_ACK_INTERVAL: u64 = 100_000_000;
 
@@ -72,4 +82,7 @@ const _: () = {
     // The answers to a full receive batch fit into the control queue.
     assert!(MAX_BURST_PACKETS * (MAX_ACKS + 2) < MAX_CONTROL_PACKETS);
     assert!(MAX_RESEND_BURST as usize <= MAX_GAPS);
+    // The questions about the shortest request, against the request.
+    let question = Kind::NeedAck.header_len() + AROUND_PACKETS;
+    assert!(MAX_QUESTIONS as usize * question <= 3 * (DATA_HEADER_LEN + 1 + AROUND_PACKETS));
 };

@@ -68,6 +68,11 @@ impl Peers {
         Some(id)
     }
 
+    /// The peer, if it has not been forgotten since `id` was found.
+    pub(crate) fn get_mut(&mut self, id: PeerId) -> Option<&mut Peer> {
+        self.slots.get_mut(id)
+    }
+
     /// The peer at `address`, made if necessary; `None` if there are too many. The flag says whether
     /// it is new.
     pub(crate) fn find_or_insert(

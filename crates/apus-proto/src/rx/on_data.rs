@@ -62,7 +62,9 @@ impl Transport {
             return Err(DropReason::LengthMismatch);
         }
         let inserted = message.insert(data.offset, payload);
-        self.hear(peer, rpc);
+        if may_receive {
+            self.hear(peer, rpc);
+        }
         let recovery = &mut self.metrics.recovery;
         match inserted {
             Inserted::New { bytes, gap } => {
@@ -105,10 +107,11 @@ impl Transport {
     }
 
     /// PRIO-6: tells the peer our cutoffs: its packet shows that it does not know them (row P-16). A
-    /// stranger that has not proved to be there is told nothing.
+    /// stranger that has not proved to be there is told nothing, and the packet may have been the last
+    /// that was known of it.
     fn announce_cutoffs(&mut self, peer: PeerId, header: &Header) {
         let now = self.now();
-        let entry = &mut self.peers[peer];
+        let Some(entry) = self.peers.get_mut(peer) else { return };
         let proved = our_role(header) == Role::Client || entry.serving.is_established();
         let never = entry.cutoffs_sent == crate::Instant::ZERO;
         if proved && (never || now.since(entry.cutoffs_sent) >= CUTOFFS_INTERVAL) {

@@ -163,7 +163,7 @@ impl Transport {
         Ok(Admitted::Receiving(self.create_server(peer, header, server, Some(message))))
     }
 
-    /// Creates the RPC of a request that must be confirmed, and asks for that (BAD-6).
+    /// Creates the RPC of a request that must be confirmed, and asks for that (BAD-5).
     fn hold(
         &mut self,
         peer: PeerId,
