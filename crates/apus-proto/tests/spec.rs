@@ -101,7 +101,7 @@ fn every_requirement_is_cited_and_every_citation_exists() {
     for (path, text) in files(&root.join("docs/spec"), ".md") {
         for id in defined(&text) {
             if names(&id, &AREAS).is_empty() {
-                wrong.push(format!("{} is not numbered as requirements are", id));
+                wrong.push(format!("{id} is not numbered as requirements are"));
             }
             if !requirements.insert(id.clone()) {
                 wrong.push(format!("{id} is defined twice, again in {}", path.display()));
@@ -172,7 +172,7 @@ fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
