@@ -40,6 +40,7 @@
 //! here needs privileges, and nothing talks to another host.
 
 pub mod agent;
+pub mod apus;
 pub mod baseline;
 pub mod bench;
 pub mod clock;
@@ -49,11 +50,10 @@ mod error;
 pub mod machine;
 pub mod meter;
 mod ping_pong;
-mod polling;
 pub mod process;
 mod progress;
 pub mod result;
 pub mod stats;
 
+pub use ::apus::{Poll, PollError};
 pub use error::Error;
-pub use polling::{Poll, PollError};

@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
-use apus_lab::baseline::{Replies, Sends, Tcp, Udp, UdpGso};
-use apus_lab::contender::{Contender, Plan, Side};
+use apus_lab::baseline::{Sends, Tcp, Udp, UdpGso};
+use apus_lab::contender::{Contender, Plan, Replies, Side};
 use apus_lab::process::{Agent, Control, Host, Runner, Task};
 use apus_lab::{Error, Poll};
 use serde_json::{Value, json};

@@ -41,7 +41,7 @@ fn has_figures(json: &Value, figures: &[&str]) {
 #[test]
 fn rtt_has_the_rows_of_the_contract() {
     let json = run(&RTT, |_| ()).unwrap();
-    assert_eq!(names(&json), ["udp", "udp-connected", "tcp"]);
+    assert_eq!(names(&json), ["apus", "udp", "udp-connected", "tcp"]);
     has_figures(&json, &["p50_us", "p99_us", "p999_us"]);
     assert!(json["rows"][0]["samples"].as_u64().unwrap() > 0);
 }
@@ -49,14 +49,14 @@ fn rtt_has_the_rows_of_the_contract() {
 #[test]
 fn throughput_has_the_rows_of_the_contract() {
     let json = run(&THROUGHPUT, |_| ()).unwrap();
-    assert_eq!(names(&json), ["udp-gso", "tcp"]);
+    assert_eq!(names(&json), ["apus", "udp-gso", "tcp"]);
     has_figures(&json, &["gbps", "cpu_ns_per_kb"]);
 }
 
 #[test]
 fn rate_has_the_rows_of_the_contract() {
     let json = run(&RATE, |_| ()).unwrap();
-    assert_eq!(names(&json), ["tcp", "tcp-batched"]);
+    assert_eq!(names(&json), ["apus", "tcp", "tcp-batched"]);
     has_figures(&json, &["krps", "p99_us"]);
 }
 
@@ -77,13 +77,13 @@ fn only_some_contenders_can_be_asked_for() {
     let json = run(&RTT, |options| options.only = only(&["tcp"])).unwrap();
     assert_eq!(names(&json), ["tcp"]);
     let error = run(&RTT, |options| options.only = only(&["tpc"])).unwrap_err().to_string();
-    assert_eq!(error, "only: `tpc` takes no part in it; these do: udp, udp-connected, tcp");
+    assert_eq!(error, "only: `tpc` takes no part in it; these do: apus, udp, udp-connected, tcp");
 }
 
 #[test]
 fn who_cannot_take_part_sits_out_and_the_result_says_so() {
     let json = run(&RTT, |options| options.size = 100_000).unwrap();
-    assert_eq!(names(&json), ["tcp"]);
+    assert_eq!(names(&json), ["apus", "tcp"]);
     let notes = json["notes"].to_string();
     assert!(notes.contains("udp sits out: 100056 bytes do not fit"), "{notes}");
 }
