@@ -3,7 +3,7 @@
 //! Limits that a user may set are in [`crate::Config`]; these are structural. Each has a name, a
 //! unit and a reason, and the relations between them are proved when the crate is compiled.
 
-use apus_wire::{DATA_HEADER_LEN, MAX_ACKS, MAX_HEADER_LEN};
+use apus_wire::{DATA_HEADER_LEN, Kind, MAX_ACKS, MAX_HEADER_LEN};
 
 /// Gaps that an incoming message may have.
 ///
@@ -37,7 +37,8 @@ pub(crate) const MAX_BURST_PACKETS: usize = 64;
 /// packets can be lost: timers repeat them.
 pub(crate) const MAX_CONTROL_PACKETS: usize = 8_192;
 
-/// RESENDs of one burst to a peer, whoever caused them. One burst is under way per peer at a time (row T-5).
+/// RESENDs of one burst to a peer, whoever caused them. One burst is under way per peer at a time (row
+/// T-5).
 ///
 /// Ours: asks for at most 64 gaps, which is what one receive batch holds.
 pub(crate) const MAX_RESEND_BURST: u32 = 64;
@@ -56,12 +57,22 @@ pub(crate) const INCOMING_MICROS: u64 = 128;
 /// messages.
 pub(crate) const MIN_INCOMING: u64 = 80_000;
 
+/// Questions (NEED_ACK with CONFIRM) about a held request that are sent without being asked for.
+///
+/// Ours, so that a forged address gets no more than three times what was sent in its name, IP and UDP
+/// headers included (RFC 9000 section 8.1 allows as much): a stranger's shortest request and four
+/// questions. Should all of them be lost, the client's RESENDs ask for more.
+pub(crate) const MAX_QUESTIONS: u32 = 4;
+
+/// Bytes of IPv4 and UDP headers around each packet.
+const AROUND_PACKETS: usize = 20 + 8;
+
 /// Longest time between two NEED_ACKs, in nanoseconds.
 pub(crate) const MAX_NEED_ACK_INTERVAL: u64 = 100_000_000;
 
 /// Length up to which memory for an incoming message is reserved in one piece; longer messages grow.
 ///
-/// Ours: a claim of 64 MB in one packet costs nothing until the bytes arrive.
+/// Ours: a claim of 64 MB in one packet costs nothing until the bytes arrive (CAP-13).
 pub(crate) const RESERVE_AT_ONCE: usize = 1 << 20;
 
 /// Peers looked at in one scan for idle ones, and time between two scans in nanoseconds. The kernel
@@ -79,4 +90,7 @@ const _: () = {
     // The answers to a full receive batch fit into the control queue.
     assert!(MAX_BURST_PACKETS * (MAX_ACKS + 2) < MAX_CONTROL_PACKETS);
     assert!(MAX_RESEND_BURST as usize <= MAX_GAPS);
+    // The questions about the shortest request, against the request.
+    let question = Kind::NeedAck.header_len() + AROUND_PACKETS;
+    assert!(MAX_QUESTIONS as usize * question <= 3 * (DATA_HEADER_LEN + 1 + AROUND_PACKETS));
 };

@@ -237,7 +237,7 @@ impl Endpoint {
     }
 
     /// Holds the messages of this endpoint back, so that they leave together: when a thread waits for
-    /// something, when 64 have gathered, or when the cork is dropped.
+    /// something, when 32 have gathered, or when the cork is dropped.
     ///
     /// For threads that handle many small messages one after the other: their packets leave in one
     /// system call. A thread that computes for long between two messages should not hold a cork.

@@ -25,7 +25,7 @@ impl Submission {
         }
         let calls = (core.calls.len() + core.completions.len()) as u64;
         if calls >= core.transport.config().max_client_rpcs() {
-            // Ends of calls that nobody has received are calls all the same.
+            // CAP-12: ends of calls that nobody has received are calls all the same.
             core.want_fewer_ends();
             return Err(CallError::Rejected(CommandError::TooManyRpcs));
         }

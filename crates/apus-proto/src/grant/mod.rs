@@ -7,19 +7,19 @@
 //! oldest message, so that the longest do not starve ([`oldest`]).
 //!
 //! Data that arrives only marks its message; [`Granter::run`] decides once per batch of packets, so
-//! that a message gets at most one GRANT per batch (row G-6).
+//! that a message gets at most one GRANT per batch (row G-6, GRANT-6).
 //!
 //! # Invariants
 //!
-//! - **G1** A message stands among the candidates exactly if it is not fully granted, may receive and
-//!   is not silent.
+//! - **G1** (GRANT-12) A message stands among the candidates exactly if it is not fully granted, may
+//!   receive and is not silent.
 //! - **G2** The backlog is the sum of the outstanding bytes of all messages that ever needed a GRANT,
 //!   the silent ones excepted.
 //! - **G3** A GRANT never raises the backlog above `max_incoming`.
 //!
-//! A message whose sender has fallen silent gives its slot and its share of `max_incoming` back until
-//! data arrives again. Ours, because the kernel lets eight dead senders hold all grants until they
-//! time out.
+//! GRANT-10: a message whose sender has fallen silent gives its slot and its share of `max_incoming`
+//! back until data arrives again. Ours, because the kernel lets eight dead senders hold all grants
+//! until they time out.
 
 mod backlog;
 mod candidates;
@@ -118,7 +118,7 @@ impl Granter {
         let entry = &mut rpcs[rpc];
         let Some(message) = &entry.incoming else { return };
         if !entry.grant.scheduled && message.granted() == message.length() {
-            return; // Unscheduled bytes were enough (row G-10).
+            return; // Unscheduled bytes were enough (row G-10, GRANT-1).
         }
         entry.grant.scheduled = true;
         entry.grant.silent = false;
@@ -135,7 +135,7 @@ impl Granter {
         self.refresh(rpcs, rpc);
     }
 
-    /// The incoming message of `rpc` is complete, or the RPC has been removed.
+    /// The incoming message of `rpc` is complete, or the RPC has been removed (GRANT-11).
     pub(crate) fn forget(&mut self, rpc: RpcId, entry: &mut Rpc) {
         let Entry { key, counted, .. } = std::mem::take(&mut entry.grant);
         if let Some(missing) = key {

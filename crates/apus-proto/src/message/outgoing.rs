@@ -26,7 +26,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(crate) struct MessageOut {
     payload: Payload,
-    /// Bytes that may leave without a GRANT. Fixed: it is what `incoming` announces.
+    /// Bytes that may leave without a GRANT. Fixed: it is what `incoming` announces (PRIO-2).
     unscheduled: u32,
     /// Offset just past the last byte that may leave. A packet that starts below it leaves whole.
     granted: u32,
@@ -37,7 +37,7 @@ pub(crate) struct MessageOut {
     /// Whether `segment` has changed since the first packet left, so that retransmissions cannot
     /// keep the old boundaries.
     reshaped: bool,
-    /// Level for scheduled packets, from the newest GRANT.
+    /// Level for scheduled packets, from the newest GRANT (PRIO-4).
     pub(crate) scheduled_priority: u8,
     /// Bytes to be sent again.
     resend: Ranges,
@@ -155,7 +155,7 @@ impl MessageOut {
         }
     }
 
-    /// The next packets of the first transmission: at least one, and no more than begin within
+    /// SEND-6: the next packets of the first transmission: at least one, and no more than begin within
     /// `max_bytes`. `None` if nothing may leave.
     pub(crate) fn next_cut(&mut self, max_bytes: u32, max_packets: u32) -> Option<Cut> {
         if !self.is_sendable() {
@@ -176,7 +176,7 @@ impl MessageOut {
         Some(Cut { range: start..end, segment: self.segment })
     }
 
-    /// Notes that `range` shall be sent again, in the packets of the first transmission that touch
+    /// SEND-7: notes that `range` shall be sent again, in the packets of the first transmission that touch
     /// it; bytes that have never left are left out (O3).
     pub(crate) fn request_resend(&mut self, range: Range<u32>, priority: u8) {
         let end = range.end.min(self.sent);

@@ -4,8 +4,8 @@
 //!
 //! - **T1** A peer with a live RPC is never forgotten.
 //! - **T2** A peer idle for less than `peer_idle_secs_min` is never forgotten.
-//! - **T3** A forgotten client's session survives among the dormant ones until `max_dormant_sessions`
-//!   younger ones have come.
+//! - **T3** (AMO-6) A forgotten client's session survives among the dormant ones until
+//!   `max_dormant_sessions` younger ones have come.
 
 use super::{Address, Calls, Peer, PeerCutoffs, PeerId, Serving};
 use crate::config::Config;
@@ -68,6 +68,11 @@ impl Peers {
         Some(id)
     }
 
+    /// The peer, if it has not been forgotten since `id` was found.
+    pub(crate) fn get_mut(&mut self, id: PeerId) -> Option<&mut Peer> {
+        self.slots.get_mut(id)
+    }
+
     /// The peer at `address`, made if necessary; `None` if there are too many. The flag says whether
     /// it is new.
     pub(crate) fn find_or_insert(
@@ -122,7 +127,7 @@ impl Peers {
         self.next_scan
     }
 
-    /// Forgets some of the peers that have been idle for long, in small steps (row X-6).
+    /// Forgets some of the peers that have been idle for long, in small steps (row X-6, TIME-13).
     pub(crate) fn scan(&mut self, now: Instant) {
         if now < self.next_scan {
             return;
@@ -264,6 +269,7 @@ mod tests {
         assert_eq!(peers[id].calls.allocate(), 1_004);
     }
 
+    /// Requirement AMO-6.
     #[test]
     fn sessions_of_forgotten_clients_are_kept_up_to_a_limit() {
         let mut peers = peers(10);

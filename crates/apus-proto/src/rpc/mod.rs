@@ -146,7 +146,7 @@ impl Rpc {
         }
     }
 
-    /// Notes a sign of life from the peer (row P-21).
+    /// Notes a sign of life from the peer (row P-21, TIME-1).
     pub(crate) const fn hear(&mut self, now: Instant) {
         self.heard = now;
         self.asks = 0;

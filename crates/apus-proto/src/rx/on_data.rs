@@ -28,8 +28,8 @@ impl Transport {
             Role::Server => self.on_request(from, header, data, payload),
             Role::Client => self.on_response(from, header, data, payload),
         };
-        // The ack is looked at after the data is queued (row P-10), and even if the data was dropped
-        // (row P-9). A peer that was not known before has nothing to acknowledge.
+        // RPC-11: the ack is looked at after the data is queued (row P-10), and even if the data was
+        // dropped (row P-9). A peer that was not known before has nothing to acknowledge.
         if let Some(peer) = from.peer {
             if let Some(ack) = data.ack
                 && ack.server_port == self.identity.port
@@ -62,7 +62,9 @@ impl Transport {
             return Err(DropReason::LengthMismatch);
         }
         let inserted = message.insert(data.offset, payload);
-        self.hear(peer, rpc);
+        if may_receive {
+            self.hear(peer, rpc);
+        }
         let recovery = &mut self.metrics.recovery;
         match inserted {
             Inserted::New { bytes, gap } => {
@@ -104,11 +106,12 @@ impl Transport {
         }
     }
 
-    /// Tells the peer our cutoffs: its packet shows that it does not know them (row P-16). A stranger
-    /// that has not proved to be there is told nothing.
+    /// PRIO-6: tells the peer our cutoffs: its packet shows that it does not know them (row P-16). A
+    /// stranger that has not proved to be there is told nothing, and the packet may have been the last
+    /// that was known of it.
     fn announce_cutoffs(&mut self, peer: PeerId, header: &Header) {
         let now = self.now();
-        let entry = &mut self.peers[peer];
+        let Some(entry) = self.peers.get_mut(peer) else { return };
         let proved = our_role(header) == Role::Client || entry.serving.is_established();
         let never = entry.cutoffs_sent == crate::Instant::ZERO;
         if proved && (never || now.since(entry.cutoffs_sent) >= CUTOFFS_INTERVAL) {

@@ -1,7 +1,7 @@
 //! What happens when a timer fires?
 
 use crate::error::FailReason;
-use crate::limits::MAX_NEED_ACK_INTERVAL;
+use crate::limits::{MAX_NEED_ACK_INTERVAL, MAX_QUESTIONS};
 use crate::rpc::{RpcId, ServerState, Side};
 use crate::time::{Instant, USEC};
 use crate::transport::{Ending, Transport};
@@ -82,7 +82,7 @@ impl Transport {
         }
     }
 
-    /// We wait for DATA: ask for it, and give up in the end (rows T-3, T-4).
+    /// We wait for DATA: ask for it, and give up in the end (rows T-3, T-4; TIME-3, TIME-4).
     fn look_at_receiver(&mut self, rpc: RpcId, now: Instant) {
         let entry = &self.rpcs[rpc];
         let peer = &mut self.peers[entry.peer];
@@ -114,22 +114,27 @@ impl Transport {
                 self.peers[peer].calls.session = None;
                 self.fail_client(rpc, FailReason::PeerSilent { silent_ms, resends });
             }
-            // Part of a request: it was not executed, and may come again.
+            // BAD-6: part of a request: it was not executed, and may come again.
             Side::Server(_) => self.end_server(rpc, Ending::GivenUp),
         }
     }
 
-    /// A request waits for its client's confirmation.
+    /// A request waits for its client's confirmation: ask again a few times, at growing distances
+    /// (requirement `BAD-5`).
     fn look_at_held(&mut self, rpc: RpcId, now: Instant) {
         let entry = &self.rpcs[rpc];
         if now.since(entry.started) >= self.config.timeout_usecs() * USEC {
             self.end_server(rpc, Ending::GivenUp);
-        } else if now.since(entry.asked) >= self.config.resend_interval_usecs() * USEC {
+            return;
+        }
+        let interval = self.config.resend_interval_usecs() * USEC;
+        let wait = interval << entry.asks.saturating_sub(1).min(16);
+        if entry.asks < MAX_QUESTIONS && now.since(entry.asked) >= wait {
             self.ask_for_confirmation(rpc);
         }
     }
 
-    /// A response waits for its acknowledgment (row P-17), or for GRANTs of a client that may have
+    /// A response waits for its acknowledgment (row P-17, TIME-9), or for GRANTs of a client that may have
     /// gone: ask it, less and less often, and forget the response in the end (row K-3).
     fn look_at_response(&mut self, rpc: RpcId, now: Instant) {
         let entry = &self.rpcs[rpc];

@@ -163,7 +163,7 @@ impl Transport {
         Ok(Admitted::Receiving(self.create_server(peer, header, server, Some(message))))
     }
 
-    /// Creates the RPC of a request that must be confirmed, and asks for that.
+    /// Creates the RPC of a request that must be confirmed, and asks for that (BAD-5).
     fn hold(
         &mut self,
         peer: PeerId,
@@ -214,7 +214,7 @@ impl Transport {
         self.send_flagged(rpc, Body::NeedAck, Flags::CONFIRM);
     }
 
-    /// Tells the client of an unknown request that it will not be served. That is for good: a
+    /// Tells the client of an unknown request that it will not be served (RPC-13). That is for good: a
     /// duplicate must not be executed later. (Without a session it would have to be confirmed first.)
     fn refuse(&mut self, from: Source, header: &Header, refusal: Refusal) {
         self.metrics.admission.refused += 1;

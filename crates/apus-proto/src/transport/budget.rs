@@ -32,7 +32,7 @@ impl Budget {
 }
 
 impl Transport {
-    /// Whether there is room for `bytes` of payload to be sent to `peer`.
+    /// Whether there is room for `bytes` of payload to be sent to `peer` (CAP-1).
     pub(super) fn check_send(&mut self, peer: PeerId, bytes: u64) -> Result<(), CommandError> {
         let limit = if !fits(self.budget.send, bytes, self.config.max_send_bytes()) {
             "max_send_bytes"
@@ -57,7 +57,7 @@ impl Transport {
         self.room_again();
     }
 
-    /// Counts a message of `bytes` bytes that begins to arrive from `peer`; `false` if there is no
+    /// CAP-8: counts a message of `bytes` bytes that begins to arrive from `peer`; `false` if there is no
     /// room for it.
     pub(crate) fn reserve_receive(&mut self, peer: PeerId, bytes: u64) -> bool {
         let fits = fits(self.budget.receive, bytes, self.config.max_receive_bytes())
@@ -82,7 +82,7 @@ impl Transport {
         }
     }
 
-    /// Counts a request that is held until its client confirms it; `false` if there are too many.
+    /// Counts a request that is held until its client confirms it; `false` if there are too many (CAP-4).
     pub(crate) const fn reserve_unconfirmed(&mut self) -> bool {
         let fits = fits(self.budget.unconfirmed_rpcs, 1, self.config.max_unconfirmed_rpcs());
         self.budget.unconfirmed_rpcs += fits as u64;

@@ -13,7 +13,7 @@ use apus_wire::{AckList, Body, Flags, Profile, Refusal, Role};
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Send a request and wait for the response: [`Event::Response`] or [`Event::Failed`] follows,
-    /// exactly one of them.
+    /// exactly one of them (RPC-3).
     Call(Call),
     /// Answer a request.
     Reply {
@@ -39,7 +39,7 @@ pub enum Command {
 pub struct Call {
     /// The server: address and port. In the kernel profile the port is the Homa port alone.
     pub to: Address,
-    /// The request, 1 byte to `max_message`.
+    /// The request, 1 byte to `max_message` (RPC-1).
     pub payload: Payload,
     /// Comes back in the event that ends the call.
     pub cookie: u64,
@@ -205,7 +205,7 @@ impl Transport {
     }
 
     /// Tells the server that its client does not want a call any more, if it may know the call. The
-    /// kernel's clients say nothing (row L-9).
+    /// kernel's clients say nothing (row L-9, RPC-5).
     pub(super) fn disown(&mut self, rpc: RpcId) {
         let entry = &self.rpcs[rpc];
         let sent = entry.outgoing.as_ref().is_none_or(|message| message.sent() > 0);
@@ -233,7 +233,7 @@ impl Transport {
     }
 
     /// How many bytes may leave without a GRANT: what the link carries in a round-trip time, so that
-    /// the first GRANT comes when they have left (SIGCOMM 2018 section 3.3: RTTbytes), within bounds.
+    /// the first GRANT comes when they have left (PRIO-1; SIGCOMM 2018 section 3.3: RTTbytes), within bounds.
     fn unscheduled_bytes(&self, rtt_nanos: Option<u64>) -> u32 {
         let bytes = rtt_nanos.map_or(self.config.unsched_bytes(), |nanos| {
             (nanos.saturating_mul(self.link_mbps) / 8_000)

@@ -143,7 +143,7 @@ impl Transport {
         self.now
     }
 
-    /// The highest level: control packets and retransmissions (rows P-12, P-24).
+    /// The highest level: control packets and retransmissions (rows P-12, P-24, PRIO-5).
     pub(crate) const fn highest_priority(&self) -> u8 {
         self.config.highest_priority()
     }

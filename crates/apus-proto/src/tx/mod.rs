@@ -1,6 +1,6 @@
 //! What leaves next?
 //!
-//! [`fill`] answers that for each `poll_transmit`: control packets first ([`ControlQueue`]), then what
+//! [`fill`] answers that for each `poll_transmit` (SEND-1): control packets first ([`ControlQueue`]), then what
 //! must be sent again, then messages in SRPT order ([`SendQueue`]) as far as the [`Pacer`] allows.
 
 mod control;

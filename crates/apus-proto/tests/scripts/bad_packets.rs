@@ -3,7 +3,7 @@
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// Rows P-22: too short, unknown type, unknown version, garbage.
+/// BAD-1, rows P-22: too short, unknown type, unknown version, garbage.
 #[test]
 fn bytes_that_are_no_packet() {
     assert_snapshot!(run("
@@ -32,7 +32,7 @@ fn bytes_that_are_no_packet() {
     ");
 }
 
-/// Lengths that lie: past the end, no data, no message.
+/// BAD-2: lengths that lie: past the end, no data, no message.
 #[test]
 fn lengths_that_lie() {
     assert_snapshot!(run("
@@ -53,7 +53,7 @@ fn lengths_that_lie() {
     ");
 }
 
-/// A port that is not ours.
+/// WIRE-4, BAD-3: a port that is not ours.
 #[test]
 fn another_port() {
     assert_snapshot!(run("
@@ -70,7 +70,7 @@ fn another_port() {
     ");
 }
 
-/// The wrong end speaks.
+/// BAD-3: the wrong end speaks.
 #[test]
 fn wrong_roles() {
     assert_snapshot!(run("
@@ -94,7 +94,7 @@ fn wrong_roles() {
     ");
 }
 
-/// Control packets of strangers about nothing: one short answer at most, and no memory.
+/// BAD-4, BAD-5: control packets of strangers about nothing: one short answer at most, and no memory.
 #[test]
 fn strangers_that_ask_about_nothing() {
     assert_snapshot!(run("
@@ -139,7 +139,7 @@ fn strangers_that_ask_about_nothing() {
     ");
 }
 
-/// A flood of requests that never complete is bounded and ends.
+/// BAD-6: a flood of requests that never complete is bounded and ends.
 #[test]
 fn requests_that_never_complete() {
     assert_snapshot!(run("
@@ -170,5 +170,46 @@ fn requests_that_never_complete() {
       @15.00ms -> P RESEND s3 1..1000 prio=7
     > live
       clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+}
+
+/// A stranger takes back its only request with a packet of that request: nothing is left of it, and
+/// nothing of it is looked at afterwards. (The handler used to announce cutoffs to the peer that the
+/// acknowledgment had just removed: two packets ended the process.)
+#[test]
+fn a_stranger_that_disowns_its_request_with_its_own_data() {
+    assert_snapshot!(run("
+        P: DATA s1 0..10/20 cutoffs=0
+        P: DATA s1 0..10/20 ack=s1 cutoffs=0 inc=80
+        live
+    "), @"
+    > P: DATA s1 0..10/20 cutoffs=0
+      -> P NEED_ACK s1 +CONFIRM prio=7
+    > P: DATA s1 0..10/20 ack=s1 cutoffs=0 inc=80
+      xx duplicate_packets
+    > live
+      clients=0 servers=0 peers=0 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+}
+
+/// The same for a peer that is only known because a call to it found no room.
+#[test]
+fn a_known_stranger_whose_request_finds_no_room() {
+    assert_snapshot!(run("
+        config max_unconfirmed_rpcs=1 max_message=1000 max_send_bytes_per_peer=1000 max_send_bytes=1000
+        meet R
+        call R 600
+        call P 600
+        Q: DATA s1 0..10/10
+        P: DATA s1 0..10/10 cutoffs=0
+    "), @"
+    > call R 600
+      -> R DATA c1 0..600/600 cutoffs=1 prio=6
+    > call P 600
+      = max_send_bytes is reached; wait until earlier messages have left
+    > Q: DATA s1 0..10/10
+      -> Q NEED_ACK s1 +CONFIRM prio=7
+    > P: DATA s1 0..10/10 cutoffs=0
+      xx too_many_unconfirmed
     ");
 }

@@ -128,6 +128,7 @@ fn what_is_handed_over_without_room_is_dropped_and_counted() {
     });
 }
 
+/// Requirement WIRE-25.
 #[test]
 fn a_narrow_path_is_known_and_what_does_not_fit_is_reported() {
     let setup = "ip link set lo mtu 1500";

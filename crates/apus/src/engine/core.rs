@@ -72,7 +72,7 @@ pub(crate) struct Core {
     pub(super) metrics: EngineMetrics,
 }
 
-/// Messages that a cork holds back at most: what one segmentation-offload send carries.
+/// Messages that a cork holds back at most: half of what one send carries, so that the peer is busy earlier.
 const MAX_HELD_BACK: u32 = 32;
 
 impl Core {
