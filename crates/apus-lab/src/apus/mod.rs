@@ -6,10 +6,12 @@
 //!
 //! - [`Apus`]: in `rtt`, `throughput` and `rate`.
 //! - [`Receiving`]: in `handoff`.
+//!
+//! How it carries the demo's load is told there.
 
 mod client;
 mod receiving;
-mod server;
+pub(crate) mod server;
 
 pub use receiving::Receiving;
 pub(crate) use receiving::counters;
@@ -66,24 +68,30 @@ impl Contender for Apus {
     }
 }
 
-/// Opens a server, says that clients may come, and closes it when the side is told to stop.
-fn serve_at(settings: Builder, control: &mut Control) -> Result<Endpoint, Error> {
-    let endpoint = open(settings, control)?;
+/// Opens a server, says that clients may come, and has it shut down when the side is told to stop.
+pub(crate) fn serve_at(settings: Builder, control: &mut Control) -> Result<Endpoint, Error> {
+    let endpoint = open(settings)?;
+    shut_down_on_stop(&endpoint, control);
     control.ready(endpoint.local_addr())?;
     Ok(endpoint)
 }
 
-/// Opens a client, closed when the side is told to stop.
+/// Opens a client, to be shut down when the side is told to stop.
 fn open_client(poll: Poll, control: &Control) -> Result<Endpoint, Error> {
-    open(Endpoint::builder().poll(poll).serve(false), control)
+    let endpoint = open(Endpoint::builder().poll(poll).serve(false))?;
+    shut_down_on_stop(&endpoint, control);
+    Ok(endpoint)
 }
 
-fn open(settings: Builder, control: &Control) -> Result<Endpoint, Error> {
+/// Opens an endpoint at any free port of this host.
+pub(crate) fn open(settings: Builder) -> Result<Endpoint, Error> {
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let endpoint = settings
+    settings
         .bind(any_port)
-        .map_err(|error| Error::endpoint(format!("open an endpoint at {any_port}"), error))?;
-    let stopped = endpoint.clone();
-    control.stop().wake_with(move || stopped.shutdown());
-    Ok(endpoint)
+        .map_err(|error| Error::endpoint(format!("open an endpoint at {any_port}"), error))
+}
+
+fn shut_down_on_stop(endpoint: &Endpoint, control: &Control) {
+    let endpoint = endpoint.clone();
+    control.stop().wake_with(move || endpoint.shutdown());
 }
