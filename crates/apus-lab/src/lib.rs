@@ -3,12 +3,14 @@
 //! Everything that is claimed about apus is measured beside something else, on the same machine, in
 //! the same run. Two kinds of experiment do that:
 //!
-//! - [`bench`](mod@bench): one figure (round trip time, throughput, rate) of contenders that take turns;
+//! - [`bench`](mod@bench): one figure (round trip time, throughput, rate, handoffs) of contenders that
+//!   take turns;
 //! - [`demo`]: the whole picture, messages of a published workload at a load that hurts.
 //!
 //! ```text
 //!   bench, demo          which experiments there are, and in which order they find things out
-//!     │     └── baseline       UDP and TCP, as fast as they go
+//!     ├── apus                 what is measured, used as an application would
+//!     ├── baseline             what it is compared with: UDP and TCP, as fast as they go
 //!     ├── contender, meter     what a contender is, and what of its work counts
 //!     ├── process, agent       each side in a process of its own, on a core of its own
 //!     ├── machine, clock       where and when

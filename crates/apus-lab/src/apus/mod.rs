@@ -2,7 +2,7 @@
 //!
 //! As in any application: through the public interface of the crate `apus`, with its default
 //! parameters, one endpoint and one thread on each side. What the clients and servers of the
-//! experiments do is in [`client`] and [`server`].
+//! experiments do is in `client` and `server`.
 //!
 //! - [`Apus`]: in `rtt`, `throughput` and `rate`.
 //! - [`Receiving`]: in `handoff`.
