@@ -202,6 +202,8 @@ impl Shard {
         deadline: Option<Instant>,
     ) -> (Locked<'a>, Option<W::Output>) {
         if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            // It only looks; the next time it shall poll itself.
+            core.look_up |= core.turn.ask_keeper();
             return (core, None);
         }
         let waiter = WAITER.with(Arc::clone);
