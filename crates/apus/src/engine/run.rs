@@ -102,6 +102,8 @@ impl Shard {
                     }
                     spin = poll.spin();
                     how = How::Polled;
+                    // A deadline counts however much arrives.
+                    rounds = 0;
                 }
                 Pass::Idle if spin.go_on() => {}
                 Pass::Idle => {
