@@ -12,6 +12,7 @@ use super::waiter::{Told, Waiter};
 use super::want::Want;
 use crate::error::Closed;
 use apus_driver::Receive;
+use std::cell::RefCell;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
@@ -23,8 +24,22 @@ const RECEIVE_QUOTA: usize = 32;
 pub(super) const ROUNDS_PER_LOOK: u32 = 4;
 
 thread_local! {
-    /// The thread as a waiter. Nobody holds a reference to it between two waits.
-    static WAITER: Arc<Waiter> = Arc::new(Waiter::thread());
+    /// The thread as a waiter.
+    static WAITER: RefCell<Arc<Waiter>> = RefCell::new(Arc::new(Waiter::thread()));
+}
+
+/// The present thread as a waiter to whom nobody else has a reference.
+///
+/// Whoever told it something may be about to rouse it, after the lock was released, although it was not
+/// asleep yet and has gone on. That waiter is left to be roused in vain: it must not be one that sleeps
+/// again.
+fn waiter() -> Arc<Waiter> {
+    WAITER.with_borrow_mut(|waiter| {
+        if Arc::get_mut(waiter).is_none() {
+            *waiter = Arc::new(Waiter::thread());
+        }
+        waiter.clone()
+    })
 }
 
 /// How a pass of the loop ended.
@@ -208,7 +223,7 @@ impl Shard {
             core.look_up |= core.turn.ask_keeper();
             return (core, None);
         }
-        let waiter = WAITER.with(Arc::clone);
+        let waiter = waiter();
         waiter.reset();
         want.enlist(&mut core, waiter.clone());
         core.turn.enlist(waiter.clone());
@@ -296,5 +311,20 @@ impl Core {
             How::Polled => self.metrics.wait_polled += 1,
             How::Slept => self.metrics.wait_slept += 1,
         }
+    }
+}
+
+#[cfg(all(test, not(apus_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_waiter_that_is_still_to_be_roused_does_not_wait_again() {
+        let to_be_roused = waiter();
+        let next = waiter();
+        assert!(!Arc::ptr_eq(&to_be_roused, &next));
+        let address = Arc::as_ptr(&next);
+        drop((to_be_roused, next));
+        assert_eq!(address, Arc::as_ptr(&waiter()), "reused when nobody else has it");
     }
 }
