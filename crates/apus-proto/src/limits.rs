@@ -3,6 +3,8 @@
 //! Limits that a user may set are in [`crate::Config`]; these are structural. Each has a name, a
 //! unit and a reason, and the relations between them are proved when the crate is compiled.
 
+use std::ops::Range;
+
 use apus_wire::{DATA_HEADER_LEN, Kind, MAX_ACKS, MAX_HEADER_LEN};
 
 /// Gaps that an incoming message may have.
@@ -74,6 +76,15 @@ pub(crate) const MAX_NEED_ACK_INTERVAL: u64 = 100_000_000;
 ///
 /// Ours: a claim of 64 MB in one packet costs nothing until the bytes arrive (CAP-13).
 pub(crate) const RESERVE_AT_ONCE: usize = 1 << 20;
+
+/// Lengths of messages whose memory is kept for the next ones.
+///
+/// Ours: allocators keep shorter ones by themselves (glibc up to 128 kB); longer ones grow while they
+/// arrive ([`RESERVE_AT_ONCE`]).
+pub(crate) const KEPT_LENGTHS: Range<usize> = 1 << 16..RESERVE_AT_ONCE + 1;
+
+/// Most memory that is kept so. Ours: eight of the longest messages, as many as are granted at a time.
+pub(crate) const MAX_KEPT_BYTES: usize = 8 << 20;
 
 /// Peers looked at in one scan for idle ones, and time between two scans in nanoseconds. The kernel
 /// evicts five per millisecond (row X-6).

@@ -57,13 +57,19 @@ pub(crate) enum Inserted {
 impl MessageIn {
     /// A message of `length` bytes of which the sender may transmit `incoming` without grants.
     pub(crate) fn new(length: u32, incoming: u32) -> Self {
-        debug_assert!(length > 0, "W2");
+        Self::in_memory(length, incoming, Vec::new())
+    }
+
+    /// A message of `length` bytes of which the sender may transmit `incoming` without grants, to be put
+    /// together in `memory`, which is empty.
+    pub(crate) fn in_memory(length: u32, incoming: u32, memory: Vec<u8>) -> Self {
+        debug_assert!(length > 0 && memory.is_empty(), "W2");
         Self {
             length,
             unscheduled: incoming.min(length),
             received: 0,
             granted: incoming.min(length),
-            prefix: Vec::new(),
+            prefix: memory,
             islands: BTreeMap::new(),
         }
     }

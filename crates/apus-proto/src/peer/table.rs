@@ -127,14 +127,16 @@ impl Peers {
         self.next_scan
     }
 
-    /// Forgets some of the peers that have been idle for long, in small steps (row X-6, TIME-13).
-    pub(crate) fn scan(&mut self, now: Instant) {
+    /// Forgets some of the peers that have been idle for long, in small steps (row X-6, TIME-13). Whether
+    /// it was time for it.
+    pub(crate) fn scan(&mut self, now: Instant) -> bool {
         if now < self.next_scan {
-            return;
+            return false;
         }
         self.forget_idle(now, self.idle_max);
         let again = now.plus(PEER_SCAN_INTERVAL);
         self.next_scan = if self.slots.is_empty() { Instant::NEVER } else { again };
+        true
     }
 
     /// Number of peers.

@@ -6,7 +6,7 @@
 
 use super::{Source, our_role};
 use crate::drop_reason::DropReason;
-use crate::message::Inserted;
+use crate::message::{Inserted, MessageIn};
 use crate::peer::PeerId;
 use crate::rpc::{RpcId, Side};
 use crate::time::USEC;
@@ -86,6 +86,12 @@ impl Transport {
         }
     }
 
+    /// A message that begins to arrive with `data`.
+    pub(crate) fn message_in(&mut self, data: &Data) -> Box<MessageIn> {
+        let memory = self.buffers.take(data.message_length);
+        Box::new(MessageIn::in_memory(data.message_length, data.incoming, memory))
+    }
+
     /// Hands a message over if it is complete and may be.
     pub(crate) fn finish_if_complete(&mut self, rpc: RpcId) {
         let Some(entry) = self.rpcs.get_mut(rpc) else { return };
@@ -99,6 +105,7 @@ impl Transport {
         self.release_receive(peer, u64::from(length), true);
         let unscheduled = message.unscheduled();
         let payload = message.into_bytes();
+        self.buffers.keep(&payload);
         if is_client {
             self.complete_client(rpc, payload, unscheduled);
         } else {

@@ -61,7 +61,9 @@ impl Transport {
             self.look_at(rpc);
         }
         self.reap();
-        self.peers.scan(now);
+        if self.peers.scan(now) {
+            self.buffers.scan();
+        }
     }
 
     /// Looks at an RPC whose peer should be talking.

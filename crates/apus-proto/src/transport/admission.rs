@@ -159,7 +159,7 @@ impl Transport {
             return Ok(Admitted::Served);
         }
         let server = Server { state: ServerState::Incoming, session, confirmed: true };
-        let message = Box::new(MessageIn::new(data.message_length, data.incoming));
+        let message = self.message_in(data);
         Ok(Admitted::Receiving(self.create_server(peer, header, server, Some(message))))
     }
 
@@ -180,6 +180,7 @@ impl Transport {
         }
         self.peers[peer].held += 1;
         let server = Server { state: ServerState::Incoming, session, confirmed: false };
+        // A stranger gets no memory but for the bytes that it sends.
         let message = Box::new(MessageIn::new(data.message_length, data.incoming));
         let rpc = self.create_server(peer, header, server, Some(message));
         self.ask_for_confirmation(rpc);

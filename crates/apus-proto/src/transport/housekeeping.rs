@@ -92,6 +92,7 @@ impl Transport {
     pub fn shut_down(&mut self, now: Instant) {
         self.advance(now);
         self.shut_down = true;
+        self.buffers.clear();
         let all: Vec<_> = self.rpcs.iter().map(|(rpc, _)| rpc).collect();
         for rpc in all {
             let Some(entry) = self.rpcs.get(rpc) else { continue };

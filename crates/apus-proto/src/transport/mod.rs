@@ -23,6 +23,7 @@ pub(crate) use ending::Ending;
 
 use crate::config::Config;
 use crate::grant::Granter;
+use crate::message::Buffers;
 use crate::metrics::Metrics;
 use crate::peer::{Address, Peers};
 use crate::priority::{OwnCutoffs, Sampler};
@@ -51,6 +52,7 @@ pub struct Transport {
     pub(crate) deadlines: Deadlines,
     pub(crate) reaper: Reaper,
     pub(crate) budget: Budget,
+    pub(crate) buffers: Buffers,
     pub(crate) events: VecDeque<Event>,
     pub(crate) metrics: Metrics,
     /// Draws session numbers.
@@ -102,6 +104,7 @@ impl Transport {
             deadlines: Deadlines::default(),
             reaper: Reaper::default(),
             budget: Budget::default(),
+            buffers: Buffers::default(),
             events: VecDeque::new(),
             metrics: Metrics::default(),
             random,
