@@ -25,7 +25,7 @@ struct Asked {
     /// Requests under way at the same time: 1 to 65536
     #[arg(long, value_name = "REQUESTS", allow_negative_numbers = true)]
     outstanding: usize,
-    /// Only these contenders, by the names of their rows: `apus,tcp`
+    /// Only these contenders, by the names of their rows, with commas between them
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
     #[command(flatten)]

@@ -1,9 +1,10 @@
 //! Why was there no result?
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
+
+use crate::output;
 
 /// Why a command did not do what it was asked for.
 #[derive(Debug)]
@@ -45,10 +46,10 @@ impl Failure {
                 wrong(&clap::Error::raw(ErrorKind::ValueValidation, message), example)
             }
             Self::CommandLine(error) if error.use_stderr() => wrong(&error, example),
-            Self::CommandLine(help) => {
-                tell(&help);
-                ExitCode::SUCCESS
-            }
+            Self::CommandLine(help) => match output::written(help.print()) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => failure.report(None),
+            },
         }
     }
 }
@@ -59,13 +60,12 @@ fn wrong(error: &clap::Error, example: Option<String>) -> ExitCode {
     // Help, which is shown when there are no arguments, ends with examples itself.
     let help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     if let Some(example) = example.filter(|_| !help) {
-        // If nobody reads it, nobody misses it.
-        let _ = writeln!(io::stderr(), "Try: {example}");
+        output::note(&format!("Try: {example}"));
     }
     ExitCode::from(WRONG_ARGUMENTS)
 }
 
-/// Prints to where it belongs, in colours if that is a terminal.
+/// Prints to standard error, in colours if that is a terminal.
 fn tell(error: &clap::Error) {
     // If nobody reads it, nobody misses it.
     let _ = error.print();

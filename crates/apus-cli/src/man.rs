@@ -25,7 +25,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Some(directory) = &arguments.directory else {
         let mut page = Vec::new();
-        let rendered = Man::new(definitions()).render(&mut page);
+        // There is no page about `help`, so this one does not refer to it.
+        let rendered = Man::new(definitions().disable_help_subcommand(true)).render(&mut page);
         rendered.expect("memory takes everything");
         return output::write(page);
     };

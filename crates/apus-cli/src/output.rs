@@ -11,11 +11,18 @@ use crate::failure::Failure;
 /// The reader has gone, as `head` does when it has seen enough, or the disk is full.
 pub(crate) fn write(text: impl AsRef<[u8]>) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_ref()).and_then(|()| stdout.flush()).map_err(|error| {
-        match error.kind() {
-            ErrorKind::BrokenPipe => Failure::ReaderGone,
-            _ => Failure::of("write to standard output", &error),
-        }
+    written(stdout.write_all(text.as_ref()).and_then(|()| stdout.flush()))
+}
+
+/// What it means that standard output took something, or not.
+///
+/// # Errors
+///
+/// As for [`write`].
+pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
+    result.map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => Failure::ReaderGone,
+        _ => Failure::of("write to standard output", &error),
     })
 }
 

@@ -24,7 +24,7 @@ use crate::output;
 /// once. What was served is said on standard error.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  apus serve
+  apus serve 127.0.0.1:4000
   apus serve 127.0.0.1:0 --receivers 2
   apus serve [::]:4000 --poll spin")]
 pub(crate) struct Arguments {
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     watch_signals(tell.clone()).map_err(|error| Failure::of("catch signals", &error))?;
     let endpoint = Endpoint::builder().poll(arguments.poll).bind(arguments.address.as_str());
     let endpoint = endpoint.map_err(|error| {
-        Failure::Work(format!("{error}\nAnother port may be free; 0 takes one that is."))
+        Failure::Work(format!("{error}\n`apus serve 127.0.0.1:0` listens on any free port."))
     })?;
     let (end, served) = thread::scope(|scope| {
         let receivers = start(arguments.receivers, &endpoint, &tell, scope);
