@@ -39,8 +39,7 @@ const PROMISES: [Promise; 5] = [
     },
     Promise {
         experiment: "demo",
-        // With "apus" and its ratios, "short_p99 tcp/apus" and so on, once it takes part.
-        rows: &["tcp", "tcp-per-request"],
+        rows: &["apus", "tcp", "tcp-per-request"],
         figures: &[
             "short_p50",
             "short_p99",
@@ -53,7 +52,12 @@ const PROMISES: [Promise; 5] = [
             "errors",
             "by_size",
         ],
-        ratios: &[],
+        ratios: &[
+            "short_p99 tcp/apus",
+            "short_p50 tcp/apus",
+            "short_p99 tcp-per-request/apus",
+            "short_p50 tcp-per-request/apus",
+        ],
     },
 ];
 

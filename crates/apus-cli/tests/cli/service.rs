@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Out
 }
 
 /// What it printed to standard output, all of which is one JSON object.
-pub(crate) fn json(output: &Output) -> Value {
+pub(crate) fn object(output: &Output) -> Value {
     let text = text(&output.stdout);
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
@@ -37,7 +37,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Listens on any free port of the loopback interface, and is ready.
+    /// Listens on any free port of the loopback interface, and is ready. With `--json`, too.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         let mut child = apus()
             .args(["serve", "127.0.0.1:0"])
@@ -52,10 +52,13 @@ impl Service {
         let mut service = Self { child, stdout, address: unknown };
         let mut line = String::new();
         service.stdout.read_line(&mut line).unwrap();
-        let address = line.trim_end().strip_prefix("listening on ");
-        service.address = address.and_then(|address| address.parse().ok()).unwrap_or_else(|| {
-            panic!("no address in `{line}`");
-        });
+        let json = serde_json::from_str::<Value>(&line).ok();
+        let address = match &json {
+            Some(json) => json["listening"].as_str(),
+            None => line.trim_end().strip_prefix("listening on "),
+        };
+        let address = address.and_then(|address| address.parse().ok());
+        service.address = address.unwrap_or_else(|| panic!("no address in `{line}`"));
         service
     }
 

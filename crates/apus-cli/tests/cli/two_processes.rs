@@ -5,11 +5,12 @@ use std::fs;
 use std::net::UdpSocket;
 use std::process::Stdio;
 
-use crate::service::{Service, apus, json, run, text};
+use crate::service::{Service, apus, object, run, text};
 use apus_driver::Driver;
 use apus_udp::{Udp, UdpConfig};
 use apus_wire::DATA_HEADER_LEN;
 use rustix::process::Signal;
+use serde_json::{Value, json};
 
 /// Bytes that differ from offset to offset, also by multiples of a packet's payload.
 fn bytes(length: usize) -> Vec<u8> {
@@ -34,7 +35,7 @@ fn file_and_back(service: &Service, length: usize) {
     let output = run(words.into_iter().chain(files));
     assert_eq!(output.status.code(), Some(0), "{length} bytes: {}", text(&output.stderr));
     assert!(fs::read(&reply).unwrap() == bytes(length), "{length} bytes come back as they were");
-    let row = &json(&output)["rows"][0];
+    let row = &object(&output)["rows"][0];
     assert_eq!(row["by_call"][0]["bytes"], length);
     assert_eq!(row["identical"], 1);
 }
@@ -68,7 +69,7 @@ fn many_clients_and_receivers_at_the_same_time() {
     let clients = [client(), client(), client(), client()];
     for client in clients {
         let output = client.wait_with_output().unwrap();
-        let row = &json(&output)["rows"][0];
+        let row = &object(&output)["rows"][0];
         assert_eq!((&row["calls"], &row["identical"]), (&50.into(), &50.into()), "{row}");
     }
     service.signal(Signal::TERM);
@@ -146,7 +147,7 @@ fn after_a_failure_nothing_more_is_sent_unless_that_is_asked_for() {
         let words = ["call", &address, "--count", "3", "--json"];
         let output = run(words.iter().chain(more));
         assert_eq!(output.status.code(), Some(1));
-        let row = json(&output)["rows"][0].clone();
+        let row = object(&output)["rows"][0].clone();
         assert_eq!(row["by_call"][0]["outcome"], "not executed", "{row}");
         (row["calls"].clone(), row["failed"].clone(), text(&output.stderr))
     };
@@ -210,26 +211,11 @@ fn a_call_that_failed_leaves_the_output_file_alone() {
 
 #[test]
 fn a_service_for_machines_speaks_json() {
-    let mut child = apus()
-        .args(["serve", "[::1]:0", "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let pid = rustix::process::Pid::from_child(&child);
-    let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
-    let mut line = || {
-        let mut line = String::new();
-        std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
-        serde_json::from_str::<serde_json::Value>(&line)
-    };
-    let listening = line();
-    let address = listening.as_ref().ok().and_then(|value| value["listening"].as_str());
-    let called = address.map(|address| run(["call", address, "--size", "10"]));
-    rustix::process::kill_process(pid, Signal::TERM).unwrap();
-    let served = line();
-    let status = child.wait().unwrap();
-    assert!(called.is_some_and(|output| output.status.success()), "{listening:?}");
-    assert_eq!(served.unwrap(), serde_json::json!({"messages": 1, "bytes": 10, "unwanted": 0}));
-    assert!(status.success());
+    let service = Service::start(&["--json"]);
+    run(["call", &service.address(), "--size", "10"]);
+    service.signal(Signal::TERM);
+    let (status, stdout, stderr) = service.end();
+    assert_eq!((status, stderr), (Some(0), String::new()));
+    let served: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(served, json!({"messages": 1, "bytes": 10, "unwanted": 0}));
 }
