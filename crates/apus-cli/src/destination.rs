@@ -1,69 +1,59 @@
 //! Where will a result be kept?
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// A file for a result. It is opened before the work begins, so that no result is lost because it
-/// cannot be written; what it held before stays until there is a result.
+/// A file for a result. Whether it can be written is tried before the work begins, so that no result is
+/// lost; but without a result, be it by an error or by Ctrl-C, everything stays as it was.
 #[derive(Debug)]
 pub(crate) struct Destination {
     path: PathBuf,
-    file: File,
-    /// Made here, and still empty.
-    blank: bool,
 }
 
 impl Destination {
-    /// Opens the file that was given for `argument`.
+    /// Tries the file that was given for `argument`.
     ///
     /// # Errors
     ///
     /// It cannot be written.
     pub(crate) fn open(argument: &str, path: &Path) -> Result<Self, Failure> {
-        let mut options = OpenOptions::new();
-        options.write(true);
-        let made = options.clone().create_new(true).open(path);
-        let blank = made.is_ok();
-        let opened = match made {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.open(path),
-            made => made,
-        };
-        let file = opened.map_err(|error| Failure::Argument {
+        try_to_write(path).map_err(|error| Failure::Argument {
             argument: argument.to_owned(),
             problem: format!("{}: {error}; name a file that can be written", path.display()),
         })?;
-        Ok(Self { path: path.to_owned(), file, blank })
+        Ok(Self { path: path.to_owned() })
     }
 
     /// Replaces what is in the file.
     ///
     /// # Errors
     ///
-    /// The disk is full, or broken.
-    pub(crate) fn fill(mut self, content: &[u8]) -> Result<(), Failure> {
-        self.blank = false;
-        let Self { file, path, .. } = &mut self;
-        let replace = |file: &mut File| {
-            // Devices and pipes have no length.
-            if file.metadata()?.is_file() {
-                file.set_len(0)?;
-            }
-            file.write_all(content)
-        };
-        replace(file).map_err(|error| Failure::of(&format!("write {}", path.display()), &error))
+    /// The disk is full, or the file cannot be written any more.
+    pub(crate) fn fill(self, content: &[u8]) -> Result<(), Failure> {
+        let path = self.path;
+        fs::write(&path, content)
+            .map_err(|error| Failure::of(&format!("write {}", path.display()), &error))
     }
 }
 
-/// There was no result.
-impl Drop for Destination {
-    fn drop(&mut self) {
-        if self.blank {
-            // It may have been moved away; then there is nothing to clear up.
-            let _ = fs::remove_file(&self.path);
+fn try_to_write(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    match options.clone().create_new(true).open(path) {
+        Ok(_) => fs::remove_file(path),
+        // A pipe without a reader would block, and needs no trial.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let in_the_way = fs::metadata(path)?;
+            if in_the_way.is_file() || in_the_way.is_dir() {
+                options.open(path).map(drop)
+            } else {
+                Ok(())
+            }
         }
+        Err(error) => Err(error),
     }
 }
 
@@ -87,8 +77,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (new, old) = (folder.path().join("new"), folder.path().join("old"));
         fs::write(&old, "old").unwrap();
-        drop(Destination::open("--output", &new).unwrap());
-        drop(Destination::open("--output", &old).unwrap());
+        Destination::open("--output", &new).unwrap();
+        Destination::open("--output", &old).unwrap();
         assert!(!new.exists());
         assert_eq!(fs::read(&old).unwrap(), b"old");
     }

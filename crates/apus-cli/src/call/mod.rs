@@ -124,3 +124,30 @@ fn peer(arguments: &Arguments) -> Result<Peer, Failure> {
     let endpoint = Endpoint::client().map_err(|error| Failure::Work(error.to_string()))?;
     Ok(Peer::new(endpoint, addresses, arguments.timeout))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use apus::Config;
+    use clap::Command;
+
+    #[test]
+    fn help_says_what_the_configuration_says() {
+        let help = Arguments::augment_args(Command::new("call")).render_long_help().to_string();
+        let config = Config::default();
+        assert!(help.contains(&format!("1 to {}", config.max_message())), "{help}");
+        assert_eq!(config.timeout_usecs(), 1_000_000, "silent for a second");
+    }
+
+    #[test]
+    fn counts_and_times_are_in_range() {
+        assert_eq!((count("1"), count("10000000")), (Ok(1), Ok(10_000_000)));
+        for wrong in ["0", "10000001", "-1", "", "many"] {
+            assert!(count(wrong).unwrap_err().contains("try 10"), "{wrong}");
+        }
+        assert_eq!(timeout("0.5"), Ok(Duration::from_millis(500)));
+        for wrong in ["0", "-1", "NaN", "inf", "86401", "1s"] {
+            assert!(timeout(wrong).unwrap_err().contains("try 0.5"), "{wrong}");
+        }
+    }
+}

@@ -105,10 +105,14 @@ fn micros(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e7).round() / 10.0
 }
 
+/// Calls that are listed one by one in JSON. Ours: enough for a look at a beginning that is slow, in
+/// some megabytes; who wants to know about millions wants percentiles.
+const LISTED: u64 = 10_000;
+
 /// What came of all calls.
 pub(super) struct Report {
     config: Map<String, Value>,
-    /// Each of them, if that is asked for.
+    /// The first ones of them, if that is asked for.
     calls: Option<Vec<Value>>,
     latencies: Latencies,
     least: Duration,
@@ -144,7 +148,7 @@ impl Report {
 
     /// Takes note of the end of a call.
     pub(super) fn add(&mut self, call: Call) {
-        if let Some(calls) = &mut self.calls {
+        if let Some(calls) = self.calls.as_mut().filter(|_| call.number <= LISTED) {
             calls.push(call.json());
         }
         match call.end {
@@ -203,6 +207,9 @@ impl Report {
         }
         let mut outcome = Outcome::new("call", self.config.clone());
         outcome.rows.push(row);
+        if self.calls.is_some() && self.replies + self.failed > LISTED {
+            outcome.notes.push(format!("by_call holds the first {LISTED} calls"));
+        }
         outcome
     }
 

@@ -117,6 +117,19 @@ fn people_read_one_line_per_call_and_a_summary() {
 }
 
 #[test]
+fn a_list_of_calls_stays_short() {
+    let service = Service::start(&[]);
+    let words = ["call", &service.address(), "--size", "1", "--count", "10001", "--json"];
+    let all = object(&run(words));
+    let row = &all["rows"][0];
+    assert_eq!((&row["calls"], &row["identical"]), (&json!(10_001), &json!(10_001)));
+    assert_eq!(row["by_call"].as_array().unwrap().len(), 10_000);
+    assert!(all["notes"][0].as_str().unwrap().contains("first 10000"), "{}", all["notes"]);
+    let quiet = object(&run(["call", &service.address(), "--json", "--quiet"]));
+    assert_eq!(quiet["rows"][0].get("by_call"), None);
+}
+
+#[test]
 fn names_resolve() {
     let service = Service::start(&[]);
     let address = service.address().replace("127.0.0.1", "localhost");
