@@ -12,21 +12,21 @@ use crate::service::{apus, run, text};
 fn every_bench_prints_one_object_as_promised() {
     for experiment in EXPERIMENTS {
         let name = experiment.name;
-        let output = run(["bench", name, "--seconds", "0.05", "--runs", "1", "--json"]);
+        let output = run(["bench", name, "--seconds", "0.2", "--runs", "1", "--json"]);
         assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
         let json = check(name, &text(&output.stdout)).unwrap();
         assert_eq!(json["config"]["runs"], 1);
-        assert_eq!(json["config"]["seconds"], 0.05);
+        assert_eq!(json["config"]["seconds"], 0.2);
         assert_eq!(text(&output.stderr), "", "nobody watches, so there is no progress to show");
     }
 }
 
 #[test]
 fn people_get_a_table_of_what_they_asked_for() {
-    let words = "bench rtt --seconds 0.02 --runs 1 --size 500 --only udp,tcp --poll block --seed 3";
+    let words = "bench rtt --seconds 0.2 --runs 1 --size 500 --only udp,tcp --poll block --seed 3";
     let output = run(words.split(' '));
     let table = text(&output.stdout);
-    let config = "size 500, outstanding 1, seconds 0.02, runs 1, seed 3, poll block";
+    let config = "size 500, outstanding 1, seconds 0.2, runs 1, seed 3, poll block";
     assert!(table.contains(config), "{table}");
     let row = |name: &str| table.lines().any(|line| line.trim_start().starts_with(name));
     assert!(row("udp ") && row("tcp ") && !row("udp-connected"), "{table}");
@@ -51,7 +51,7 @@ fn the_demo_prints_one_object_and_writes_its_page() {
 fn without_a_page_the_demo_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let output = apus()
-        .args("demo --no-html --seconds 0.05 --runs 1 --workload 100 --rate 500".split(' '))
+        .args("demo --no-html --seconds 0.2 --runs 1 --workload 100 --rate 500".split(' '))
         .current_dir(folder.path())
         .output()
         .unwrap();
@@ -63,7 +63,7 @@ fn without_a_page_the_demo_leaves_nothing_behind() {
 /// The check itself must be able to fail.
 #[test]
 fn what_breaks_the_contract_is_noticed() {
-    let good = run(["bench", "rate", "--seconds", "0.05", "--runs", "1", "--json"]);
+    let good = run(["bench", "rate", "--seconds", "0.2", "--runs", "1", "--json"]);
     let good = text(&good.stdout);
     check("rate", &good).unwrap();
     let broken = |from: &str, to: &str| {
