@@ -18,7 +18,7 @@ pub(crate) fn write(text: impl AsRef<[u8]>) -> Result<(), Failure> {
 ///
 /// # Errors
 ///
-/// As for [`write`].
+/// As for [`write()`].
 pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
     result.map_err(|error| match error.kind() {
         ErrorKind::BrokenPipe => Failure::ReaderGone,
@@ -30,7 +30,7 @@ pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
 ///
 /// # Errors
 ///
-/// As for [`write`].
+/// As for [`write()`].
 pub(crate) fn line(text: &str) -> Result<(), Failure> {
     write(format!("{text}\n"))
 }
