@@ -20,8 +20,8 @@ use std::time::Instant;
 /// jumbo packets, where 64 leave the cache before they are copied out, and 8 cost more system calls.
 const RECEIVE_QUOTA: usize = 32;
 
-/// Idle rounds between two looks at the clock. A round is a system call of 150 ns or so.
-pub(super) const ROUNDS_PER_LOOK: u32 = 4;
+/// Idle rounds between two looks at the clock. A round is a system call of 200 ns or so.
+pub(super) const ROUNDS_PER_LOOK: u32 = 16;
 
 thread_local! {
     /// The thread as a waiter.
@@ -104,7 +104,8 @@ impl Shard {
         deadline: Option<Instant>,
     ) -> (Locked<'_>, Option<W::Output>) {
         let mut spin = poll.spin();
-        let mut rounds = 0;
+        // With a deadline the first idle round looks at the clock: it may have passed already.
+        let mut rounds = if deadline.is_some() { ROUNDS_PER_LOOK - 1 } else { 0 };
         let mut how = How::Polled;
         loop {
             match self.pass(receive, &mut rounds) {
