@@ -66,6 +66,8 @@ pub(crate) struct Core {
     pub(crate) producer: ThreadToken,
     /// Number of corks.
     pub(crate) corks: u32,
+    /// Whether the quota ended the last transmission before everything had left.
+    more_to_send: bool,
     /// Messages that were held back by a cork since the last transmission.
     held_back: u32,
     pub(crate) closed: Option<Closed>,
@@ -97,6 +99,7 @@ impl Core {
             sleeping_keeper: None,
             producer: ThreadToken::current(),
             corks: 0,
+            more_to_send: false,
             held_back: 0,
             closed: None,
             metrics: EngineMetrics::default(),
@@ -159,8 +162,13 @@ impl Core {
 
     /// Sends what may leave. If the driver is broken, the endpoint is closed.
     pub(crate) fn transmit(&mut self) {
+        self.transmit_within(usize::MAX);
+    }
+
+    /// The same, but not much more than `quota` bytes of payload; what is left waits for the next pass.
+    pub(super) fn transmit_within(&mut self, quota: usize) {
         self.held_back = 0;
-        if let Err(error) = self.try_transmit() {
+        if let Err(error) = self.try_transmit(quota) {
             self.close(Closed::Driver(error.into()));
         }
     }
@@ -173,13 +181,19 @@ impl Core {
         }
     }
 
-    fn try_transmit(&mut self) -> io::Result<()> {
+    fn try_transmit(&mut self, mut quota: usize) -> io::Result<()> {
         let now = self.time;
         if !self.transmit.has_room() {
             self.transmit.flush()?;
         }
+        self.more_to_send = false;
         while self.transmit.has_room() {
+            if quota == 0 {
+                self.more_to_send = true;
+                break;
+            }
             let Some(transmit) = self.transport.poll_transmit(now) else { break };
+            quota = quota.saturating_sub(transmit.payload_len());
             let mut payload = SmallVec::<[&[u8]; 4]>::new();
             payload.extend(transmit.payload());
             self.transmit.send(&Burst {
@@ -249,10 +263,15 @@ impl Core {
     /// When the loop must come under the lock even if nothing arrives: at the next timer, or at once if
     /// somebody wants it to look up, or if packets wait for room in the socket.
     pub(crate) fn next_due(&self) -> Instant {
-        if self.look_up || !self.transmit.has_room() {
+        if self.look_up || self.more_to_send || !self.transmit.has_room() {
             return Instant::ZERO;
         }
         self.transport.next_timeout().map_or(Instant::NEVER, |(at, _)| at)
+    }
+
+    /// Whether the quota ended the last transmission before everything had left.
+    pub(super) const fn has_more_to_send(&self) -> bool {
+        self.more_to_send
     }
 
     /// Whether the socket is full.
@@ -315,7 +334,7 @@ impl Core {
             self.transport.taken(request.payload.len());
         }
         // The refusals leave, if the driver still can.
-        let _ = self.try_transmit();
+        let _ = self.try_transmit(usize::MAX);
         self.requests.dismiss(&mut self.wakes);
         self.completions.assign(&mut self.wakes);
         self.completions.dismiss(&mut self.wakes);
