@@ -192,7 +192,8 @@ impl Endpoint {
         self.recv_until(Instant::now().checked_add(time))
     }
 
-    /// The end of a call if there is one already.
+    /// The end of a call if there is one already. Looks at the network once, and sends what a cork holds
+    /// back, if there is none.
     ///
     /// # Errors
     ///
@@ -221,7 +222,8 @@ impl Endpoint {
         self.recv_request_until(Instant::now().checked_add(time))
     }
 
-    /// A request if there is one already.
+    /// A request if there is one already. Looks at the network once, and sends what a cork holds back, if
+    /// there is none.
     ///
     /// # Errors
     ///

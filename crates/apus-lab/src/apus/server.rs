@@ -9,8 +9,8 @@ use crate::meter::Meter;
 
 /// Sends each request back, until the endpoint is shut down.
 pub(crate) fn echo(endpoint: &Endpoint) -> Result<(), Error> {
-    serve(endpoint, |request| {
-        let payload = request.payload().clone();
+    serve(endpoint, |mut request| {
+        let payload = request.take_payload();
         // A client that has gone is not waited for.
         let _ = request.reply(payload);
     })
