@@ -86,6 +86,7 @@ impl Pending {
 
     /// Answers if there is room; may be tried again if not. Also says how often there had been room
     /// before.
+    #[cfg(feature = "tokio")]
     pub(crate) fn try_reply(&mut self, payload: &mut Payload) -> (u64, Result<(), ReplyError>) {
         let mut core = self.shard.lock();
         (core.room_changes(), try_reply(&mut core, &mut self.rpc, payload))
