@@ -2,8 +2,9 @@
 
 use crate::builder::Builder;
 use crate::call::{CallId, CallOptions, Completion};
-use crate::engine::core::{Core, Ended};
+use crate::engine::core::{Arrived, Core, Ended};
 use crate::engine::metrics::EngineMetrics;
+use crate::engine::run::How;
 use crate::engine::shard::{Locked, Shard};
 use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
 use crate::error::{BindError, CallError, Closed};
@@ -202,6 +203,23 @@ impl Endpoint {
         self.recv_timeout(Duration::ZERO)
     }
 
+    /// Waits for the end of any call that was sent, and appends it and all others that are there, at most
+    /// `limit`, to `ends`. Returns how many.
+    ///
+    /// For threads with many calls under way: cheaper than receiving them one by one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::recv`].
+    pub fn recv_many(&self, ends: &mut Vec<Completion>, limit: usize) -> Result<usize, Closed> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        let (mut core, first) = self.shard.wait_for(self.shard.lock(), &AnyCompletion, None);
+        let Some(first) = first else { return Err(core.closed_error()) };
+        Ok(core.complete_many(first, ends, limit))
+    }
+
     /// Waits for a request of any client.
     ///
     /// # Errors
@@ -230,6 +248,29 @@ impl Endpoint {
     /// As for [`Endpoint::recv_request`].
     pub fn try_recv_request(&self) -> Result<Option<Request>, Closed> {
         self.recv_request_timeout(Duration::ZERO)
+    }
+
+    /// Waits for a request of any client, and appends it and all others that are there, at most `limit`, to
+    /// `requests`. Returns how many.
+    ///
+    /// For threads that serve many small requests: cheaper than receiving them one by one. Other threads
+    /// that wait get none of those.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::recv_request`].
+    pub fn recv_requests(
+        &self,
+        requests: &mut Vec<Request>,
+        limit: usize,
+    ) -> Result<usize, Closed> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        let (mut core, first) = self.shard.wait_for(self.shard.lock(), &AnyRequest, None);
+        let Some(first) = first else { return Err(core.closed_error()) };
+        let request = |arrived| Request::new(self.shard.clone(), arrived);
+        Ok(core.accept_many(first, limit, |arrived| requests.push(request(arrived))))
     }
 
     /// Lets a call go that was sent: its end will not come out of [`Endpoint::recv`]. `false` if it has
@@ -328,6 +369,41 @@ impl Core {
         self.transport.taken(result.as_ref().map_or(0, Bytes::len));
         self.end_received();
         Completion { cookie, result }
+    }
+
+    /// The same for all ends that are there, at most `limit`; returns how many.
+    pub(crate) fn complete_many(
+        &mut self,
+        first: Ended,
+        ends: &mut Vec<Completion>,
+        limit: usize,
+    ) -> usize {
+        let mut count = 0;
+        let mut next = Some(first);
+        while let Some(ended) = next {
+            ends.push(self.complete(ended));
+            count += 1;
+            next = (count < limit).then(|| self.take(&AnyCompletion, How::None)).flatten();
+        }
+        count
+    }
+
+    /// The application takes all requests that are there, at most `limit`; returns how many.
+    pub(crate) fn accept_many(
+        &mut self,
+        first: Arrived,
+        limit: usize,
+        mut accept: impl FnMut(Arrived),
+    ) -> usize {
+        let mut count = 0;
+        let mut next = Some(first);
+        while let Some(arrived) = next {
+            self.transport.taken(arrived.payload.len());
+            accept(arrived);
+            count += 1;
+            next = (count < limit).then(|| self.take(&AnyRequest, How::None)).flatten();
+        }
+        count
     }
 
     /// All counters as they stand.
