@@ -49,26 +49,30 @@ pub(super) fn many(
     // When each call was sent, by its cookie.
     let mut sent = vec![clock::now(); plan.outstanding];
     let mut under_way = sent.len();
+    let mut ends = Vec::with_capacity(plan.outstanding);
     let _together = endpoint.cork();
     let mut exchange = || {
         (0..sent.len() as u64).try_for_each(send)?;
         while under_way > 0 {
-            let ended = endpoint
-                .recv()
+            endpoint
+                .recv_many(&mut ends, plan.outstanding)
                 .map_err(|error| Error::endpoint(format!("receive from {server}"), error))?;
-            let reply =
-                ended.result.map_err(|error| Error::endpoint(format!("call {server}"), error))?;
-            expect_length(&reply, expected, server)?;
             let now = clock::now();
-            let sent = &mut sent[ended.cookie as usize];
-            meter.latency(now - *sent);
-            meter.count(now, 1, plan.size as u64);
-            if meter.is_over(now) {
-                under_way -= 1;
-                continue;
+            for ended in ends.drain(..) {
+                let reply = ended
+                    .result
+                    .map_err(|error| Error::endpoint(format!("call {server}"), error))?;
+                expect_length(&reply, expected, server)?;
+                let sent = &mut sent[ended.cookie as usize];
+                meter.latency(now - *sent);
+                meter.count(now, 1, plan.size as u64);
+                if meter.is_over(now) {
+                    under_way -= 1;
+                    continue;
+                }
+                *sent = now;
+                send(ended.cookie)?;
             }
-            *sent = now;
-            send(ended.cookie)?;
         }
         Ok(())
     };

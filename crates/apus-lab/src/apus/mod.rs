@@ -41,7 +41,9 @@ impl Contender for Apus {
     fn settings(&self) -> String {
         let calls = match self {
             Self::OneByOne => "call by call",
-            Self::Many(_) => "send and recv, messages that are ready leave together (cork)",
+            Self::Many(_) => {
+                "send, recv_many and recv_requests, messages that are ready leave together (cork)"
+            }
         };
         format!("one endpoint on each side, default parameters, whoever waits polls, {calls}")
     }
@@ -50,10 +52,7 @@ impl Contender for Apus {
         let endpoint = serve_at(Endpoint::builder().poll(plan.poll), control)?;
         match self {
             Self::OneByOne => server::echo(&endpoint),
-            Self::Many(Replies::Echo) => {
-                let _together = endpoint.cork();
-                server::echo(&endpoint)
-            }
+            Self::Many(Replies::Echo) => server::echo_together(&endpoint),
             Self::Many(Replies::Short) => return server::absorb(&endpoint, plan),
         }?;
         Ok(Side::default())

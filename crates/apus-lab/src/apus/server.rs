@@ -16,6 +16,24 @@ pub(crate) fn echo(endpoint: &Endpoint) -> Result<(), Error> {
     })
 }
 
+/// The same, for many small requests: takes all that are there, and the replies leave together.
+pub(super) fn echo_together(endpoint: &Endpoint) -> Result<(), Error> {
+    let _together = endpoint.cork();
+    let mut requests = Vec::with_capacity(AT_ONCE);
+    loop {
+        if let Err(error) = endpoint.recv_requests(&mut requests, AT_ONCE) {
+            return ended(error);
+        }
+        for mut request in requests.drain(..) {
+            let payload = request.take_payload();
+            let _ = request.reply(payload);
+        }
+    }
+}
+
+/// Requests taken at once. Ours: what leaves together, twice.
+const AT_ONCE: usize = 64;
+
 /// Answers each request with a short one and counts, until the endpoint is shut down.
 pub(super) fn absorb(endpoint: &Endpoint, plan: &Plan) -> Result<Side, Error> {
     let mut meter = None;
@@ -32,8 +50,15 @@ fn serve(endpoint: &Endpoint, mut answer: impl FnMut(Request)) -> Result<(), Err
     loop {
         match endpoint.recv_request() {
             Ok(request) => answer(request),
-            Err(Closed::ShutDown) => return Ok(()),
-            Err(error) => return Err(Error::endpoint("receive requests".to_owned(), error)),
+            Err(error) => return ended(error),
         }
+    }
+}
+
+/// Why there is nothing more to receive: it is no error if the endpoint was shut down.
+fn ended(why: Closed) -> Result<(), Error> {
+    match why {
+        Closed::ShutDown => Ok(()),
+        error => Err(Error::endpoint("receive requests".to_owned(), error)),
     }
 }
