@@ -78,7 +78,7 @@ impl Transport {
         let Some(peer) = self.peer_for(peer_address(self.identity.profile, call.to)) else {
             return Err(self.out_of_room(CommandError::TooManyPeers));
         };
-        self.reserve_send(peer, length)?;
+        self.reserve_send(peer, Role::Client, length)?;
         let id = self.allocate_id(peer);
         let side = Side::Client(Client {
             state: ClientState::Outgoing,
@@ -108,7 +108,7 @@ impl Transport {
         let server = entry.server_mut().ok_or(CommandError::WrongState)?;
         let state = server.state.after(ServerStep::Reply).ok_or(CommandError::WrongState)?;
         let peer = entry.peer;
-        self.reserve_send(peer, length)?;
+        self.reserve_send(peer, Role::Server, length)?;
         let outgoing = self.message_out(peer, payload);
         let now = self.now();
         let entry = &mut self.rpcs[rpc];

@@ -114,9 +114,9 @@ impl Transport {
         self.silence.unlink(&mut self.rpcs, removed.timer);
         self.granter.forget(rpc, &mut removed);
         self.outbox.messages.remove(rpc, &mut removed);
-        let peer = removed.peer;
+        let (peer, ours) = (removed.peer, removed.role());
         if let Some(message) = &removed.outgoing {
-            self.release_send(peer, u64::from(message.length()));
+            self.release_send(peer, ours, u64::from(message.length()));
         }
         let received = removed.incoming.as_ref().map_or(0, MessageIn::received);
         if !removed.may_receive() {
