@@ -1,0 +1,126 @@
+//! The blocking endpoint over real UDP sockets: what only they can show.
+
+use apus::{Builder, Bytes, CallOptions, Config, Endpoint, FailReason, Outcome, Poll};
+use std::net::{IpAddr, SocketAddr};
+use std::thread::JoinHandle;
+
+fn echo(server: Endpoint) -> JoinHandle<u64> {
+    std::thread::spawn(move || {
+        let mut served = 0;
+        while let Ok(request) = server.recv_request() {
+            served += 1;
+            let payload = request.payload().clone();
+            // The client may have gone.
+            let _ = request.reply(payload);
+        }
+        served
+    })
+}
+
+fn failure(error: apus::CallError) -> apus::RpcError {
+    let apus::CallError::Failed(error) = error else { panic!("{error}") };
+    error
+}
+
+/// A call to a port where nobody listens fails by what the system reports, not by silence, which is
+/// an hour here.
+#[test]
+fn a_closed_port_is_reported_by_the_system() {
+    let config = Config::builder().timeout_usecs(3_600_000_000).build().unwrap();
+    for local in ["127.0.0.1:0", "[::1]:0"] {
+        let Ok(socket) = std::net::UdpSocket::bind(local) else {
+            eprintln!("SKIPPED: {local} cannot be bound");
+            continue;
+        };
+        let address = socket.local_addr().unwrap();
+        let client = Builder::default().config(config.clone()).client().unwrap();
+        drop(socket);
+        let error = failure(client.call(address, "hello").unwrap_err());
+        assert_eq!(error.reason, FailReason::PortClosed, "{error}");
+        assert_eq!(error.outcome, Outcome::NotExecuted);
+        assert!(client.info().is_empty());
+    }
+}
+
+/// Each way to bind with each address that reaches it.
+#[test]
+fn both_families_and_one_socket_for_both() {
+    let ways = [
+        ("127.0.0.1:0", "127.0.0.1"),
+        ("0.0.0.0:0", "127.0.0.1"),
+        ("[::1]:0", "::1"),
+        ("[::]:0", "::1"),
+        ("[::]:0", "127.0.0.1"),
+        ("[::]:0", "::ffff:127.0.0.1"),
+    ];
+    for (bind, host) in ways {
+        let Ok(server) = Endpoint::bind(bind) else {
+            eprintln!("SKIPPED: {bind} cannot be bound");
+            continue;
+        };
+        let host: IpAddr = host.parse().unwrap();
+        let to = SocketAddr::new(host, server.local_addr().port());
+        let client = Endpoint::client().unwrap();
+        let expected = SocketAddr::new(host.to_canonical(), client.local_addr().port());
+        std::thread::scope(|scope| {
+            let call = scope.spawn(|| client.call(to, "who am I?"));
+            let request = server.recv_request().unwrap();
+            assert_eq!(request.from(), expected, "{bind} {host}");
+            request.reply("you").unwrap();
+            assert_eq!(call.join().unwrap().unwrap(), "you");
+        });
+    }
+}
+
+/// The longest message there is, both ways.
+#[test]
+fn sixty_four_megabytes() {
+    let server = Endpoint::builder().poll(Poll::Block).bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr();
+    let thread = echo(server.clone());
+    let client = Endpoint::builder().poll(Poll::Block).client().unwrap();
+    let request: Bytes = (0..67_108_864_usize).map(|i| (i * 31 + i / 251) as u8).collect();
+    let response = client.call(address, request.clone()).unwrap();
+    assert!(response == request, "byte by byte");
+    assert!(client.drain(std::time::Duration::from_secs(60)));
+    assert!(server.drain(std::time::Duration::from_secs(60)));
+    let live = [&client, &server].map(|endpoint| endpoint.metrics().protocol.live);
+    for live in live {
+        assert_eq!((live.receive_bytes, live.send_bytes, live.incoming_bytes), (0, 0, 0));
+    }
+    server.shutdown();
+    assert_eq!(thread.join().unwrap(), 1);
+}
+
+/// A server comes back at its port without memory. A call that relied on its earlier life fails with
+/// that reason, an idempotent one is sent again, and the next one knows.
+#[test]
+fn a_restarted_server_is_recognised() {
+    for idempotent in [false, true] {
+        let first = Endpoint::bind("127.0.0.1:0").unwrap();
+        let address = first.local_addr();
+        let thread = echo(first.clone());
+        let client = Endpoint::client().unwrap();
+        assert_eq!(client.call(address, "one").unwrap(), "one");
+        // The acknowledgment arrives before the port is closed; otherwise the system reports that.
+        assert!(client.drain(std::time::Duration::from_secs(60)));
+        first.shutdown();
+        thread.join().unwrap();
+        drop(first);
+
+        let second = Endpoint::bind(address).unwrap();
+        let thread = echo(second.clone());
+        let options = CallOptions::new().idempotent(idempotent);
+        let result = client.call_with(address, "two", options);
+        if idempotent {
+            assert_eq!(result.unwrap(), "two");
+        } else {
+            let error = failure(result.unwrap_err());
+            assert_eq!(error.reason, FailReason::PeerRestarted, "{error}");
+            assert_eq!(error.outcome, Outcome::Unknown);
+        }
+        assert_eq!(client.call(address, "three").unwrap(), "three");
+        second.shutdown();
+        assert_eq!(thread.join().unwrap(), 1 + u64::from(idempotent), "at most once");
+    }
+}
