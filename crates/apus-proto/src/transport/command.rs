@@ -248,8 +248,15 @@ impl Transport {
     }
 }
 
-/// How a peer is known: in the kernel profile the host alone, in the udp profile the endpoint.
+/// How a peer is known: in the kernel profile the host alone, in the udp profile the endpoint; an IPv4
+/// host by its IPv4 address, however it is written (RFC 4291 section 2.5.5.2), as its packets come from
+/// there.
 pub(crate) fn peer_address(profile: Profile, mut address: Address) -> Address {
+    if let Address::V6(v6) = address
+        && let Some(v4) = v6.ip().to_ipv4_mapped()
+    {
+        address = Address::from((v4, v6.port()));
+    }
     if profile == Profile::Kernel {
         address.set_port(0);
     }

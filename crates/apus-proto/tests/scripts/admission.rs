@@ -200,6 +200,28 @@ fn a_request_in_an_unknown_session() {
     ");
 }
 
+/// S3: the client has let the call go that it was asked about. It knows the session nevertheless.
+#[test]
+fn a_client_that_disowns_its_first_call() {
+    assert_snapshot!(run("
+        P: DATA s1 0..10/10
+        P: ACK s1
+        live
+        P: DATA s2 0..10/10
+        P: DATA s1 0..10/10
+    "), @"
+    > P: DATA s1 0..10/10
+      -> P NEED_ACK s1 +CONFIRM prio=7
+    > P: ACK s1
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > P: DATA s2 0..10/10
+      !! request s2 from P: 10 B
+    > P: DATA s1 0..10/10
+      xx finished
+    ");
+}
+
 /// S4: a late duplicate of an earlier life cannot disturb a first contact.
 #[test]
 fn a_first_contact_is_not_disturbed() {
