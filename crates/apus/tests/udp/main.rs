@@ -17,9 +17,12 @@ fn echo(server: Endpoint) -> JoinHandle<u64> {
     })
 }
 
-fn failure(error: apus::CallError) -> apus::RpcError {
-    let apus::CallError::Failed(error) = error else { panic!("{error}") };
-    error
+/// How a call failed that was sent.
+fn failure(result: Result<Bytes, apus::CallError>) -> apus::RpcError {
+    match result {
+        Err(apus::CallError::Failed(error)) => error,
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A call to a port where nobody listens fails by what the system reports, not by silence, which is
@@ -35,7 +38,7 @@ fn a_closed_port_is_reported_by_the_system() {
         let address = socket.local_addr().unwrap();
         let client = Builder::default().config(config.clone()).client().unwrap();
         drop(socket);
-        let error = failure(client.call(address, "hello").unwrap_err());
+        let error = failure(client.call(address, "hello"));
         assert_eq!(error.reason, FailReason::PortClosed, "{error}");
         assert_eq!(error.outcome, Outcome::NotExecuted);
         assert!(client.info().is_empty());
@@ -124,7 +127,7 @@ fn a_restarted_server_is_recognised() {
         if idempotent {
             assert_eq!(result.unwrap(), "two");
         } else {
-            let error = failure(result.unwrap_err());
+            let error = failure(result);
             assert_eq!(error.reason, FailReason::PeerRestarted, "{error}");
             assert_eq!(error.outcome, Outcome::Unknown);
         }
