@@ -49,6 +49,7 @@ fn the_next_packet_confirms() {
 fn a_stranger_gets_only_the_question() {
     assert_snapshot!(run("
         P: DATA s1 0..1/90000 unsched=2000 cutoffs=0
+        P: DATA s1 0..1/90000 unsched=2000 cutoffs=0 inc=80
         +990ms
         P: RESEND s1 everything inc=80
         +10ms
@@ -56,6 +57,8 @@ fn a_stranger_gets_only_the_question() {
     "), @"
     > P: DATA s1 0..1/90000 unsched=2000 cutoffs=0
       -> P NEED_ACK s1 +CONFIRM prio=7
+    > P: DATA s1 0..1/90000 unsched=2000 cutoffs=0 inc=80
+      xx duplicate_packets
     > +990ms
       @5.00ms -> P NEED_ACK s1 +CONFIRM prio=7
       @15.00ms -> P NEED_ACK s1 +CONFIRM prio=7
