@@ -84,6 +84,7 @@ impl Transport {
             state: ClientState::Outgoing,
             session: self.peers[peer].calls.session,
             idempotent: call.idempotent,
+            moved: false,
             cookie: call.cookie,
             deadline: call.deadline,
         });

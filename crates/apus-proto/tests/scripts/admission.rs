@@ -155,6 +155,45 @@ fn a_refused_request_stays_refused() {
     ");
 }
 
+/// AMO-5: a duplicate of a request that was executed is not refused, because its client would take that
+/// for a promise.
+#[test]
+fn an_executed_request_is_not_refused() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..10/10
+        reply s1 10
+        P: ACK s1
+        P: DATA s2 0..10/10
+        reply s2 10
+        shutdown
+        P: DATA s1 0..10/10
+        P: DATA s2 0..10/10
+        P: DATA s2 0..10/10 inc=80
+        P: DATA s3 0..10/10
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 cutoffs=1 prio=7
+    > P: ACK s1
+    > P: DATA s2 0..10/10
+      !! request s2 from P: 10 B
+    > reply s2 10
+      -> P DATA s2 0..10/10 cutoffs=1 prio=7
+    > shutdown
+    > P: DATA s1 0..10/10
+      xx finished
+    > P: DATA s2 0..10/10
+      xx finished
+    > P: DATA s2 0..10/10 inc=80
+      xx finished
+    > P: DATA s3 0..10/10
+      xx not_serving
+      -> P RPC_UNKNOWN s3 +REFUSED(ShuttingDown) prio=7
+    ");
+}
+
 /// A client restarted at the same address gets a new session; its old requests are let go.
 #[test]
 fn a_restarted_client() {
@@ -353,6 +392,43 @@ fn a_restarted_server() {
       -> P DATA c4 0..10/10 cutoffs=1 ack=c2 session=500 prio=7
     > count peers_restarted
       peers_restarted=1
+    ");
+}
+
+/// AMO-5: a refusal speaks for the life of the server that gives it. What an earlier life did with the
+/// call is not known. (Found by the fuzzer.)
+#[test]
+fn a_restarted_server_that_refuses() {
+    assert_snapshot!(run("
+        meet P
+        call P 10
+        call P 10
+        call P 10 idempotent
+        call Q 10
+        P: RPC_UNKNOWN c1 +REFUSED=3
+        P: RPC_UNKNOWN c2 +REFUSED=3 inc=0
+        P: NEED_ACK c3 +CONFIRM session=500
+        P: RPC_UNKNOWN c3 +REFUSED=3 session=500
+        Q: RPC_UNKNOWN c4 +REFUSED=3 inc=0
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > call P 10
+      -> P DATA c2 0..10/10 cutoffs=1 prio=7
+    > call P 10 idempotent
+      -> P DATA c3 0..10/10 cutoffs=1 prio=7
+    > call Q 10
+      -> Q DATA c4 0..10/10 new prio=6
+    > P: RPC_UNKNOWN c1 +REFUSED=3
+      !! failed c1: the server refused: not serving requests; the request was not executed
+    > P: RPC_UNKNOWN c2 +REFUSED=3 inc=0
+      !! failed c2: the server refused: not serving requests; the request may have been executed
+    > P: NEED_ACK c3 +CONFIRM session=500
+      -> P BUSY c3 +CONFIRM session=500 prio=7
+    > P: RPC_UNKNOWN c3 +REFUSED=3 session=500
+      !! failed c3: the server refused: not serving requests; the request may have been executed
+    > Q: RPC_UNKNOWN c4 +REFUSED=3 inc=0
+      !! failed c4: the server refused: not serving requests; the request was not executed
     ");
 }
 
