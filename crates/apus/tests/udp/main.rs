@@ -136,3 +136,45 @@ fn a_restarted_server_is_recognised() {
         assert_eq!(thread.join().unwrap(), 1 + u64::from(idempotent), "at most once");
     }
 }
+
+/// Somebody throws anything at the port: nobody else notices, each packet is counted, and little comes
+/// back.
+#[test]
+fn garbage_disturbs_nobody() {
+    let server = Endpoint::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr();
+    let thread = echo(server.clone());
+    let client = Endpoint::client().unwrap();
+    let vandal = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    vandal.set_nonblocking(true).unwrap();
+    let mut random = 1_u64;
+    let (mut sent, mut received, mut buffer) = (0, 0, [0; 2_000]);
+    for round in 0..500_usize {
+        let mut packet: Vec<u8> = (0..round * 3)
+            .map(|_| {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (random >> 56) as u8
+            })
+            .collect();
+        if round % 2 == 0 && packet.len() > 20 {
+            // A header that is nearly right: our port, a kind, the version.
+            packet[2..4].copy_from_slice(&address.port().to_be_bytes());
+            packet[11] = 0x10 + (round / 2 % 9) as u8;
+            packet[13] = 0x10 | (round / 18 % 16) as u8;
+        }
+        // A socket that is full for a moment takes nothing.
+        if vandal.send_to(&packet, address).is_ok() {
+            sent += packet.len() + 28;
+        }
+        let request = vec![round as u8; 1 + round];
+        assert_eq!(client.call(address, request.clone()).unwrap(), request);
+        while let Ok(length) = vandal.recv(&mut buffer) {
+            received += length + 28;
+        }
+    }
+    assert!(received <= 3 * sent, "{received} bytes for {sent}");
+    assert!(server.metrics().protocol.dropped_total() > 300);
+    assert!(client.drain(std::time::Duration::from_secs(60)));
+    server.shutdown();
+    assert_eq!(thread.join().unwrap(), 500);
+}
