@@ -195,7 +195,7 @@ fn config(kind: u8) -> Config {
     let profile = if kind & 1 == 0 { Profile::Udp } else { Profile::Kernel };
     let builder = Config::builder()
         .profile(profile)
-        .timeout_usecs(50_000)
+        .timeout_usecs(if kind & 4 == 0 { 50_000 } else { 1_000_000 })
         .need_ack_limit(2)
         .peer_idle_secs_min(0)
         .peer_idle_secs_max(1);

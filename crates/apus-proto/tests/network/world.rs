@@ -331,23 +331,30 @@ impl World {
         self.pump(host);
     }
 
-    /// The faults end, and everything comes to its end, late duplicates too.
+    /// The faults end, and everything comes to its end: calls soon, late duplicates too.
     pub(crate) fn heal(&mut self) {
         self.run_until(self.now + 5 * SECOND);
         self.faults = Faults::default();
+        self.run_until(self.now + 20 * SECOND);
+        self.check_ends();
         self.run_until(self.now + 1_000 * SECOND);
     }
 
-    /// All calls whose caller has lived on have ended, and told the truth.
-    pub(crate) fn check_calls(&self) {
+    /// All calls whose caller has lived on have ended.
+    fn check_ends(&self) {
         for (number, made) in self.calls.iter().enumerate() {
-            if made.state == State::Running {
-                let crashed = self.hosts[made.from].life > made.life;
-                assert!(crashed, "call {number} has not ended");
-            }
-            if self.corrupted {
-                continue;
-            }
+            let crashed = self.hosts[made.from].life > made.life;
+            assert!(made.state != State::Running || crashed, "call {number} has not ended");
+        }
+    }
+
+    /// All calls have told the truth.
+    pub(crate) fn check_calls(&self) {
+        self.check_ends();
+        if self.corrupted {
+            return;
+        }
+        for (number, made) in self.calls.iter().enumerate() {
             let Made { executed, state, .. } = *made;
             let once = executed <= 1 || made.idempotent;
             assert!(once, "call {number} was executed {executed} times: {state:?}");
