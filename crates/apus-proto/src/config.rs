@@ -225,7 +225,9 @@ parameters! {
     ///
     /// Kernel: 1,000,000, which is also the limit in the kernel profile. 64 MB otherwise.
     max_message: "bytes" = 67_108_864 in 1 ..= 1_073_741_824;
-    /// Payload bytes that may wait for transmission or for their acknowledgment.
+    /// Payload bytes that may wait for transmission or for their acknowledgment: of requests so many,
+    /// and of responses so many again, because a response that waits for the room of a request may
+    /// wait for ever.
     ///
     /// Kernel: `wmem_max` 100 MB per socket (row X-4).
     max_send_bytes: "bytes" = 268_435_456 in 1 ..= 1_099_511_627_776;

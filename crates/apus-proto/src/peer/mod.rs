@@ -23,6 +23,7 @@ pub(crate) use serving::{Admission, Confirmation, Serving};
 pub(crate) use table::Peers;
 
 use crate::time::Instant;
+use crate::transport::Outgoing;
 use std::net::SocketAddr;
 
 slotmap::new_key_type! {
@@ -60,7 +61,7 @@ pub(crate) struct Peer {
     /// Requests of it that are held until it has confirmed them.
     pub(crate) held: u32,
     /// Payload bytes that wait for transmission to it or for its acknowledgment.
-    pub(crate) send_bytes: u64,
+    pub(crate) send: Outgoing,
     /// Bytes of messages that are being received from it, with their whole length.
     pub(crate) receive_bytes: u64,
     /// When a command or a packet concerned it last.

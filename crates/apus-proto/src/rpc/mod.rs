@@ -76,6 +76,9 @@ pub(crate) struct Client {
     pub(crate) session: Option<u32>,
     /// Whether executing it twice does no harm.
     pub(crate) idempotent: bool,
+    /// Whether it has gone on in another session: what an earlier life of the server did with it is not
+    /// known, whatever the present one says.
+    pub(crate) moved: bool,
     /// What the caller wants to see again when it completes.
     pub(crate) cookie: u64,
     /// When it fails if it has not completed.

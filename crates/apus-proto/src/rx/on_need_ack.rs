@@ -73,6 +73,7 @@ impl Transport {
             let Side::Client(client) = &mut self.rpcs[rpc].side else { continue };
             if client.idempotent && client.state == ClientState::Outgoing {
                 client.session = Some(session);
+                client.moved = true;
             } else {
                 self.fail_client(rpc, FailReason::PeerRestarted);
             }

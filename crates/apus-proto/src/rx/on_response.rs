@@ -7,7 +7,7 @@ use crate::error::FailReason;
 use crate::peer::PeerId;
 use crate::rpc::{ClientStep, RpcId, Side};
 use crate::transport::Transport;
-use apus_wire::{Data, Header};
+use apus_wire::{Data, Header, Role};
 use bytes::Bytes;
 
 impl Transport {
@@ -60,6 +60,6 @@ impl Transport {
             let elapsed = now.since(request.last_sent);
             self.peers[peer].rtt.sample_upper_bound(now, elapsed);
         }
-        self.release_send(peer, u64::from(request.length()));
+        self.release_send(peer, Role::Client, u64::from(request.length()));
     }
 }

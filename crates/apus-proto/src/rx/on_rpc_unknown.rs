@@ -23,7 +23,7 @@ impl Transport {
                 Ok(())
             }
             Side::Client(_) if flags.contains(Flags::REFUSED) => {
-                self.refused(rpc, Refusal::from_wire(header.sequence));
+                self.refused(rpc, Refusal::from_wire(header.sequence), flags);
                 Ok(())
             }
             Side::Client(client) if flags.contains(Flags::FINISHED) => {
@@ -48,9 +48,18 @@ impl Transport {
         }
     }
 
-    fn refused(&mut self, rpc: RpcId, refusal: Refusal) {
-        let outcome =
-            if refusal.is_before_execution() { Outcome::NotExecuted } else { Outcome::Unknown };
+    /// The server does not serve the call. It speaks for its present life only: that a call was not
+    /// executed can be said of one that was never confirmed, or by the session that it is bound to.
+    fn refused(&mut self, rpc: RpcId, refusal: Refusal, flags: Flags) {
+        let can_tell = self.rpcs[rpc].client().is_some_and(|client| {
+            let same_life = client.session.is_none() || flags.contains(Flags::SESSION);
+            same_life && !client.moved
+        });
+        let outcome = if can_tell && refusal.is_before_execution() {
+            Outcome::NotExecuted
+        } else {
+            Outcome::Unknown
+        };
         self.fail_client_with(rpc, RpcError { reason: FailReason::Refused(refusal), outcome });
     }
 

@@ -32,7 +32,12 @@ impl Transport {
         data: &Data,
         payload: &[u8],
     ) -> Result<Admitted, DropReason> {
+        let id = header.sender_id.client_id();
         if self.shut_down || !self.serving {
+            if from.peer.is_some_and(|peer| self.peers[peer].serving.is_finished(id)) {
+                // No refusal: it would say that the request was not executed.
+                return Err(DropReason::Finished);
+            }
             let refusal = if self.shut_down { Refusal::ShuttingDown } else { Refusal::NotServing };
             self.refuse(from, header, refusal);
             return Err(DropReason::NotServing);
@@ -42,7 +47,6 @@ impl Transport {
             return Err(DropReason::TooLarge);
         }
         let peer = self.admitting_peer(from)?;
-        let id = header.sender_id.client_id();
         let young = 4 * self.config.resend_interval_usecs() * USEC;
         let (now, random) = (self.now(), &mut self.random);
         let serving = &mut self.peers[peer].serving;

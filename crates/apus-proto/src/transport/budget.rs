@@ -3,12 +3,39 @@
 use super::{Event, Transport};
 use crate::error::CommandError;
 use crate::peer::PeerId;
+use apus_wire::Role;
+
+/// Payload that waits for transmission or for its acknowledgment.
+///
+/// Requests and responses are counted apart, each against the whole limit: a request leaves room when
+/// its response comes, so that responses which wait for that room would let two endpoints that call
+/// each other wait for ever.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outgoing {
+    requests: u64,
+    responses: u64,
+}
+
+impl Outgoing {
+    /// Bytes of what we send in this role.
+    const fn of(&mut self, ours: Role) -> &mut u64 {
+        match ours {
+            Role::Client => &mut self.requests,
+            Role::Server => &mut self.responses,
+        }
+    }
+
+    /// Bytes of both.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.requests + self.responses
+    }
+}
 
 /// Bytes buffered over all peers. What one peer holds is in [`crate::peer::Peer`].
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     /// Payload waiting for transmission or acknowledgment.
-    pub(crate) send: u64,
+    pub(crate) send: Outgoing,
     /// Messages being received, with their whole length, and what waits for the application.
     pub(crate) receive: u64,
     /// Payload of requests that are held until their client has confirmed them.
@@ -32,11 +59,21 @@ impl Budget {
 }
 
 impl Transport {
-    /// Whether there is room for `bytes` of payload to be sent to `peer` (CAP-1).
-    pub(super) fn check_send(&mut self, peer: PeerId, bytes: u64) -> Result<(), CommandError> {
-        let limit = if !fits(self.budget.send, bytes, self.config.max_send_bytes()) {
+    /// Whether there is room for `bytes` of payload to be sent to `peer` (CAP-1): a request if `ours` is the
+    /// client's role, or a response.
+    pub(super) fn check_send(
+        &mut self,
+        peer: PeerId,
+        ours: Role,
+        bytes: u64,
+    ) -> Result<(), CommandError> {
+        let limit = if !fits(*self.budget.send.of(ours), bytes, self.config.max_send_bytes()) {
             "max_send_bytes"
-        } else if !fits(self.peers[peer].send_bytes, bytes, self.config.max_send_bytes_per_peer()) {
+        } else if !fits(
+            *self.peers[peer].send.of(ours),
+            bytes,
+            self.config.max_send_bytes_per_peer(),
+        ) {
             "max_send_bytes_per_peer"
         } else {
             return Ok(());
@@ -45,15 +82,15 @@ impl Transport {
     }
 
     /// Counts `bytes` of payload to be sent to `peer`; there is room for them.
-    pub(super) fn reserve_send(&mut self, peer: PeerId, bytes: u64) {
-        self.budget.send += bytes;
-        self.peers[peer].send_bytes += bytes;
+    pub(super) fn reserve_send(&mut self, peer: PeerId, ours: Role, bytes: u64) {
+        *self.budget.send.of(ours) += bytes;
+        *self.peers[peer].send.of(ours) += bytes;
     }
 
     /// The peer does not need `bytes` of payload any more.
-    pub(crate) fn release_send(&mut self, peer: PeerId, bytes: u64) {
-        self.budget.send -= bytes;
-        self.peers[peer].send_bytes -= bytes;
+    pub(crate) fn release_send(&mut self, peer: PeerId, ours: Role, bytes: u64) {
+        *self.budget.send.of(ours) -= bytes;
+        *self.peers[peer].send.of(ours) -= bytes;
         self.room_again();
     }
 

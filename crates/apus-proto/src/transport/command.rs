@@ -110,19 +110,20 @@ impl Transport {
         let Some(peer) = self.peer_for(peer_address(self.identity.profile, to)) else {
             return Err(self.out_of_room(CommandError::TooManyPeers));
         };
-        self.check_send(peer, length)?;
+        self.check_send(peer, Role::Client, length)?;
         Ok(peer)
     }
 
     fn call(&mut self, call: Call) -> Result<RpcId, CommandError> {
         let peer = self.peer_of_call(call.to, &call.payload)?;
         let length = call.payload.len() as u64;
-        self.reserve_send(peer, length);
+        self.reserve_send(peer, Role::Client, length);
         let id = self.allocate_id(peer);
         let side = Side::Client(Client {
             state: ClientState::Outgoing,
             session: self.peers[peer].calls.session,
             idempotent: call.idempotent,
+            moved: false,
             cookie: call.cookie,
             deadline: call.deadline,
         });
@@ -152,14 +153,14 @@ impl Transport {
         let server = entry.server().ok_or(CommandError::WrongState)?;
         let state = server.state.after(ServerStep::Reply).ok_or(CommandError::WrongState)?;
         let peer = entry.peer;
-        self.check_send(peer, length)?;
+        self.check_send(peer, Role::Server, length)?;
         Ok((peer, state))
     }
 
     fn reply(&mut self, rpc: RpcId, payload: Payload) -> Result<RpcId, CommandError> {
         let (peer, state) = self.peer_of_reply(rpc, &payload)?;
         let length = payload.len() as u64;
-        self.reserve_send(peer, length);
+        self.reserve_send(peer, Role::Server, length);
         let outgoing = self.message_out(peer, payload);
         let now = self.now();
         let entry = &mut self.rpcs[rpc];
@@ -300,8 +301,15 @@ impl Transport {
     }
 }
 
-/// How a peer is known: in the kernel profile the host alone, in the udp profile the endpoint.
+/// How a peer is known: in the kernel profile the host alone, in the udp profile the endpoint; an IPv4
+/// host by its IPv4 address, however it is written (RFC 4291 section 2.5.5.2), as its packets come from
+/// there.
 pub(crate) fn peer_address(profile: Profile, mut address: Address) -> Address {
+    if let Address::V6(v6) = address
+        && let Some(v4) = v6.ip().to_ipv4_mapped()
+    {
+        address = Address::from((v4, v6.port()));
+    }
     if profile == Profile::Kernel {
         address.set_port(0);
     }

@@ -116,14 +116,14 @@ impl Transport {
         self.granter.forget(rpc, entry);
         self.outbox.messages.remove(rpc, entry);
         let removed = Removed { peer: entry.peer, id: entry.id, side: entry.side };
-        let peer = entry.peer;
+        let (peer, ours) = (entry.peer, entry.role());
         let outgoing = entry.outgoing.as_ref().map(MessageOut::length);
         let incoming =
             entry.incoming.as_ref().map(|message| (message.length(), message.received()));
         let may_receive = entry.may_receive();
         self.rpcs.remove(rpc);
         if let Some(length) = outgoing {
-            self.release_send(peer, u64::from(length));
+            self.release_send(peer, ours, u64::from(length));
         }
         if !may_receive {
             self.release_unconfirmed(incoming.map_or(0, |(_, received)| u64::from(received)));

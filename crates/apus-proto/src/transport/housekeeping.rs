@@ -4,7 +4,7 @@ use super::{Transport, command::peer_address};
 use crate::error::FailReason;
 use crate::limits::MIN_PACKET_BYTES;
 use crate::peer::Address;
-use crate::rpc::Side;
+use crate::rpc::{ServerState, Side};
 use crate::time::Instant;
 use apus_wire::{DATA_HEADER_LEN, Refusal};
 
@@ -62,7 +62,7 @@ impl Transport {
     /// without an acknowledgment.
     #[must_use]
     pub const fn unacknowledged_bytes(&self) -> u64 {
-        self.budget.send
+        self.budget.send.bytes()
     }
 
     /// The application has taken `bytes` bytes of a request or response, which count as received no
@@ -98,10 +98,16 @@ impl Transport {
             let Some(entry) = self.rpcs.get(rpc) else { continue };
             match &entry.side {
                 Side::Client(_) => self.fail_and_disown(rpc, FailReason::ShutDown),
-                Side::Server(server) if entry.outgoing.is_none() && server.confirmed => {
-                    self.refuse_live(rpc, Refusal::ShuttingDown);
-                }
-                Side::Server(_) => self.end_server(rpc, super::Ending::Discarded),
+                Side::Server(server) => match server.state {
+                    // The application has the request, and may have executed it (AMO-5).
+                    ServerState::InService => self.refuse_live(rpc, Refusal::Abandoned),
+                    ServerState::Incoming if server.confirmed => {
+                        self.refuse_live(rpc, Refusal::ShuttingDown);
+                    }
+                    ServerState::Incoming | ServerState::Outgoing => {
+                        self.end_server(rpc, super::Ending::Discarded);
+                    }
+                },
             }
         }
     }

@@ -80,7 +80,7 @@ impl Transport {
             client_rpcs: self.rpcs.count(Role::Client) as u64,
             server_rpcs: self.rpcs.count(Role::Server) as u64,
             peers: self.peers.len() as u64,
-            send_bytes: self.budget.send,
+            send_bytes: self.budget.send.bytes(),
             receive_bytes: self.budget.receive,
             unconfirmed_bytes: self.budget.unconfirmed,
             grantable: self.granter.waiting() as u64,

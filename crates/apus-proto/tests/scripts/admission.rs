@@ -49,6 +49,7 @@ fn the_next_packet_confirms() {
 fn a_stranger_gets_only_the_question() {
     assert_snapshot!(run("
         P: DATA s1 0..1/90000 unsched=2000 cutoffs=0
+        P: DATA s1 0..1/90000 unsched=2000 cutoffs=0 inc=80
         +990ms
         P: RESEND s1 everything inc=80
         +10ms
@@ -56,6 +57,8 @@ fn a_stranger_gets_only_the_question() {
     "), @"
     > P: DATA s1 0..1/90000 unsched=2000 cutoffs=0
       -> P NEED_ACK s1 +CONFIRM prio=7
+    > P: DATA s1 0..1/90000 unsched=2000 cutoffs=0 inc=80
+      xx duplicate_packets
     > +990ms
       @5.00ms -> P NEED_ACK s1 +CONFIRM prio=7
       @15.00ms -> P NEED_ACK s1 +CONFIRM prio=7
@@ -152,6 +155,45 @@ fn a_refused_request_stays_refused() {
     ");
 }
 
+/// AMO-5: a duplicate of a request that was executed is not refused, because its client would take that
+/// for a promise.
+#[test]
+fn an_executed_request_is_not_refused() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..10/10
+        reply s1 10
+        P: ACK s1
+        P: DATA s2 0..10/10
+        reply s2 10
+        shutdown
+        P: DATA s1 0..10/10
+        P: DATA s2 0..10/10
+        P: DATA s2 0..10/10 inc=80
+        P: DATA s3 0..10/10
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 cutoffs=1 prio=7
+    > P: ACK s1
+    > P: DATA s2 0..10/10
+      !! request s2 from P: 10 B
+    > reply s2 10
+      -> P DATA s2 0..10/10 cutoffs=1 prio=7
+    > shutdown
+    > P: DATA s1 0..10/10
+      xx finished
+    > P: DATA s2 0..10/10
+      xx finished
+    > P: DATA s2 0..10/10 inc=80
+      xx finished
+    > P: DATA s3 0..10/10
+      xx not_serving
+      -> P RPC_UNKNOWN s3 +REFUSED(ShuttingDown) prio=7
+    ");
+}
+
 /// AMO-4: a client restarted at the same address gets a new session; its old requests are let go.
 #[test]
 fn a_restarted_client() {
@@ -197,6 +239,28 @@ fn a_request_in_an_unknown_session() {
       xx stale_sessions
     > P: BUSY s1 +CONFIRM
       !! request s1 from P: 10 B
+    ");
+}
+
+/// S3: the client has let the call go that it was asked about. It knows the session nevertheless.
+#[test]
+fn a_client_that_disowns_its_first_call() {
+    assert_snapshot!(run("
+        P: DATA s1 0..10/10
+        P: ACK s1
+        live
+        P: DATA s2 0..10/10
+        P: DATA s1 0..10/10
+    "), @"
+    > P: DATA s1 0..10/10
+      -> P NEED_ACK s1 +CONFIRM prio=7
+    > P: ACK s1
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > P: DATA s2 0..10/10
+      !! request s2 from P: 10 B
+    > P: DATA s1 0..10/10
+      xx finished
     ");
 }
 
@@ -356,6 +420,43 @@ fn a_restarted_server() {
       -> P DATA c4 0..10/10 cutoffs=1 ack=c2 session=500 prio=7
     > count peers_restarted
       peers_restarted=1
+    ");
+}
+
+/// AMO-5: a refusal speaks for the life of the server that gives it. What an earlier life did with the
+/// call is not known. (Found by the fuzzer.)
+#[test]
+fn a_restarted_server_that_refuses() {
+    assert_snapshot!(run("
+        meet P
+        call P 10
+        call P 10
+        call P 10 idempotent
+        call Q 10
+        P: RPC_UNKNOWN c1 +REFUSED=3
+        P: RPC_UNKNOWN c2 +REFUSED=3 inc=0
+        P: NEED_ACK c3 +CONFIRM session=500
+        P: RPC_UNKNOWN c3 +REFUSED=3 session=500
+        Q: RPC_UNKNOWN c4 +REFUSED=3 inc=0
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > call P 10
+      -> P DATA c2 0..10/10 cutoffs=1 prio=7
+    > call P 10 idempotent
+      -> P DATA c3 0..10/10 cutoffs=1 prio=7
+    > call Q 10
+      -> Q DATA c4 0..10/10 new prio=6
+    > P: RPC_UNKNOWN c1 +REFUSED=3
+      !! failed c1: the server refused: not serving requests; the request was not executed
+    > P: RPC_UNKNOWN c2 +REFUSED=3 inc=0
+      !! failed c2: the server refused: not serving requests; the request may have been executed
+    > P: NEED_ACK c3 +CONFIRM session=500
+      -> P BUSY c3 +CONFIRM session=500 prio=7
+    > P: RPC_UNKNOWN c3 +REFUSED=3 session=500
+      !! failed c3: the server refused: not serving requests; the request may have been executed
+    > Q: RPC_UNKNOWN c4 +REFUSED=3 inc=0
+      !! failed c4: the server refused: not serving requests; the request was not executed
     ");
 }
 

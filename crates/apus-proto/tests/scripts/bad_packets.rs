@@ -1,7 +1,9 @@
 //! Packets that nobody should send: each has a defined outcome. Requirement BAD-1 to BAD-5.
 
 use crate::script::run;
+use apus_proto::{Config, DropReason, Instant, Live, Transport};
 use insta::assert_snapshot;
+use std::fmt::Write;
 
 /// BAD-1, rows P-22: too short, unknown type, unknown version, garbage.
 #[test]
@@ -212,4 +214,139 @@ fn a_known_stranger_whose_request_finds_no_room() {
     > P: DATA s1 0..10/10 cutoffs=0
       xx too_many_unconfirmed
     ");
+}
+
+/// Ids of others: RPCs with Q are none of P's business, whatever ids P names. (Request 5001 of P has the
+/// same id as request 1 of Q.)
+#[test]
+fn ids_of_others() {
+    assert_snapshot!(run("
+        meet P
+        meet Q
+        call Q 10
+        Q: DATA s1 0..10/20
+        P: DATA c1 0..10/10
+        P: GRANT c1 10 level=0
+        P: RESEND c1 0..10
+        P: RPC_UNKNOWN c1 +REFUSED=1
+        P: BUSY c1
+        P: NEED_ACK c1 +CONFIRM
+        P: ACK s5001
+        P: RPC_UNKNOWN s5001
+        P: DATA s7 0..10/10 ack=s5001
+        P: DATA s5001 10..20/20
+        Q: DATA s1 10..20/20
+        Q: DATA c1 0..10/10
+    "), @"
+    > call Q 10
+      -> Q DATA c1 0..10/10 cutoffs=1 prio=7
+    > Q: DATA s1 0..10/20
+    > P: DATA c1 0..10/10
+      xx unknown_rpcs
+    > P: GRANT c1 10 level=0
+      xx unknown_rpcs
+    > P: RESEND c1 0..10
+      xx unknown_rpcs
+      -> P RPC_UNKNOWN c?0 prio=7
+    > P: RPC_UNKNOWN c1 +REFUSED=1
+      xx unknown_rpcs
+    > P: BUSY c1
+      xx unknown_rpcs
+    > P: NEED_ACK c1 +CONFIRM
+      -> P ACK c?0 prio=7
+    > P: ACK s5001
+      xx unknown_rpcs
+    > P: RPC_UNKNOWN s5001
+      xx unknown_rpcs
+    > P: DATA s7 0..10/10 ack=s5001
+      !! request s7 from P: 10 B
+    > P: DATA s5001 10..20/20
+    > Q: DATA s1 10..20/20
+      !! request s1 from Q: 20 B
+    > Q: DATA c1 0..10/10
+      !! response c1: 10 B
+    ");
+}
+
+/// The same in the kernel profile, where ids are all that tells RPCs of a client apart.
+#[test]
+fn ids_of_others_in_the_kernel_profile() {
+    assert_snapshot!(run("
+        config profile=kernel
+        call Q 10
+        Q: DATA s1 0..10/20
+        P: DATA c1 0..10/10
+        P: GRANT c1 10 level=0
+        P: RPC_UNKNOWN c1
+        P: ACK s5001
+        P: RPC_UNKNOWN s5001
+        Q: DATA s1 10..20/20
+        Q: DATA c1 0..10/10
+    "), @"
+    > call Q 10
+      -> Q DATA c1 0..10/10 prio=6
+    > Q: DATA s1 0..10/20
+    > P: DATA c1 0..10/10
+      xx unknown_rpcs
+    > P: GRANT c1 10 level=0
+      xx unknown_rpcs
+    > P: RPC_UNKNOWN c1
+      xx unknown_rpcs
+    > P: ACK s5001
+      xx unknown_rpcs
+    > P: RPC_UNKNOWN s5001
+      xx unknown_rpcs
+    > Q: DATA s1 10..20/20
+      !! request s1 from Q: 20 B
+    > Q: DATA c1 0..10/10
+      !! response c1: 10 B
+    ");
+}
+
+/// Every second byte of a message: the holes are bounded, and filling them goes on.
+#[test]
+fn too_many_gaps() {
+    let mut script = String::from("meet P\n");
+    for gap in 0..1_026 {
+        writeln!(script, "P: DATA s1 {}..{}/3000", 2 * gap + 1, 2 * gap + 2).unwrap();
+    }
+    script
+        .push_str("P: DATA s1 0..1400/3000\nP: DATA s1 2051..2052/3000\ncount gaps_created\nlive");
+    let transcript = run(&script);
+    let lines: Vec<_> = transcript.lines().collect();
+    assert_snapshot!(lines[1_022..].join("\n"), @"
+    > P: DATA s1 2045..2046/3000
+    > P: DATA s1 2047..2048/3000
+    > P: DATA s1 2049..2050/3000
+      xx too_many_gaps
+    > P: DATA s1 2051..2052/3000
+      xx too_many_gaps
+    > P: DATA s1 0..1400/3000
+    > P: DATA s1 2051..2052/3000
+    > count gaps_created
+      gaps_created=1025
+    > live
+      clients=0 servers=1 peers=1 send=0 receive=3000 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+    ");
+}
+
+/// The network takes nothing while others ask: the answers that wait are bounded, and each that is not
+/// given is counted.
+#[test]
+fn answers_that_cannot_leave() {
+    let mut transport = Transport::new(Config::default(), 1, 1);
+    let now = Instant::from_nanos(1);
+    let mut need_ack = [0; 28];
+    (need_ack[3], need_ack[11], need_ack[13], need_ack[27]) = (1, 0x17, 0x10, 3);
+    for n in 0..10_000_u16 {
+        transport.handle_packet(now, ([10, 0, 0, 9], n).into(), &need_ack);
+    }
+    let metrics = transport.metrics();
+    assert_eq!(metrics.live.control_packets, 8_192);
+    assert_eq!(metrics.dropped(DropReason::ControlQueueFull), 10_000 - 8_192);
+    let mut sent = 0;
+    while transport.poll_transmit(now).is_some() {
+        sent += 1;
+    }
+    assert_eq!((sent, transport.metrics().live), (8_192, Live::default()));
 }

@@ -65,6 +65,38 @@ fn a_reply_waits_for_room() {
     ");
 }
 
+/// CAP-1: a reply does not wait for our own requests: their room is given back by responses, which
+/// their server may not be able to give for the same reason. (Found by the fuzzer: an endpoint that
+/// called itself waited for ever.)
+#[test]
+fn a_reply_does_not_wait_for_requests() {
+    assert_snapshot!(run("
+        config max_message=1000 max_send_bytes_per_peer=1000 max_send_bytes=1000
+        meet P
+        call P 1000
+        P: DATA s1 0..10/10
+        reply s1 1000
+        live
+        P: ACK s1
+        P: DATA c1 0..10/10
+        live
+    "), @"
+    > call P 1000
+      -> P DATA c1 0..1000/1000 cutoffs=1 prio=6
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 1000
+      -> P DATA s1 0..1000/1000 cutoffs=1 prio=6
+    > live
+      clients=1 servers=1 peers=1 send=2000 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=2 control=0
+    > P: ACK s1
+    > P: DATA c1 0..10/10
+      !! response c1: 10 B
+    > live
+      clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    ");
+}
+
 /// CAP-2: live calls.
 #[test]
 fn the_number_of_calls() {

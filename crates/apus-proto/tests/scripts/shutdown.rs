@@ -31,7 +31,7 @@ fn an_endpoint_shuts_down() {
     > shutdown
       !! failed c1: endpoint shut down; the request may have been executed
       -> P ACK c1 prio=7
-      -> P RPC_UNKNOWN s1 +REFUSED(ShuttingDown) prio=7
+      -> P RPC_UNKNOWN s1 +REFUSED(Abandoned) prio=7
       -> P RPC_UNKNOWN s2 +REFUSED(ShuttingDown) prio=7
     > live
       clients=0 servers=0 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0

@@ -1,0 +1,28 @@
+//! What holds for any bytes that are taken for control messages?
+
+use crate::address::{Family, RawAddress, parse as parse_address};
+use crate::cmsg::{Control, Told, parse};
+
+/// Nothing is read outside of the bytes, messages do not overlap, and what they tell can be used for a
+/// send. The same bytes as an address: what was understood is written and read again as the same.
+pub(crate) fn run(bytes: &[u8]) {
+    let mut end = bytes.as_ptr();
+    for message in parse(bytes) {
+        let data = message.data.as_ptr_range();
+        assert!(data.start >= end && data.end <= bytes.as_ptr_range().end);
+        end = data.end;
+    }
+    let told = Told::read(bytes);
+    if let Some(to) = told.to {
+        let mut control = Control::new();
+        control.source(to);
+        control.traffic_class(told.traffic_class, Family::V4);
+        assert_eq!(Told::read(control.as_bytes()).traffic_class, told.traffic_class);
+    }
+    if let Some(address) = parse_address(bytes) {
+        for family in [Family::V4, Family::V6] {
+            let Some(raw) = RawAddress::new(address, family) else { continue };
+            assert_eq!(parse_address(raw.as_bytes()), Some(address));
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What holds for any bytes that are taken for a packet?
+
+use apus_wire::{Body, HeaderBuffer, MAX_HEADER_LEN, Packet, Profile};
+
+/// In both profiles: no panic (W1), data inside its message (W2), and what was understood is written
+/// and read again as the same.
+pub(crate) fn run(bytes: &[u8]) {
+    for profile in [Profile::Kernel, Profile::Udp] {
+        let Ok(packet) = Packet::parse(profile, bytes) else { continue };
+        let mut payload: &[u8] = &[];
+        if let Body::Data(data, bytes) = packet.body {
+            assert!(!bytes.is_empty() && data.message_length > 0, "W2");
+            let end = u64::from(data.offset) + bytes.len() as u64;
+            assert!(end <= u64::from(data.message_length), "W2");
+            payload = bytes;
+        }
+        let mut buffer: HeaderBuffer = [0; MAX_HEADER_LEN];
+        let len = packet.emit_header(&mut buffer);
+        let again = [&buffer[..len], payload].concat();
+        assert_eq!(Packet::parse(profile, &again), Ok(packet));
+    }
+}

@@ -1,0 +1,189 @@
+//! Calls and their ends.
+
+use crate::{assert_at_rest, bytes, echo, echo_pair, on_each_runtime, pair, until};
+use apus::tokio::Endpoint;
+use apus::{Builder, Bytes, CallError, CallOptions, FailReason, Outcome, Payload, Refusal};
+use std::time::Duration;
+
+/// One byte, about one packet (1472 bytes less 56 of header), many packets, a megabyte.
+const SIZES: [usize; 8] = [1, 2, 1415, 1416, 1417, 10_000, 100_000, 1_000_000];
+
+#[test]
+fn messages_of_all_sizes_come_back_unchanged() {
+    on_each_runtime(async || {
+        let (client, server, address) = echo_pair(&Builder::default());
+        for (seed, size) in SIZES.into_iter().enumerate() {
+            let request = bytes(seed, size);
+            assert_eq!(client.call(address, request.clone()).await.unwrap(), request, "{size}");
+        }
+        assert_at_rest(&[&client, &server]).await;
+    });
+}
+
+#[test]
+fn a_message_is_given_in_slices_and_comes_as_one() {
+    on_each_runtime(async || {
+        let (client, _server, address) = echo_pair(&Builder::default());
+        let slices = [bytes(1, 10), bytes(2, 3_000), bytes(3, 1)];
+        let whole = slices.concat();
+        let payload: Payload = slices.map(Bytes::from).into();
+        assert_eq!(client.call(address, payload).await.unwrap(), whole);
+    });
+}
+
+#[test]
+fn ends_of_sent_calls_come_with_their_cookies() {
+    on_each_runtime(async || {
+        let (client, server, address) = echo_pair(&Builder::default());
+        for cookie in 0..200 {
+            client.send(address, bytes(cookie, 1 + cookie * 20), cookie as u64).await.unwrap();
+        }
+        let mut seen = [false; 200];
+        for _ in 0..200 {
+            let end = client.recv().await.unwrap();
+            let cookie = end.cookie as usize;
+            assert_eq!(end.result.unwrap(), bytes(cookie, 1 + cookie * 20));
+            assert!(!std::mem::replace(&mut seen[cookie], true), "each end comes once");
+        }
+        assert_at_rest(&[&client, &server]).await;
+    });
+}
+
+#[test]
+fn an_endpoint_calls_and_serves_at_the_same_time() {
+    on_each_runtime(async || {
+        let (a, b) = pair(&Builder::default());
+        let servers = [echo(a.clone()), echo(b.clone())];
+        for i in 0..50 {
+            assert_eq!(a.call(b.local_addr(), bytes(i, 500)).await.unwrap(), bytes(i, 500));
+            assert_eq!(b.call(a.local_addr(), bytes(i, 50)).await.unwrap(), bytes(i, 50));
+        }
+        a.shutdown();
+        b.shutdown();
+        for server in servers {
+            assert_eq!(server.await.unwrap(), 50);
+        }
+    });
+}
+
+#[test]
+fn a_request_knows_its_client() {
+    on_each_runtime(async || {
+        let (client, server) = pair(&Builder::default());
+        let to = server.local_addr();
+        let call = client.call(to, "who am I?");
+        let serve = async {
+            let request = server.recv_request().await.unwrap();
+            assert_eq!(request.from(), client.local_addr());
+            assert_eq!(request.payload(), "who am I?");
+            request.reply("you").await.unwrap();
+        };
+        assert_eq!(tokio::join!(call, serve).0.unwrap(), "you");
+        assert_at_rest(&[&client, &server]).await;
+    });
+}
+
+#[test]
+fn a_deadline_ends_a_call_that_is_not_answered() {
+    on_each_runtime(async || {
+        let (client, server) = pair(&Builder::default());
+        let options = CallOptions::new().timeout(Duration::from_millis(20));
+        let error = client.call_with(server.local_addr(), "hello?", options).await.unwrap_err();
+        let CallError::Failed(error) = error else { panic!("{error}") };
+        assert_eq!(error.reason, FailReason::DeadlineExceeded);
+        client.send_with(server.local_addr(), "and now?", 5, options).await.unwrap();
+        let end = client.recv().await.unwrap();
+        assert_eq!((end.cookie, end.result.unwrap_err().reason), (5, FailReason::DeadlineExceeded));
+    });
+}
+
+#[test]
+fn a_request_that_is_dropped_fails_at_its_client() {
+    on_each_runtime(async || {
+        let (client, server) = pair(&Builder::default());
+        let drops = async { drop(server.recv_request().await.unwrap()) };
+        let (result, ()) = tokio::join!(client.call(server.local_addr(), "please"), drops);
+        let CallError::Failed(error) = result.unwrap_err() else { panic!("the server answered") };
+        assert_eq!(error.reason, FailReason::Refused(Refusal::Abandoned));
+        assert_eq!(error.outcome, Outcome::Unknown);
+        assert_at_rest(&[&client, &server]).await;
+    });
+}
+
+#[test]
+fn a_sent_call_that_is_cancelled_has_no_end() {
+    on_each_runtime(async || {
+        let (client, server) = pair(&Builder::default());
+        let call = client.send(server.local_addr(), "never mind", 1).await.unwrap();
+        let request = server.recv_request().await.unwrap();
+        assert!(client.cancel(call));
+        assert!(!client.cancel(call), "once");
+        until(|| server.info().is_empty()).await;
+        assert!(matches!(request.reply("too late").await, Err(apus::ReplyError::ClientGone)));
+        client.send(server.local_addr(), "another", 2).await.unwrap();
+        server.recv_request().await.unwrap().reply("yes").await.unwrap();
+        assert_eq!(client.recv().await.unwrap().cookie, 2, "nothing comes of the first");
+        assert_at_rest(&[&client, &server]).await;
+    });
+}
+
+#[test]
+fn an_endpoint_that_does_not_serve_says_so() {
+    on_each_runtime(async || {
+        let (client, server) = pair(&Builder::default().serve(false));
+        let error = client.call(server.local_addr(), "anybody?").await.unwrap_err();
+        assert_eq!(error.outcome(), Outcome::NotExecuted);
+        assert!(error.to_string().contains("not serving"), "{error}");
+    });
+}
+
+#[test]
+fn arguments_out_of_range_are_refused() {
+    on_each_runtime(async || {
+        let (client, server) = pair(&Builder::default());
+        let address = server.local_addr();
+        let error = client.call(address, Vec::<u8>::new()).await.unwrap_err();
+        assert!(error.to_string().contains("at least one byte"), "{error}");
+        let long = vec![0_u8; 64 * 1024 * 1024 + 1];
+        let error = client.call(address, long).await.unwrap_err();
+        assert!(error.to_string().contains("max_message"), "{error}");
+        assert_eq!(error.outcome(), Outcome::NotExecuted);
+        assert_at_rest(&[&client]).await;
+
+        let refuse = async {
+            let refused = server.recv_request().await.unwrap().reply(Vec::<u8>::new()).await;
+            assert!(matches!(refused, Err(apus::ReplyError::Rejected(_))), "{refused:?}");
+        };
+        let (result, ()) = tokio::join!(client.call(address, "please"), refuse);
+        let error = result.unwrap_err();
+        assert!(error.to_string().contains("without a reply"), "{error}");
+    });
+}
+
+#[test]
+fn what_lives_can_be_looked_at() {
+    on_each_runtime(async || {
+        let (client, server) = pair(&Builder::default());
+        client.send(server.local_addr(), bytes(0, 100), 0).await.unwrap();
+        let info = client.info();
+        assert_eq!(info.len(), 1);
+        assert_eq!(info[0].peer, server.local_addr());
+        assert_eq!(info[0].outgoing, Some((100, 100, 100)), "length, sent, granted");
+        assert_eq!(client.metrics().protocol.progress.client_requests_started, 1);
+    });
+}
+
+#[test]
+fn it_speaks_udp() {
+    on_each_runtime(async || {
+        let server = Endpoint::bind("127.0.0.1:0").await.unwrap();
+        let address = server.local_addr();
+        echo(server.clone());
+        let client = Endpoint::client().unwrap();
+        for (seed, size) in [1, 100, 5_000, 2_000_000].into_iter().enumerate() {
+            let request = bytes(seed, size);
+            assert_eq!(client.call(address, request.clone()).await.unwrap(), request, "{size}");
+        }
+        assert_at_rest(&[&client, &server]).await;
+    });
+}

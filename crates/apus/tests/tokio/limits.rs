@@ -1,0 +1,80 @@
+//! Back-pressure: a caller waits for room, or is told that there is none.
+
+use crate::{assert_at_rest, bytes, echo_pair, on_each_runtime, pair};
+use apus::{Builder, CallOptions, Config};
+use std::time::Duration;
+
+fn small() -> Builder {
+    let config = Config::builder()
+        .max_message(10_000)
+        .max_send_bytes_per_peer(20_000)
+        .max_send_bytes(20_000)
+        .max_client_rpcs(8);
+    Builder::default().config(config.build().unwrap())
+}
+
+#[test]
+fn callers_wait_for_room() {
+    on_each_runtime(async || {
+        let (client, server, address) = echo_pair(&small());
+        // Far more than fits, from many tasks at once.
+        let calls: Vec<_> = (0..100)
+            .map(|i| {
+                let client = client.clone();
+                tokio::spawn(async move { client.call(address, bytes(i, 9_000)).await })
+            })
+            .collect();
+        for (i, call) in calls.into_iter().enumerate() {
+            assert_eq!(call.await.unwrap().unwrap(), bytes(i, 9_000));
+        }
+        assert_at_rest(&[&client, &server]).await;
+    });
+}
+
+#[test]
+fn a_sender_waits_for_a_receiver_of_ends() {
+    on_each_runtime(async || {
+        let (client, server, address) = echo_pair(&small());
+        let sender = async {
+            for cookie in 0..100 {
+                client.send(address, bytes(0, 9_000), cookie).await.unwrap();
+            }
+        };
+        let receiver = async {
+            for _ in 0..100 {
+                client.recv().await.unwrap().result.unwrap();
+            }
+        };
+        tokio::join!(sender, receiver);
+        assert_at_rest(&[&client, &server]).await;
+    });
+}
+
+#[test]
+fn a_caller_that_does_not_wait_is_told() {
+    on_each_runtime(async || {
+        let (client, server) = pair(&small());
+        let options = CallOptions::new().no_wait(true);
+        for cookie in 0..2 {
+            let request = bytes(0, 9_000);
+            client.send_with(server.local_addr(), request, cookie, options).await.unwrap();
+        }
+        let third = client.send_with(server.local_addr(), bytes(0, 9_000), 2, options).await;
+        let error = third.unwrap_err();
+        assert!(error.is_back_pressure(), "{error}");
+    });
+}
+
+#[test]
+fn a_deadline_covers_the_wait_for_room() {
+    on_each_runtime(async || {
+        let (client, server) = pair(&small());
+        let address = server.local_addr();
+        client.send(address, bytes(0, 9_000), 0).await.unwrap();
+        client.send(address, bytes(0, 9_000), 1).await.unwrap();
+        let options = CallOptions::new().timeout(Duration::from_millis(20));
+        let error = client.call_with(address, bytes(0, 9_000), options).await.unwrap_err();
+        assert_eq!(error.outcome(), apus::Outcome::NotExecuted, "{error}");
+        assert!(error.to_string().contains("deadline"), "{error}");
+    });
+}

@@ -1,0 +1,75 @@
+//! The async endpoint, on both kinds of runtime, over a network in memory.
+
+#![cfg(feature = "tokio")]
+
+mod calls;
+mod dropped;
+mod limits;
+mod lives;
+mod many;
+
+use apus::Builder;
+use apus::tokio::Endpoint;
+use apus_driver::loopback::Network;
+use std::net::SocketAddr;
+use tokio::task::JoinHandle;
+
+/// Runs a test on a runtime of one thread and on one of several.
+fn on_each_runtime<F: Future<Output = ()>>(test: impl Fn() -> F) {
+    let one = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    one.block_on(test());
+    let mut several = tokio::runtime::Builder::new_multi_thread();
+    several.worker_threads(3).enable_all().build().unwrap().block_on(test());
+}
+
+/// Two endpoints on a network of their own.
+fn pair(builder: &Builder) -> (Endpoint, Endpoint) {
+    let network = Network::new();
+    let on = || Endpoint::on(builder, Box::new(network.host())).unwrap();
+    (on(), on())
+}
+
+/// A task that answers each request with the same bytes, until the endpoint is shut down.
+fn echo(server: Endpoint) -> JoinHandle<u64> {
+    tokio::spawn(async move {
+        let mut served = 0;
+        while let Ok(request) = server.recv_request().await {
+            served += 1;
+            let payload = request.payload().clone();
+            // The client may have gone.
+            let _ = request.reply(payload).await;
+        }
+        served
+    })
+}
+
+/// A client, and an echo server with its address. The server's task ends with its runtime.
+fn echo_pair(builder: &Builder) -> (Endpoint, Endpoint, SocketAddr) {
+    let (client, server) = pair(builder);
+    let address = server.local_addr();
+    echo(server.clone());
+    (client, server, address)
+}
+
+/// Bytes that differ from offset to offset and from seed to seed.
+fn bytes(seed: usize, length: usize) -> Vec<u8> {
+    (0..length).map(|i| (i * 31 + i / 251 + seed * 7) as u8).collect()
+}
+
+/// Waits until `done`, letting other tasks work.
+async fn until(done: impl Fn() -> bool) {
+    while !done() {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Waits until everything is acknowledged; then nothing lives at any end but peers.
+async fn assert_at_rest(endpoints: &[&Endpoint]) {
+    for endpoint in endpoints {
+        endpoint.drain().await;
+        let mut live = endpoint.metrics().protocol.live;
+        live.peers = 0;
+        assert_eq!(live, apus_proto::Live::default());
+        assert_eq!(endpoint.metrics().engine.spurious_wakeups, 0, "E3");
+    }
+}

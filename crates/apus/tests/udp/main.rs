@@ -1,0 +1,180 @@
+//! The blocking endpoint over real UDP sockets: what only they can show.
+
+use apus::{Builder, Bytes, CallOptions, Config, Endpoint, FailReason, Outcome, Poll};
+use std::net::{IpAddr, SocketAddr};
+use std::thread::JoinHandle;
+
+fn echo(server: Endpoint) -> JoinHandle<u64> {
+    std::thread::spawn(move || {
+        let mut served = 0;
+        while let Ok(request) = server.recv_request() {
+            served += 1;
+            let payload = request.payload().clone();
+            // The client may have gone.
+            let _ = request.reply(payload);
+        }
+        served
+    })
+}
+
+/// How a call failed that was sent.
+fn failure(result: Result<Bytes, apus::CallError>) -> apus::RpcError {
+    match result {
+        Err(apus::CallError::Failed(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A call to a port where nobody listens fails by what the system reports, not by silence, which is
+/// an hour here.
+#[test]
+fn a_closed_port_is_reported_by_the_system() {
+    let config = Config::builder().timeout_usecs(3_600_000_000).build().unwrap();
+    for local in ["127.0.0.1:0", "[::1]:0"] {
+        let Ok(socket) = std::net::UdpSocket::bind(local) else {
+            eprintln!("SKIPPED: {local} cannot be bound");
+            continue;
+        };
+        let address = socket.local_addr().unwrap();
+        let client = Builder::default().config(config.clone()).client().unwrap();
+        drop(socket);
+        let error = failure(client.call(address, "hello"));
+        assert_eq!(error.reason, FailReason::PortClosed, "{error}");
+        assert_eq!(error.outcome, Outcome::NotExecuted);
+        assert!(client.info().is_empty());
+    }
+}
+
+/// Each way to bind with each address that reaches it.
+#[test]
+fn both_families_and_one_socket_for_both() {
+    let ways = [
+        ("127.0.0.1:0", "127.0.0.1"),
+        ("0.0.0.0:0", "127.0.0.1"),
+        ("[::1]:0", "::1"),
+        ("[::]:0", "::1"),
+        ("[::]:0", "127.0.0.1"),
+        ("[::]:0", "::ffff:127.0.0.1"),
+    ];
+    for (bind, host) in ways {
+        let Ok(server) = Endpoint::bind(bind) else {
+            eprintln!("SKIPPED: {bind} cannot be bound");
+            continue;
+        };
+        let host: IpAddr = host.parse().unwrap();
+        let to = SocketAddr::new(host, server.local_addr().port());
+        let client = Endpoint::client().unwrap();
+        let expected = SocketAddr::new(host.to_canonical(), client.local_addr().port());
+        let thread = std::thread::spawn({
+            let server = server.clone();
+            move || {
+                let request = server.recv_request().ok()?;
+                let from = request.from();
+                request.reply("you").ok()?;
+                // The acknowledgment is the client's loop's work.
+                server.drain(std::time::Duration::from_secs(60)).then_some(from)
+            }
+        });
+        let answer = client.call(to, "who am I?").unwrap_or_else(|error| {
+            server.shutdown();
+            panic!("{bind} {host}: {error}");
+        });
+        assert_eq!(answer, "you");
+        assert_eq!(thread.join().unwrap(), Some(expected), "{bind} {host}");
+    }
+}
+
+/// The longest message there is, both ways.
+#[test]
+fn sixty_four_megabytes() {
+    let server = Endpoint::builder().poll(Poll::Block).bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr();
+    let thread = echo(server.clone());
+    let client = Endpoint::builder().poll(Poll::Block).client().unwrap();
+    let request: Bytes = (0..67_108_864_usize).map(|i| (i * 31 + i / 251) as u8).collect();
+    let response = client.call(address, request.clone()).unwrap();
+    assert!(response == request, "byte by byte");
+    assert!(client.drain(std::time::Duration::from_secs(60)));
+    assert!(server.drain(std::time::Duration::from_secs(60)));
+    let live = [&client, &server].map(|endpoint| endpoint.metrics().protocol.live);
+    for live in live {
+        assert_eq!((live.receive_bytes, live.send_bytes, live.incoming_bytes), (0, 0, 0));
+    }
+    server.shutdown();
+    assert_eq!(thread.join().unwrap(), 1);
+}
+
+/// A server comes back at its port without memory. A call that relied on its earlier life fails with
+/// that reason, an idempotent one is sent again, and the next one knows.
+#[test]
+fn a_restarted_server_is_recognised() {
+    for idempotent in [false, true] {
+        let first = Endpoint::bind("127.0.0.1:0").unwrap();
+        let address = first.local_addr();
+        let thread = echo(first.clone());
+        let client = Endpoint::client().unwrap();
+        assert_eq!(client.call(address, "one").unwrap(), "one");
+        // The acknowledgment arrives before the port is closed; otherwise the system reports that.
+        assert!(client.drain(std::time::Duration::from_secs(60)));
+        first.shutdown();
+        thread.join().unwrap();
+        drop(first);
+
+        let second = Endpoint::bind(address).unwrap();
+        let thread = echo(second.clone());
+        let options = CallOptions::new().idempotent(idempotent);
+        let result = client.call_with(address, "two", options);
+        if idempotent {
+            assert_eq!(result.unwrap(), "two");
+        } else {
+            let error = failure(result);
+            assert_eq!(error.reason, FailReason::PeerRestarted, "{error}");
+            assert_eq!(error.outcome, Outcome::Unknown);
+        }
+        assert_eq!(client.call(address, "three").unwrap(), "three");
+        second.shutdown();
+        assert_eq!(thread.join().unwrap(), 1 + u64::from(idempotent), "at most once");
+    }
+}
+
+/// Somebody throws anything at the port: nobody else notices, each packet is counted, and little comes
+/// back.
+#[test]
+fn garbage_disturbs_nobody() {
+    let server = Endpoint::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr();
+    let thread = echo(server.clone());
+    let client = Endpoint::client().unwrap();
+    let vandal = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    vandal.set_nonblocking(true).unwrap();
+    let mut random = 1_u64;
+    let (mut sent, mut received, mut buffer) = (0, 0, [0; 2_000]);
+    for round in 0..500_usize {
+        let mut packet: Vec<u8> = (0..round * 3)
+            .map(|_| {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (random >> 56) as u8
+            })
+            .collect();
+        if round % 2 == 0 && packet.len() > 20 {
+            // A header that is nearly right: our port, a kind, the version.
+            packet[2..4].copy_from_slice(&address.port().to_be_bytes());
+            packet[11] = 0x10 + (round / 2 % 9) as u8;
+            packet[13] = 0x10 | (round / 18 % 16) as u8;
+        }
+        // A socket that is full for a moment takes nothing.
+        if vandal.send_to(&packet, address).is_ok() {
+            sent += packet.len() + 28;
+        }
+        let request = vec![round as u8; 1 + round];
+        assert_eq!(client.call(address, request.clone()).unwrap(), request);
+        while let Ok(length) = vandal.recv(&mut buffer) {
+            received += length + 28;
+        }
+    }
+    assert!(received <= 3 * sent, "{received} bytes for {sent}");
+    assert!(server.metrics().protocol.dropped_total() > 300);
+    assert!(client.drain(std::time::Duration::from_secs(60)));
+    server.shutdown();
+    assert_eq!(thread.join().unwrap(), 500);
+}
