@@ -2,9 +2,9 @@
 
 use crate::builder::Builder;
 use crate::call::{CallId, CallOptions, Completion};
-use crate::engine::core::{Arrived, Core, Ended};
+use crate::cork::Cork;
+use crate::engine::core::Core;
 use crate::engine::metrics::EngineMetrics;
-use crate::engine::run::How;
 use crate::engine::shard::{Locked, Shard};
 use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
 use crate::error::{BindError, CallError, Closed};
@@ -285,8 +285,7 @@ impl Endpoint {
     /// For threads that handle many small messages one after the other: their packets leave in one
     /// system call. A thread that computes for long between two messages should not hold a cork.
     pub fn cork(&self) -> Cork<'_> {
-        self.shard.lock().corks += 1;
-        Cork { shard: &self.shard }
+        Cork::hold(&self.shard)
     }
 
     /// Waits until all messages that were sent have arrived, or `time` is over; whether they have.
@@ -358,54 +357,6 @@ impl Endpoint {
 }
 
 impl Core {
-    /// Why the endpoint does not work any more.
-    pub(crate) fn closed_error(&self) -> Closed {
-        self.closed.clone().unwrap_or(Closed::ShutDown)
-    }
-
-    /// The application takes the end of a call that was sent.
-    pub(crate) fn complete(&mut self, ended: Ended) -> Completion {
-        let Ended { cookie, result } = ended;
-        self.transport.taken(result.as_ref().map_or(0, Bytes::len));
-        self.end_received();
-        Completion { cookie, result }
-    }
-
-    /// The same for all ends that are there, at most `limit`; returns how many.
-    pub(crate) fn complete_many(
-        &mut self,
-        first: Ended,
-        ends: &mut Vec<Completion>,
-        limit: usize,
-    ) -> usize {
-        let mut count = 0;
-        let mut next = Some(first);
-        while let Some(ended) = next {
-            ends.push(self.complete(ended));
-            count += 1;
-            next = (count < limit).then(|| self.take(&AnyCompletion, How::None)).flatten();
-        }
-        count
-    }
-
-    /// The application takes all requests that are there, at most `limit`; returns how many.
-    pub(crate) fn accept_many(
-        &mut self,
-        first: Arrived,
-        limit: usize,
-        mut accept: impl FnMut(Arrived),
-    ) -> usize {
-        let mut count = 0;
-        let mut next = Some(first);
-        while let Some(arrived) = next {
-            self.transport.taken(arrived.payload.len());
-            accept(arrived);
-            count += 1;
-            next = (count < limit).then(|| self.take(&AnyRequest, How::None)).flatten();
-        }
-        count
-    }
-
     /// All counters as they stand.
     pub(crate) fn metrics(&self) -> Metrics {
         Metrics { protocol: self.transport.metrics(), engine: self.engine_metrics() }
@@ -427,25 +378,5 @@ impl Drop for EngineThread {
             // If the engine panicked, its message has been printed; the others must be able to end.
             let _ = thread.join();
         }
-    }
-}
-
-/// Holds messages back as long as it lives; see [`Endpoint::cork`].
-#[must_use = "messages are only held back as long as the cork lives"]
-pub struct Cork<'a> {
-    shard: &'a Shard,
-}
-
-impl std::fmt::Debug for Cork<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cork").finish_non_exhaustive()
-    }
-}
-
-impl Drop for Cork<'_> {
-    fn drop(&mut self) {
-        let mut core = self.shard.lock();
-        core.corks -= 1;
-        core.transmit_held_back();
     }
 }

@@ -50,9 +50,11 @@ struct Readme;
 
 mod builder;
 mod call;
+mod cork;
 mod endpoint;
 mod engine;
 mod error;
+mod receipt;
 mod request;
 mod submit;
 #[cfg(feature = "tokio")]
@@ -66,7 +68,8 @@ pub use apus_udp::UdpConfig;
 pub use builder::{Builder, Engine};
 pub use bytes::Bytes;
 pub use call::{CallId, CallOptions, Completion};
-pub use endpoint::{Cork, Endpoint, Metrics};
+pub use cork::Cork;
+pub use endpoint::{Endpoint, Metrics};
 pub use engine::metrics::EngineMetrics;
 pub use engine::poll::{Poll, PollError};
 pub use error::{BindError, CallError, Closed, ReplyError};

@@ -8,6 +8,7 @@ mod acks;
 mod calls;
 mod cutoffs;
 mod finished_ids;
+mod outgoing;
 mod resend_burst;
 mod rtt;
 mod serving;
@@ -17,13 +18,13 @@ pub(crate) use acks::Acks;
 pub(crate) use calls::Calls;
 pub(crate) use cutoffs::PeerCutoffs;
 pub(crate) use finished_ids::FinishedIds;
+pub(crate) use outgoing::Outgoing;
 pub(crate) use resend_burst::ResendBurst;
 pub(crate) use rtt::Rtt;
 pub(crate) use serving::{Admission, Confirmation, Serving};
 pub(crate) use table::Peers;
 
 use crate::time::Instant;
-use crate::transport::Outgoing;
 use std::net::SocketAddr;
 
 slotmap::new_key_type! {

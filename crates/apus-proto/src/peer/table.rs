@@ -101,7 +101,7 @@ impl Peers {
             serving: self.dormant.wake(&address).unwrap_or_default(),
             live_rpcs: 0,
             held: 0,
-            send: crate::transport::Outgoing::default(),
+            send: super::Outgoing::default(),
             receive_bytes: 0,
             last_used: now,
         });

@@ -18,7 +18,6 @@ pub use housekeeping::Unreachable;
 pub use info::{RpcInfo, RpcState};
 
 pub(crate) use admission::Admitted;
-pub(crate) use budget::Outgoing;
 pub(crate) use command::peer_address;
 pub(crate) use ending::Ending;
 

@@ -1,0 +1,30 @@
+//! How do the messages of a busy thread leave together?
+
+use crate::engine::shard::Shard;
+
+/// Holds messages back as long as it lives; see [`Endpoint::cork`].
+#[must_use = "messages are only held back as long as the cork lives"]
+pub struct Cork<'a> {
+    shard: &'a Shard,
+}
+
+impl<'a> Cork<'a> {
+    pub(crate) fn hold(shard: &'a Shard) -> Self {
+        shard.lock().corks += 1;
+        Self { shard }
+    }
+}
+
+impl std::fmt::Debug for Cork<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cork").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Cork<'_> {
+    fn drop(&mut self) {
+        let mut core = self.shard.lock();
+        core.corks -= 1;
+        core.transmit_held_back();
+    }
+}
