@@ -17,6 +17,6 @@ pub struct Capabilities {
     /// Bytes that the system queues for us between two calls of `receive`, its own structures included:
     /// these may be as large as the packets, and many times as large as small ones.
     pub receive_buffer: usize,
-    /// Rate of the link in Mbit/s if the driver's interface has one (a loopback device has none).
+    /// Rate of the link in Mbit/s, if the driver knows it.
     pub link_mbps: Option<u32>,
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use apus::Poll;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::polling::Poll;
 use crate::process::Control;
 use crate::stats::Percentiles;
 
@@ -74,6 +74,29 @@ impl Plan {
     #[must_use]
     pub fn duration(&self) -> Duration {
         self.warmup + self.measure + Self::TAIL
+    }
+}
+
+/// What a server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replies {
+    /// The request itself.
+    Echo,
+    /// A few bytes: [`Replies::SHORT`].
+    Short,
+}
+
+impl Replies {
+    /// A short reply: 8 bytes, as much as it needs to say that the request arrived.
+    pub const SHORT: [u8; 8] = [0; 8];
+
+    /// Payload bytes of the reply to a request of `size` bytes.
+    #[must_use]
+    pub const fn length(self, size: usize) -> usize {
+        match self {
+            Self::Echo => size,
+            Self::Short => Self::SHORT.len(),
+        }
     }
 }
 

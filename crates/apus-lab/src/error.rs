@@ -30,9 +30,27 @@ pub enum Error {
         /// Its error message.
         said: String,
     },
+    /// An apus endpoint could not do what it was asked for.
+    #[error("{doing}: {source}")]
+    Endpoint {
+        /// The operation and what it was applied to, like `call 127.0.0.1:4000`.
+        doing: String,
+        /// What the endpoint said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A side received something that its peer should not have sent.
     #[error("{0}")]
     Peer(String),
+}
+
+impl Error {
+    /// What an endpoint said when it was to do something, like `call 127.0.0.1:4000`.
+    pub(crate) fn endpoint(
+        doing: String,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        Self::Endpoint { doing, source: Box::new(source) }
+    }
 }
 
 /// Refuses an option that is not `good`; `problem` says what would be.

@@ -3,12 +3,14 @@
 //! Everything that is claimed about apus is measured beside something else, on the same machine, in
 //! the same run. Two kinds of experiment do that:
 //!
-//! - [`bench`](mod@bench): one figure (round trip time, throughput, rate) of contenders that take turns;
+//! - [`bench`](mod@bench): one figure (round trip time, throughput, rate, handoffs) of contenders that
+//!   take turns;
 //! - [`demo`]: the whole picture, messages of a published workload at a load that hurts.
 //!
 //! ```text
 //!   bench, demo          which experiments there are, and in which order they find things out
-//!     │     └── baseline       UDP and TCP, as fast as they go
+//!     ├── apus                 what is measured, used as an application would
+//!     ├── baseline             what it is compared with: UDP and TCP, as fast as they go
 //!     ├── contender, meter     what a contender is, and what of its work counts
 //!     ├── process, agent       each side in a process of its own, on a core of its own
 //!     ├── machine, clock       where and when
@@ -40,6 +42,7 @@
 //! here needs privileges, and nothing talks to another host.
 
 pub mod agent;
+pub mod apus;
 pub mod baseline;
 pub mod bench;
 pub mod clock;
@@ -49,11 +52,10 @@ mod error;
 pub mod machine;
 pub mod meter;
 mod ping_pong;
-mod polling;
 pub mod process;
 mod progress;
 pub mod result;
 pub mod stats;
 
+pub use ::apus::{Poll, PollError};
 pub use error::Error;
-pub use polling::{Poll, PollError};

@@ -101,7 +101,7 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::polling::Poll;
+    use apus::Poll;
     use std::time::Duration;
 
     /// Warm until 10 ns, counts until 110 ns.

@@ -28,9 +28,9 @@ fn rows() -> &'static [Value] {
 }
 
 #[test]
-fn the_contenders_are_the_two_ways_to_use_tcp() {
+fn the_contenders_are_apus_and_the_two_ways_to_use_tcp() {
     let names: Vec<&str> = rows().iter().map(|row| row["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["tcp", "tcp-per-request"]);
+    assert_eq!(names, ["apus", "tcp", "tcp-per-request"]);
 }
 
 #[test]
@@ -64,6 +64,20 @@ fn all_contenders_carry_the_same_messages() {
         groups.iter().map(|group| group["count"].as_u64().unwrap()).collect()
     };
     assert_eq!(counts(&rows()[0]), counts(&rows()[1]));
+    assert_eq!(counts(&rows()[0]), counts(&rows()[2]));
+}
+
+#[test]
+fn everybody_else_is_compared_with_apus() {
+    let ratios: Vec<&str> =
+        JSON["ratios"].as_object().unwrap().keys().map(|key| &key[..]).collect();
+    let expected = [
+        "short_p99 tcp/apus",
+        "short_p50 tcp/apus",
+        "short_p99 tcp-per-request/apus",
+        "short_p50 tcp-per-request/apus",
+    ];
+    assert_eq!(ratios, expected);
 }
 
 #[test]
@@ -74,12 +88,13 @@ fn the_result_says_what_a_hundred_percent_are() {
     assert_eq!(config["rate_krps"], 2.0);
     assert!(config["capacity_krps"].as_f64().unwrap() > 0.0);
     let slowest = config["capacity_of"].as_str().unwrap();
-    assert!(["tcp", "tcp-per-request"].contains(&slowest));
+    assert!(["apus", "tcp", "tcp-per-request"].contains(&slowest));
     let load = config["load"].as_f64().unwrap();
     let capacity = config["capacity_krps"].as_f64().unwrap();
     assert!((load * capacity / 2.0 - 1.0).abs() < 0.001, "2 of {capacity} krps are {load}");
     let text = FINDINGS.to_string();
     assert!(text.contains("100 % is") && text.contains("truncated at 1000000 bytes"), "{text}");
+    assert!(text.contains("loopback of one machine"), "{text}");
 }
 
 #[test]

@@ -1,13 +1,14 @@
-//! Situation: an experiment has its sides in processes of their own, and something happens to one of
-//! them. No process may stay behind, and what went wrong must reach the parent.
+//! Situation: an experiment has its sides in processes of their own. It comes to its result; and if
+//! something happens to one of them, no process stays behind, and what went wrong reaches the parent.
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use apus_lab::Error;
+use apus_lab::bench::{EXPERIMENTS, Options};
 use apus_lab::process::{AGENT, Agent, Control, Host, Task, agent_main};
+use apus_lab::{Error, Poll, agent, demo};
 use serde_json::{Value, json};
 
 /// What the agents of these tests do.
@@ -26,7 +27,8 @@ fn work(task: &Task, control: &mut Control) -> Result<Value, Error> {
         }
         "refuse" => Err(Error::Peer("no such luck".to_owned())),
         "panic" => panic!("something that should never happen"),
-        other => unreachable!("{other}"),
+        // A side of an experiment.
+        _ => agent::run(task, control),
     }
 }
 
@@ -74,6 +76,50 @@ fn an_agent_that_is_dropped_ends(host: &Host) {
     drop(agent); // Waits for its end; this test would hang if there were none.
 }
 
+/// Far too short to measure anything: every contender of every experiment completes messages when its
+/// sides are apart, whichever way they wait. In threads the tests `bench` and `demo` show it.
+fn every_experiment_comes_to_its_result(host: &Host) {
+    let Host::Processes(_) = host else { return };
+    for experiment in EXPERIMENTS {
+        let defaults = (experiment.defaults)();
+        for poll in [defaults.poll, Poll::Hybrid(Poll::DEFAULT_SPIN)] {
+            // Not `udp-gso`: what its socket gets while its thread may not run is lost, on a busy
+            // machine all of it.
+            let only = match experiment.name {
+                "throughput" => vec!["apus".to_owned(), "tcp".to_owned()],
+                _ => Vec::new(),
+            };
+            let options = Options { seconds: 0.05, runs: 1, poll, only, ..defaults.clone() };
+            let outcome = experiment.run(&options, host).unwrap();
+            let json: Value = serde_json::from_str(&outcome.json()).expect("one JSON object");
+            assert_eq!(json["experiment"], experiment.name);
+            for row in json["rows"].as_array().unwrap() {
+                for (figure, value) in row.as_object().unwrap() {
+                    assert!(figure == "name" || value.as_f64().is_some(), "{figure} of {row}");
+                }
+            }
+            let first = json["rows"][0]["name"].as_str().unwrap();
+            assert!(["apus", "self-polling"].contains(&first), "{first}");
+            for (name, ratio) in json["ratios"].as_object().unwrap() {
+                assert!(ratio["median"].as_f64().unwrap() > 0.0, "{name}: {ratio}");
+            }
+        }
+    }
+}
+
+fn the_demo_comes_to_its_result(host: &Host) {
+    let Host::Processes(_) = host else { return };
+    let options =
+        demo::Options { seconds: 0.05, runs: 1, rate: Some(500.0), ..demo::Options::default() };
+    let findings = demo::run(&options, host).unwrap();
+    let json: Value = serde_json::from_str(&findings.outcome.json()).expect("one JSON object");
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), &rows[0]["name"]), (3, &json!("apus")));
+    for row in rows {
+        assert!(row["messages"].as_u64().unwrap() > 0 && row["errors"] == 0, "{row}");
+    }
+}
+
 /// A parent that dies cannot say "stop": all its child sees is the end of its input.
 fn an_agent_ends_with_its_parent(host: &Host) {
     let Host::Processes(program) = host else { return };
@@ -111,6 +157,8 @@ fn main() -> ExitCode {
         a_result_of_another_kind_is_an_error,
         an_agent_that_is_dropped_ends,
         an_agent_ends_with_its_parent,
+        every_experiment_comes_to_its_result,
+        the_demo_comes_to_its_result,
     ];
     let hosts = [
         ("processes", Host::this_program().expect("a program knows its file")),

@@ -14,7 +14,6 @@ struct Pair {
     addresses: [SocketAddr; 2],
     now: Instant,
     wire: Vec<u8>,
-    headers: Vec<u8>,
 }
 
 impl Pair {
@@ -27,7 +26,6 @@ impl Pair {
             addresses,
             now: Instant::from_nanos(1_000_000_000),
             wire: Vec::with_capacity(65_536),
-            headers: Vec::with_capacity(65_536),
         }
     }
 
@@ -42,8 +40,8 @@ impl Pair {
         let mut responses = 0;
         while responses < outstanding {
             self.now = self.now.plus(1_000);
-            let Self { client, server, addresses, now, wire, headers } = self;
-            carry(client, server, addresses[0], *now, wire, headers);
+            let Self { client, server, addresses, now, wire } = self;
+            carry(client, server, addresses[0], *now, wire);
             while let Some(event) = server.poll_event() {
                 if let Event::Request { rpc, payload, .. } = event {
                     server.taken(payload.len());
@@ -51,7 +49,7 @@ impl Pair {
                     server.command(*now, reply).unwrap();
                 }
             }
-            carry(server, client, addresses[1], *now, wire, headers);
+            carry(server, client, addresses[1], *now, wire);
             while let Some(event) = client.poll_event() {
                 if let Event::Response { payload, .. } = event {
                     client.taken(payload.len());
@@ -68,16 +66,12 @@ fn carry(
     address: SocketAddr,
     now: Instant,
     wire: &mut Vec<u8>,
-    headers: &mut Vec<u8>,
 ) {
     while let Some(transmit) = from.poll_transmit(now) {
-        headers.clear();
-        wire.clear();
-        transmit.write_headers(headers);
         let (len, segment) = (transmit.header_len(), transmit.segment());
         let payload: Vec<&[u8]> = transmit.payload().collect();
         let payload = payload.first().copied().unwrap_or(&[]);
-        for (i, header) in headers.chunks(len).enumerate() {
+        for (i, header) in transmit.headers().chunks(len).enumerate() {
             wire.clear();
             wire.extend_from_slice(header);
             let end = ((i + 1) * segment).min(payload.len());

@@ -153,16 +153,18 @@ parameters! {
     ///
     /// Ours, because the kernel asks for ever (row K-3).
     need_ack_limit: "packets" = 10 in 1 ..= 1_000;
-    /// Rate of the uplink; 0 takes what the driver knows, and switches pacing off if it knows
-    /// nothing.
+    /// Rate of the link; 0 takes what the driver knows. If it knows nothing, pacing is off, and grants
+    /// and unscheduled bytes are reckoned with 25,000.
     ///
     /// Kernel: `link_mbps` 25,000.
     link_mbps: "Mbit/s" = 0 in 0 ..= 1_000_000;
 
-    /// Most bytes that may be granted and not yet received, over all messages.
+    /// Most bytes that may be granted and not yet received, over all messages; 0 takes what the link
+    /// carries in 128 µs, and 80,000 at least.
     ///
-    /// Kernel: `max_incoming` 400,000 (row G-5).
-    max_incoming: "bytes" = 400_000 in 1_500 ..= 1_000_000_000;
+    /// Kernel: `max_incoming` 400,000 (row G-5), which is that at its 25 Gbit/s. Ours follows the link,
+    /// because a fixed number starves fast links and fills the queues of slow ones.
+    max_incoming: "bytes" = 0 in 0 ..= 1_000_000_000;
     /// Messages that are granted at the same time.
     ///
     /// Kernel: `max_overcommit` 8 (row G-1).

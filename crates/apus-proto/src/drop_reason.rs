@@ -58,11 +58,11 @@ drop_reasons! {
     /// No room in the receive budget (row P-9; `dropped_data_no_bufs`). The sender will be asked
     /// again.
     NoBuffers => "no_buffers",
-    /// A message longer than `max_message`; the request was refused, the call has failed.
+    /// A message longer than `max_message` (CAP-7); the request was refused, the call has failed.
     TooLarge => "too_large",
     /// A request to an endpoint that does not serve; it was refused.
     NotServing => "not_serving",
-    /// A request while all server RPCs are in use; it was refused.
+    /// A request while all server RPCs are in use; it was refused (CAP-3).
     TooManyRpcs => "too_many_rpcs",
     /// A packet that needs a new peer while `max_peers` are in use.
     TooManyPeers => "too_many_peers",
@@ -72,7 +72,7 @@ drop_reasons! {
     /// A packet that makes no sense in the RPC's state, such as a GRANT for a message that is
     /// complete.
     WrongState => "wrong_state",
-    /// An ACK from the server, a CONFIRM nobody asked for, or the like: the wrong end speaks.
+    /// An ACK from the server, a CONFIRM nobody asked for, or the like: the wrong end speaks (BAD-3).
     WrongRole => "wrong_role",
     /// The queue of control packets was full, so that the answer was not sent.
     ControlQueueFull => "control_queue_full",

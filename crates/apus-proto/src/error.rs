@@ -97,7 +97,7 @@ const fn refusal_text(refusal: &Refusal) -> &'static str {
 }
 
 /// Why a command was not carried out. The caller's fault, or a limit that the caller set; nothing
-/// has changed.
+/// has changed. Requirement `BAD-9`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
@@ -118,10 +118,10 @@ pub enum CommandError {
         /// The parameter that sets the limit.
         limit: &'static str,
     },
-    /// Too many calls live; try again after `Event::Room`.
+    /// Too many calls live (CAP-2); try again after `Event::Room`.
     #[error("max_client_rpcs is reached; wait until earlier calls have ended")]
     TooManyRpcs,
-    /// No further peer can be known; try again after `Event::Room`.
+    /// No further peer can be known (CAP-5); try again after `Event::Room`.
     #[error("max_peers is reached and none is idle; wait or raise it")]
     TooManyPeers,
     /// The RPC does not live any more. For a reply: the client has gone or does not want it.

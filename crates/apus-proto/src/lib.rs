@@ -46,10 +46,8 @@
 //!         // Packets, to the network.
 //!         let mut packets = Vec::new();
 //!         while let Some(transmit) = ends[i].poll_transmit(now) {
-//!             let mut headers = Vec::new();
-//!             transmit.write_headers(&mut headers);
 //!             let payload: Vec<u8> = transmit.payload().flatten().copied().collect();
-//!             packets.push([headers, payload].concat()); // bursts have one packet here
+//!             packets.push([transmit.headers(), &payload].concat()); // bursts have one packet here
 //!         }
 //!         for packet in packets {
 //!             ends[1 - i].handle_packet(now, addresses[i], &packet);

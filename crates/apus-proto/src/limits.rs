@@ -3,13 +3,15 @@
 //! Limits that a user may set are in [`crate::Config`]; these are structural. Each has a name, a
 //! unit and a reason, and the relations between them are proved when the crate is compiled.
 
+use std::ops::Range;
+
 use apus_wire::{DATA_HEADER_LEN, Kind, MAX_ACKS, MAX_HEADER_LEN};
 
 /// Gaps that an incoming message may have.
 ///
-/// Ours: with the default `max_incoming` and packets of 1.4 kB fewer than 300 packets are under way,
-/// so that a sender which follows the protocol cannot open more gaps; and the memory for the pieces
-/// between them stays bounded. More are dropped and asked for again.
+/// Ours: at 100 Gbit/s and with packets of 1.4 kB fewer than 1200 packets are under way, so that a sender
+/// which follows the protocol cannot open more gaps; and the memory for the pieces between them stays
+/// bounded. More are dropped and asked for again.
 pub(crate) const MAX_GAPS: usize = 1_024;
 
 /// Ranges of finished ids that are remembered per peer and direction.
@@ -37,16 +39,25 @@ pub(crate) const MAX_BURST_PACKETS: usize = 64;
 /// packets can be lost: timers repeat them.
 pub(crate) const MAX_CONTROL_PACKETS: usize = 8_192;
 
-/// RESENDs of one burst to a peer, whoever caused them. One burst is under way per peer at a time (row T-5).
+/// RESENDs of one burst to a peer, whoever caused them. One burst is under way per peer at a time (row
+/// T-5).
 ///
 /// Ours: asks for at most 64 gaps, which is what one receive batch holds.
 pub(crate) const MAX_RESEND_BURST: u32 = 64;
 
 /// Data bytes that one RESEND burst may ask for, beyond its first RESEND.
 ///
-/// Ours: `max_incoming`'s default; retransmissions are not granted, so that their sum must be
+/// Ours: `max_incoming` at 25 Gbit/s; retransmissions are not granted, so that their sum must be
 /// bounded where they are asked for.
 pub(crate) const MAX_RESEND_BYTES: u64 = 400_000;
+
+/// How long the link is busy with what may be granted and not received, in microseconds, unless
+/// `max_incoming` says otherwise. Source: the kernel's 400,000 bytes at its 25 Gbit/s.
+pub(crate) const INCOMING_MICROS: u64 = 128;
+
+/// The least that may be granted, however slow the link is: 10,000 bytes (`unsched_bytes_min`) of eight
+/// messages.
+pub(crate) const MIN_INCOMING: u64 = 80_000;
 
 /// Questions (NEED_ACK with CONFIRM) about a held request that are sent without being asked for.
 ///
@@ -63,8 +74,17 @@ pub(crate) const MAX_NEED_ACK_INTERVAL: u64 = 100_000_000;
 
 /// Length up to which memory for an incoming message is reserved in one piece; longer messages grow.
 ///
-/// Ours: a claim of 64 MB in one packet costs nothing until the bytes arrive.
+/// Ours: a claim of 64 MB in one packet costs nothing until the bytes arrive (CAP-13).
 pub(crate) const RESERVE_AT_ONCE: usize = 1 << 20;
+
+/// Lengths of messages whose memory is kept for the next ones.
+///
+/// Ours: allocators keep shorter ones by themselves (glibc up to 128 kB); longer ones grow while they
+/// arrive ([`RESERVE_AT_ONCE`]).
+pub(crate) const KEPT_LENGTHS: Range<usize> = 1 << 16..RESERVE_AT_ONCE + 1;
+
+/// Most memory that is kept so. Ours: eight of the longest messages, as many as are granted at a time.
+pub(crate) const MAX_KEPT_BYTES: usize = 8 << 20;
 
 /// Peers looked at in one scan for idle ones, and time between two scans in nanoseconds. The kernel
 /// evicts five per millisecond (row X-6).

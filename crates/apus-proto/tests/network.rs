@@ -3,7 +3,7 @@
 //! One seed decides everything: sizes, faults, crashes, service times. After each run it must hold
 //! that
 //!
-//! - every call ended with exactly one event (invariant A3),
+//! - every call ended with exactly one event (invariant A3, requirement RPC-3),
 //! - every response belongs to its request, byte by byte,
 //! - nothing was executed twice, however late a duplicate came (requirement AMO-2),
 //! - a failed call told the truth about its execution (requirement AMO-5),

@@ -1,7 +1,8 @@
 //! What leaves together?
 //!
 //! Packets of equal size that go the same way, one behind the other in memory, so that one send takes
-//! them all and the system, or the network card, cuts them apart again (UDP_SEGMENT).
+//! them all and the system, or the network card, cuts them apart again (UDP_SEGMENT). Requirement
+//! SEND-9.
 //!
 //! # Invariants
 //!

@@ -8,10 +8,18 @@ use crate::address;
 /// Where Linux describes its interfaces: sysfs(5), `Documentation/ABI/testing/sysfs-class-net`.
 const INTERFACES: &str = "/sys/class/net";
 
+/// What a loopback device carries. It has no wire and no rate; ours: more than a core can copy, so that
+/// nothing is paced, and windows as long as memory is fast.
+const LOOPBACK_MBPS: u32 = 100_000;
+
 /// Rate in Mbit/s of the interface that owns `address`. For a wildcard address: the rate of the host's
-/// network cards, if all that have a link agree. `None` where there is none: loopback devices, and
-/// virtual ones that do not say.
+/// network cards, if all that have a link agree. `None` where there is none: virtual devices that do not
+/// say.
 pub(crate) fn mbps(address: IpAddr) -> Option<u32> {
+    let address = address.to_canonical();
+    if address.is_loopback() {
+        return Some(LOOPBACK_MBPS);
+    }
     if address::is_wildcard(address) {
         let mut rates = cards().filter_map(|interface| rate(&interface));
         let first = rates.next()?;
@@ -41,8 +49,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loopback_device_has_no_rate() {
-        assert_eq!(mbps("127.0.0.1".parse().unwrap()), None);
+    fn a_loopback_device_is_as_fast_as_memory() {
+        for address in ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"] {
+            assert_eq!(mbps(address.parse().unwrap()), Some(LOOPBACK_MBPS));
+        }
         assert_eq!(mbps("192.0.2.1".parse().unwrap()), None, "an address of nobody here");
     }
 }

@@ -1,8 +1,8 @@
 //! How long may a packet be?
 //!
-//! Sockets never fragment (IP_PMTUDISC_DO), so the longest packet is what the path carries, less the
-//! headers. The system knows a path's MTU from the interface's and from routers that complained
-//! (RFC 1191, RFC 8201); it tells it for connected sockets only.
+//! Sockets never fragment (IP_PMTUDISC_DO, `WIRE-25`), so the longest packet is what the path carries,
+//! less the headers. The system knows a path's MTU from the interface's and from routers that
+//! complained (RFC 1191, RFC 8201); it tells it for connected sockets only.
 
 use std::net::{IpAddr, SocketAddr};
 

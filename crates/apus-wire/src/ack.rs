@@ -51,7 +51,8 @@ impl Ack {
 /// The entry that is none.
 const NONE: Ack = Ack { client_id: 0, server_port: 0 };
 
-/// The body of an ACK packet: up to [`MAX_ACKS`] RPCs besides the one that the header names.
+/// The body of an ACK packet: up to [`MAX_ACKS`] RPCs besides the one that the header names
+/// (`WIRE-18`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckList {
     count: u8,
@@ -108,7 +109,7 @@ impl AckList {
 
     /// Bytes of an ACK packet with this list. The kernel refuses packets shorter than the full 80
     /// bytes (reference 8.2 item 21); the udp profile leaves empty entries out, so that the answer
-    /// to a NEED_ACK is hardly longer than the question.
+    /// to a NEED_ACK is hardly longer than the question (`WIRE-24`).
     pub(crate) const fn packet_len(&self, profile: Profile) -> usize {
         match profile {
             Profile::Kernel => ENTRIES_AT + MAX_ACKS * ENTRY_LEN,

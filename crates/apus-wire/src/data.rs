@@ -20,7 +20,7 @@ const OFFSET_IN_SEQUENCE: u32 = u32::MAX;
 /// +---------------+---------------+-----------------------+-------+-------+---+-----+--------+
 /// ```
 ///
-/// Source: reference 1.1; rows P-1 to P-5.
+/// Source: reference 1.1; rows P-1 to P-5; requirement `WIRE-10`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
     /// Bytes of the whole message, at least 1. The same in every packet of the message.
@@ -59,7 +59,7 @@ impl Data {
         Ok(data)
     }
 
-    /// Invariant W2.
+    /// Invariant W2 (BAD-2).
     fn check(&self, payload: usize) -> Result<(), ParseError> {
         let message_length = self.message_length;
         if message_length == 0 {
@@ -102,7 +102,7 @@ impl Data {
     }
 
     /// Removes the piggy-backed ack from a written DATA header: only the first packet of a burst
-    /// carries one (row P-3).
+    /// carries one (row P-3, `WIRE-19`).
     ///
     /// # Panics
     ///

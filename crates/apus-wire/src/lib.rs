@@ -12,11 +12,11 @@
 //!
 //! # Invariants
 //!
-//! - **W1** Parsing never panics and never reads past the slice, whatever the bytes are.
+//! - **W1** Parsing never panics and never reads past the slice, whatever the bytes are (`WIRE-6`).
 //! - **W2** A parsed DATA packet lies inside its message: `offset + payload.len() <=
 //!   message_length`, and neither payload nor message is empty.
 //! - **W3** What this crate or the kernel module wrote re-emits to the same bytes, the fields that
-//!   nobody reads included.
+//!   nobody reads included (`WIRE-7`).
 //!
 //! No allocation, no dependencies, no `unsafe`, `no_std`.
 //!

@@ -34,15 +34,15 @@ pub enum Body<'a> {
     Grant(Grant),
     /// Bytes are missing.
     Resend(Resend),
-    /// The RPC of a RESEND is not known.
+    /// The RPC of a RESEND is not known (`WIRE-13`).
     RpcUnknown,
-    /// Wait, I live.
+    /// Wait, I live (`WIRE-14`).
     Busy,
     /// Priorities for unscheduled packets.
     Cutoffs(Cutoffs),
-    /// Freeze time traces.
+    /// Freeze time traces (`WIRE-16`).
     Freeze,
-    /// Is the RPC's state still needed?
+    /// Is the RPC's state still needed (`WIRE-17`)?
     NeedAck,
     /// RPCs whose state is not needed any more, besides the header's.
     Ack(AckList),

@@ -9,7 +9,7 @@ use crate::grant::parse_priority;
 /// Source: reference 1.1; the kernel uses it since June 2025, before that it wrote 0.
 pub const EVERYTHING: u32 = u32::MAX;
 
-/// The body of a RESEND packet (rows P-12, P-13).
+/// The body of a RESEND packet (rows P-12, P-13, `WIRE-12`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resend {
     /// First byte that is missing.

@@ -1,6 +1,6 @@
 //! Whatever the bytes are, parsing ends in a packet or in an error that says how they are wrong.
 //!
-//! Invariants W1 to W3; row P-22.
+//! Invariants W1 to W3; row P-22; requirement WIRE-6.
 
 use apus_wire::{
     Body, DATA_HEADER_LEN, HEADER_LEN, HeaderBuffer, Kind, MAX_HEADER_LEN, Packet, ParseError,
@@ -22,6 +22,7 @@ fn header_of(kind: Kind, profile: Profile) -> Vec<u8> {
     bytes
 }
 
+/// Requirement WIRE-3.
 #[test]
 fn every_length_too_short_is_named() {
     for profile in [Profile::Kernel, Profile::Udp] {
@@ -51,6 +52,7 @@ fn with_data(change: impl FnOnce(&mut Vec<u8>)) -> Result<(), ParseError> {
     Packet::parse(Profile::Kernel, &bytes).map(|_| ())
 }
 
+/// Requirements WIRE-3, BAD-2.
 #[test]
 fn lengths_that_lie_are_named() {
     assert_eq!(with_data(|_| ()), Ok(()));

@@ -72,6 +72,7 @@ fn expected(name: &str) -> Option<&'static [(Kind, usize)]> {
     })
 }
 
+/// Requirement WIRE-7.
 #[test]
 fn every_recorded_packet_decodes_and_re_encodes_byte_for_byte() {
     for path in captures() {

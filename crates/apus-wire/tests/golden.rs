@@ -52,6 +52,7 @@ const KERNEL_CLIENT: &str = "8000 1004";
 /// The same from the server.
 const KERNEL_SERVER: &str = "1004 8000";
 
+/// Requirement WIRE-10.
 #[test]
 fn kernel_data_with_the_offset_in_both_places() {
     let text = "
@@ -107,6 +108,7 @@ fn kernel_data_with_the_offset_in_sequence_alone() {
     check(Profile::Kernel, text, packet);
 }
 
+/// Requirement WIRE-11.
 #[test]
 fn kernel_grant() {
     let text = format!(
@@ -119,6 +121,7 @@ fn kernel_grant() {
     check(Profile::Kernel, &text, kernel(Kind::Grant, Role::Server, body));
 }
 
+/// Requirement WIRE-12.
 #[test]
 fn kernel_resend_of_everything() {
     let text = format!(
@@ -131,6 +134,7 @@ fn kernel_resend_of_everything() {
     check(Profile::Kernel, &text, kernel(Kind::Resend, Role::Client, body));
 }
 
+/// Requirements WIRE-13, WIRE-14, WIRE-16, WIRE-17.
 #[test]
 fn kernel_packets_without_a_body() {
     for (kind, body) in [
@@ -147,6 +151,7 @@ fn kernel_packets_without_a_body() {
     }
 }
 
+/// Requirement WIRE-15.
 #[test]
 fn kernel_cutoffs() {
     let text = format!(
@@ -170,6 +175,7 @@ fn two_acks() -> AckList {
     list
 }
 
+/// Requirement WIRE-18.
 #[test]
 fn kernel_ack_is_always_full_size() {
     let text = format!(
@@ -184,6 +190,7 @@ fn kernel_ack_is_always_full_size() {
     check(Profile::Kernel, &text, kernel(Kind::Ack, Role::Client, Body::Ack(two_acks())));
 }
 
+/// Requirements WIRE-20, WIRE-22, WIRE-24.
 #[test]
 fn udp_ack_leaves_unused_entries_out() {
     let text = "
@@ -201,6 +208,7 @@ fn udp_ack_leaves_unused_entries_out() {
     check(Profile::Udp, text, udp(Kind::Ack, Role::Client, fields, Body::Ack(two_acks())));
 }
 
+/// Requirement WIRE-21.
 #[test]
 fn udp_confirmation_asked_for_and_given() {
     let text = "
@@ -226,6 +234,7 @@ fn udp_confirmation_asked_for_and_given() {
     check(Profile::Udp, text, udp(Kind::Busy, Role::Client, fields, Body::Busy));
 }
 
+/// Requirement WIRE-23.
 #[test]
 fn udp_refusal_with_its_reason() {
     let text = "
@@ -242,6 +251,7 @@ fn udp_refusal_with_its_reason() {
     check(Profile::Udp, text, packet);
 }
 
+/// Requirement WIRE-19.
 #[test]
 fn a_burst_reuses_its_first_header() {
     let data = Data {

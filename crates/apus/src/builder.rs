@@ -8,7 +8,7 @@ use crate::error::BindError;
 use apus_driver::Driver;
 use apus_proto::Config;
 use apus_udp::{Udp, UdpConfig};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 use std::sync::Arc;
 
 /// Settings of an [`Endpoint`] before it exists.
@@ -162,7 +162,7 @@ impl Builder {
     /// The parts that the async endpoint starts in its own way.
     #[cfg(feature = "tokio")]
     pub(crate) fn shard(&self, driver: Box<dyn Driver>) -> Result<Arc<Shard>, BindError> {
-        let address: SocketAddr = driver.local_addr();
+        let address = driver.local_addr();
         Shard::new(driver, self.config.clone(), Poll::Block, self.serve)
             .map(Arc::new)
             .map_err(|source| BindError::Start { address, source })

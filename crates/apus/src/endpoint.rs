@@ -2,8 +2,9 @@
 
 use crate::builder::Builder;
 use crate::call::{CallId, CallOptions, Completion};
-use crate::engine::core::{Core, Ended};
+use crate::engine::core::{Arrived, Core, Ended};
 use crate::engine::metrics::EngineMetrics;
+use crate::engine::run::How;
 use crate::engine::shard::{Locked, Shard};
 use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
 use crate::error::{BindError, CallError, Closed};
@@ -128,8 +129,8 @@ impl Endpoint {
         request: impl Into<Payload>,
         options: CallOptions,
     ) -> Result<Bytes, CallError> {
-        let submission = Submission { to, payload: request.into(), options, shared: None };
-        let (core, call) = self.submit(&submission)?;
+        let mut submission = Submission { to, payload: request.into(), options, shared: None };
+        let (core, call) = self.submit(&mut submission)?;
         // The protocol watches the deadline.
         let (mut core, ended) = self.shard.wait_for(core, &EndOf(call.key), None);
         match ended {
@@ -169,8 +170,9 @@ impl Endpoint {
         cookie: u64,
         options: CallOptions,
     ) -> Result<CallId, CallError> {
-        let submission = Submission { to, payload: request.into(), options, shared: Some(cookie) };
-        self.submit(&submission).map(|(_, call)| call)
+        let mut submission =
+            Submission { to, payload: request.into(), options, shared: Some(cookie) };
+        self.submit(&mut submission).map(|(_, call)| call)
     }
 
     /// Waits for the end of any call that was sent.
@@ -191,13 +193,31 @@ impl Endpoint {
         self.recv_until(Instant::now().checked_add(time))
     }
 
-    /// The end of a call if there is one already.
+    /// The end of a call if there is one already. Looks at the network once, and sends what a cork holds
+    /// back, if there is none.
     ///
     /// # Errors
     ///
     /// As for [`Endpoint::recv`].
     pub fn try_recv(&self) -> Result<Option<Completion>, Closed> {
         self.recv_timeout(Duration::ZERO)
+    }
+
+    /// Waits for the end of any call that was sent, and appends it and all others that are there, at most
+    /// `limit`, to `ends`. Returns how many.
+    ///
+    /// For threads with many calls under way: cheaper than receiving them one by one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::recv`].
+    pub fn recv_many(&self, ends: &mut Vec<Completion>, limit: usize) -> Result<usize, Closed> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        let (mut core, first) = self.shard.wait_for(self.shard.lock(), &AnyCompletion, None);
+        let Some(first) = first else { return Err(core.closed_error()) };
+        Ok(core.complete_many(first, ends, limit))
     }
 
     /// Waits for a request of any client.
@@ -220,13 +240,37 @@ impl Endpoint {
         self.recv_request_until(Instant::now().checked_add(time))
     }
 
-    /// A request if there is one already.
+    /// A request if there is one already. Looks at the network once, and sends what a cork holds back, if
+    /// there is none.
     ///
     /// # Errors
     ///
     /// As for [`Endpoint::recv_request`].
     pub fn try_recv_request(&self) -> Result<Option<Request>, Closed> {
         self.recv_request_timeout(Duration::ZERO)
+    }
+
+    /// Waits for a request of any client, and appends it and all others that are there, at most `limit`, to
+    /// `requests`. Returns how many.
+    ///
+    /// For threads that serve many small requests: cheaper than receiving them one by one. Other threads
+    /// that wait get none of those.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Endpoint::recv_request`].
+    pub fn recv_requests(
+        &self,
+        requests: &mut Vec<Request>,
+        limit: usize,
+    ) -> Result<usize, Closed> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        let (mut core, first) = self.shard.wait_for(self.shard.lock(), &AnyRequest, None);
+        let Some(first) = first else { return Err(core.closed_error()) };
+        let request = |arrived| Request::new(self.shard.clone(), arrived);
+        Ok(core.accept_many(first, limit, |arrived| requests.push(request(arrived))))
     }
 
     /// Lets a call go that was sent: its end will not come out of [`Endpoint::recv`]. `false` if it has
@@ -236,7 +280,7 @@ impl Endpoint {
     }
 
     /// Holds the messages of this endpoint back, so that they leave together: when a thread waits for
-    /// something, when 64 have gathered, or when the cork is dropped.
+    /// something, when 32 have gathered, or when the cork is dropped.
     ///
     /// For threads that handle many small messages one after the other: their packets leave in one
     /// system call. A thread that computes for long between two messages should not hold a cork.
@@ -271,7 +315,7 @@ impl Endpoint {
     }
 
     /// Makes a call, waiting for room if necessary.
-    fn submit(&self, submission: &Submission) -> Result<(Locked<'_>, CallId), CallError> {
+    fn submit(&self, submission: &mut Submission) -> Result<(Locked<'_>, CallId), CallError> {
         let mut core = self.shard.lock();
         loop {
             let seen = core.room_changes();
@@ -327,6 +371,41 @@ impl Core {
         Completion { cookie, result }
     }
 
+    /// The same for all ends that are there, at most `limit`; returns how many.
+    pub(crate) fn complete_many(
+        &mut self,
+        first: Ended,
+        ends: &mut Vec<Completion>,
+        limit: usize,
+    ) -> usize {
+        let mut count = 0;
+        let mut next = Some(first);
+        while let Some(ended) = next {
+            ends.push(self.complete(ended));
+            count += 1;
+            next = (count < limit).then(|| self.take(&AnyCompletion, How::None)).flatten();
+        }
+        count
+    }
+
+    /// The application takes all requests that are there, at most `limit`; returns how many.
+    pub(crate) fn accept_many(
+        &mut self,
+        first: Arrived,
+        limit: usize,
+        mut accept: impl FnMut(Arrived),
+    ) -> usize {
+        let mut count = 0;
+        let mut next = Some(first);
+        while let Some(arrived) = next {
+            self.transport.taken(arrived.payload.len());
+            accept(arrived);
+            count += 1;
+            next = (count < limit).then(|| self.take(&AnyRequest, How::None)).flatten();
+        }
+        count
+    }
+
     /// All counters as they stand.
     pub(crate) fn metrics(&self) -> Metrics {
         Metrics { protocol: self.transport.metrics(), engine: self.engine_metrics() }
@@ -367,8 +446,6 @@ impl Drop for Cork<'_> {
     fn drop(&mut self) {
         let mut core = self.shard.lock();
         core.corks -= 1;
-        if core.has_held_back() {
-            core.transmit();
-        }
+        core.transmit_held_back();
     }
 }

@@ -43,6 +43,11 @@
 
 #![deny(unsafe_code)]
 
+/// The lines in the README are run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 mod builder;
 mod call;
 mod endpoint;

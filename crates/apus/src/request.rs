@@ -1,6 +1,6 @@
 //! What does a server get?
 
-use crate::engine::core::Arrived;
+use crate::engine::core::{Arrived, Core};
 use crate::engine::shard::Shard;
 use crate::engine::want::Room;
 use crate::error::ReplyError;
@@ -45,6 +45,13 @@ impl Request {
         &self.payload
     }
 
+    /// Takes the client's message: to send it back or to keep it, without a copy. Nothing is left
+    /// behind.
+    #[must_use]
+    pub fn take_payload(&mut self) -> Bytes {
+        std::mem::take(&mut self.payload)
+    }
+
     /// The client's address.
     #[must_use]
     pub const fn from(&self) -> SocketAddr {
@@ -57,18 +64,18 @@ impl Request {
     ///
     /// [`ReplyError`]: the client has gone, or the reply is empty or too long.
     pub fn reply(mut self, payload: impl Into<Payload>) -> Result<(), ReplyError> {
-        self.inner.reply(&payload.into())
+        self.inner.reply(payload.into())
     }
 }
 
 impl Pending {
     /// Answers, waiting for room if necessary.
-    fn reply(&mut self, payload: &Payload) -> Result<(), ReplyError> {
-        let shard = self.shard.clone();
+    fn reply(&mut self, mut payload: Payload) -> Result<(), ReplyError> {
+        let Self { shard, rpc } = self;
         let mut core = shard.lock();
         loop {
             let seen = core.room_changes();
-            match self.try_reply(&mut core, payload.clone()) {
+            match try_reply(&mut core, rpc, &mut payload) {
                 Err(ReplyError::Rejected(error)) if error.is_back_pressure() => {
                     core = shard.wait_for(core, &Room { seen }, None).0;
                 }
@@ -77,29 +84,41 @@ impl Pending {
         }
     }
 
-    /// Answers if there is room; may be tried again if not.
-    pub(crate) fn try_reply(
-        &mut self,
-        core: &mut crate::engine::core::Core,
-        payload: Payload,
-    ) -> Result<(), ReplyError> {
-        if let Some(closed) = &core.closed {
-            return Err(closed.clone().into());
+    /// Answers if there is room; may be tried again if not. Also says how often there had been room
+    /// before.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn try_reply(&mut self, payload: &mut Payload) -> (u64, Result<(), ReplyError>) {
+        let mut core = self.shard.lock();
+        (core.room_changes(), try_reply(&mut core, &mut self.rpc, payload))
+    }
+}
+
+/// Answers `rpc`, which is `None` afterwards unless the reply may be tried again.
+fn try_reply(
+    core: &mut Core,
+    rpc: &mut Option<RpcId>,
+    payload: &mut Payload,
+) -> Result<(), ReplyError> {
+    if let Some(closed) = &core.closed {
+        return Err(closed.clone().into());
+    }
+    let Some(live) = *rpc else { return Err(ReplyError::ClientGone) };
+    let now = core.command_time();
+    let checked = core.transport.check_reply(now, live, payload).and_then(|()| {
+        let payload = std::mem::take(payload);
+        core.transport.command(now, Command::Reply { rpc: live, payload })
+    });
+    match checked {
+        Ok(_) => {
+            *rpc = None;
+            core.after_command();
+            Ok(())
         }
-        let Some(rpc) = self.rpc else { return Err(ReplyError::ClientGone) };
-        let now = core.clock.now();
-        match core.transport.command(now, Command::Reply { rpc, payload }) {
-            Ok(_) => {
-                self.rpc = None;
-                core.after_command();
-                Ok(())
-            }
-            Err(CommandError::UnknownRpc) => {
-                self.rpc = None;
-                Err(ReplyError::ClientGone)
-            }
-            Err(error) => Err(ReplyError::Rejected(error)),
+        Err(CommandError::UnknownRpc) => {
+            *rpc = None;
+            Err(ReplyError::ClientGone)
         }
+        Err(error) => Err(ReplyError::Rejected(error)),
     }
 }
 
@@ -107,7 +126,7 @@ impl Drop for Pending {
     fn drop(&mut self) {
         let Some(rpc) = self.rpc else { return };
         let mut core = self.shard.lock();
-        let now = core.clock.now();
+        let now = core.command_time();
         // The client may have gone before; then there is nobody to tell.
         if core.transport.command(now, Command::Abandon { rpc }).is_ok() {
             core.after_command();

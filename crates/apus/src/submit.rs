@@ -17,27 +17,28 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    /// Makes the call. If it is refused for lack of room, and the options allow to wait, the error
-    /// [says so](CallError::is_back_pressure).
-    pub(crate) fn submit(&self, core: &mut Core) -> Result<CallId, CallError> {
+    /// Makes the call. If it is refused for lack of room the error [says
+    /// so](CallError::is_back_pressure), and it may be tried again.
+    pub(crate) fn submit(&mut self, core: &mut Core) -> Result<CallId, CallError> {
         if let Some(closed) = &core.closed {
             return Err(closed.clone().into());
         }
         let calls = (core.calls.len() + core.completions.len()) as u64;
         if calls >= core.transport.config().max_client_rpcs() {
-            // Ends of calls that nobody has received are calls all the same.
+            // CAP-12: ends of calls that nobody has received are calls all the same.
             core.want_fewer_ends();
             return Err(CallError::Rejected(CommandError::TooManyRpcs));
         }
+        let now = core.command_time();
+        core.transport.check_call(now, self.to, &self.payload).map_err(CallError::Rejected)?;
         let key = core.calls.next_key();
         let call = Call {
             to: self.to,
-            payload: self.payload.clone(),
+            payload: std::mem::take(&mut self.payload),
             cookie: key.cookie(),
             deadline: self.options.deadline.map(|at| core.clock.convert(at)),
             idempotent: self.options.idempotent,
         };
-        let now = core.clock.now();
         let rpc = core.transport.command(now, Command::Call(call)).map_err(CallError::Rejected)?;
         let inserted = match self.shared {
             Some(cookie) => core.calls.insert_shared(rpc, cookie),
@@ -58,7 +59,7 @@ impl Submission {
 pub(crate) fn cancel(core: &mut Core, key: Key, rpc: Option<RpcId>) -> bool {
     match core.calls.abandon(key, rpc) {
         Some(Abandoned::Running(rpc)) => {
-            let now = core.clock.now();
+            let now = core.command_time();
             // It lives as long as its slot does.
             let cancelled = core.transport.command(now, Command::Cancel { rpc }).is_ok();
             core.after_command();

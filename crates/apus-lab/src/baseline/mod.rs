@@ -13,6 +13,6 @@ mod udp;
 mod udp_gso;
 pub(crate) mod wait;
 
-pub use tcp::{Replies, Sends, Tcp};
+pub use tcp::{Sends, Tcp};
 pub use udp::Udp;
 pub use udp_gso::UdpGso;

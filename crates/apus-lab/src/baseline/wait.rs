@@ -2,13 +2,13 @@
 
 use std::os::fd::AsFd;
 
+use apus::Poll;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, shutdown};
 
 use crate::clock;
 use crate::error::{Doing, Error};
-use crate::polling::Poll;
 use crate::process::Stop;
 
 /// Waits for a socket in the way that [`Poll`] says, until the side is told to stop.

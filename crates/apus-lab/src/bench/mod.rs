@@ -5,15 +5,19 @@
 //! with fresh processes, and from run to run another one begins, so that whatever the machine does
 //! meanwhile meets all of them.
 
+mod handoff;
 mod options;
 mod rate;
+mod reading;
 mod rounds;
 mod rtt;
 mod throughput;
 
+pub use handoff::HANDOFF;
 pub use options::Options;
 pub(crate) use options::check_repetition;
 pub use rate::RATE;
+pub use reading::Reading;
 pub use rounds::Pair;
 pub use rtt::RTT;
 pub use throughput::THROUGHPUT;
@@ -35,9 +39,7 @@ pub struct Experiment {
     /// Who takes part.
     contenders: fn() -> Vec<Box<dyn Contender>>,
     /// What is measured of a contender in one run, by the name of the figure.
-    figures: fn(&Pair) -> Vec<(&'static str, f64)>,
-    /// Whether the number of samples is shown.
-    samples: bool,
+    figures: fn(&Pair) -> Vec<(&'static str, Reading)>,
     /// The figure that is compared.
     compared: &'static str,
     /// Whose figure is divided by whose.
@@ -45,7 +47,7 @@ pub struct Experiment {
 }
 
 /// All experiments of this kind.
-pub const EXPERIMENTS: [&Experiment; 3] = [&RTT, &THROUGHPUT, &RATE];
+pub const EXPERIMENTS: [&Experiment; 4] = [&RTT, &THROUGHPUT, &RATE, &HANDOFF];
 
 impl Experiment {
     /// Runs the experiment.

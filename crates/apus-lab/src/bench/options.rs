@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use apus::Poll;
 use serde_json::{Map, Value, json};
 
 use crate::contender::Plan;
 use crate::error::{Error, require};
-use crate::polling::Poll;
 
 /// Options of an experiment.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,9 @@
 //! How many small requests per second does one core on each side handle?
 
-use super::{Experiment, Options, Pair};
-use crate::baseline::{Replies, Sends, Tcp};
-use crate::contender::Contender;
+use super::{Experiment, Options, Pair, Reading};
+use crate::apus::Apus;
+use crate::baseline::{Sends, Tcp};
+use crate::contender::{Contender, Replies};
 
 /// Small requests with replies of the same size, many of them under way.
 pub static RATE: Experiment = Experiment {
@@ -10,20 +11,22 @@ pub static RATE: Experiment = Experiment {
     defaults: || Options::new(100, 64),
     contenders,
     figures,
-    samples: false,
     compared: "krps",
     ratios: &[("apus", "tcp"), ("apus", "tcp-batched")],
 };
 
 fn contenders() -> Vec<Box<dyn Contender>> {
-    let tcp = |sends| Box::new(Tcp { sends, replies: Replies::Echo });
-    vec![tcp(Sends::One), tcp(Sends::Ready)]
+    vec![
+        Box::new(Apus::Many(Replies::Echo)),
+        Box::new(Tcp { sends: Sends::One, replies: Replies::Echo }),
+        Box::new(Tcp { sends: Sends::Ready, replies: Replies::Echo }),
+    ]
 }
 
-fn figures(pair: &Pair) -> Vec<(&'static str, f64)> {
+fn figures(pair: &Pair) -> Vec<(&'static str, Reading)> {
     let client = &pair.client;
     vec![
-        ("krps", client.messages as f64 / client.elapsed as f64 * 1e6),
-        ("p99_us", client.latency.p99 as f64 / 1e3),
+        ("krps", Reading::Each(client.messages as f64 / client.elapsed as f64 * 1e6)),
+        ("p99_us", Reading::Each(client.latency.p99 as f64 / 1e3)),
     ]
 }

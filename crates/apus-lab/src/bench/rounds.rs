@@ -5,14 +5,13 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{EXPERIMENTS, Experiment, JOB, Options};
+use super::{EXPERIMENTS, Experiment, JOB, Options, Reading};
 use crate::contender::{Contender, Plan, Side};
 use crate::error::Error;
 use crate::machine::{Cores, Neighbours};
 use crate::process::{Control, Host, Task};
 use crate::progress::Progress;
-use crate::result::{Figure, Outcome, Ratio, Row};
-use crate::stats::Spread;
+use crate::result::{Outcome, Ratio, Row};
 
 /// What both sides of one contender saw in one run.
 #[derive(Clone, Debug)]
@@ -138,20 +137,16 @@ fn summarize(
         let name = contender.name();
         let mut row = Row::new(name);
         let runs: Vec<_> = pairs.iter().map(experiment.figures).collect();
-        if runs.iter().flatten().any(|(_, value)| !value.is_finite()) {
-            let problem = format!("{name} completed nothing in the time that counts; try 1");
-            return Err(Error::Option { option: "seconds", problem });
-        }
         for (index, &(figure, _)) in runs[0].iter().enumerate() {
-            let values: Vec<f64> = runs.iter().map(|figures| figures[index].1).collect();
-            row = row.with(figure, Figure::Spread(Spread::over(&values)));
+            let readings: Vec<Reading> = runs.iter().map(|figures| figures[index].1).collect();
+            let Some(value) = Reading::over_runs(&readings) else {
+                let problem = format!("{name} completed nothing in the time that counts; try 1");
+                return Err(Error::Option { option: "seconds", problem });
+            };
+            row = row.with(figure, value);
             if figure == experiment.compared {
-                compared.push((name, values));
+                compared.push((name, readings.into_iter().map(Reading::value).collect()));
             }
-        }
-        if experiment.samples {
-            let samples = pairs.iter().map(|pair| pair.client.latency.samples).sum();
-            row = row.with("samples", Figure::Count(samples));
         }
         outcome.rows.push(row);
     }

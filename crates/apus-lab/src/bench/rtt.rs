@@ -1,8 +1,9 @@
 //! How long does one request and its reply take?
 
-use super::{Experiment, Options, Pair};
-use crate::baseline::{Replies, Sends, Tcp, Udp};
-use crate::contender::Contender;
+use super::{Experiment, Options, Pair, Reading};
+use crate::apus::Apus;
+use crate::baseline::{Sends, Tcp, Udp};
+use crate::contender::{Contender, Replies};
 
 /// One client, one server, one request at a time.
 pub static RTT: Experiment = Experiment {
@@ -10,25 +11,26 @@ pub static RTT: Experiment = Experiment {
     defaults: || Options::new(100, 1),
     contenders,
     figures,
-    samples: true,
     compared: "p50_us",
     ratios: &[("apus", "udp"), ("apus", "tcp")],
 };
 
 fn contenders() -> Vec<Box<dyn Contender>> {
     vec![
+        Box::new(Apus::OneByOne),
         Box::new(Udp { connected: false }),
         Box::new(Udp { connected: true }),
         Box::new(Tcp { sends: Sends::One, replies: Replies::Echo }),
     ]
 }
 
-fn figures(pair: &Pair) -> Vec<(&'static str, f64)> {
-    let micros = |nanoseconds: u64| nanoseconds as f64 / 1e3;
+fn figures(pair: &Pair) -> Vec<(&'static str, Reading)> {
+    let micros = |nanoseconds: u64| Reading::Each(nanoseconds as f64 / 1e3);
     let latency = pair.client.latency;
     vec![
         ("p50_us", micros(latency.p50)),
         ("p99_us", micros(latency.p99)),
         ("p999_us", micros(latency.p999)),
+        ("samples", Reading::Count(latency.samples)),
     ]
 }

@@ -2,8 +2,9 @@
 
 use std::net::SocketAddr;
 
+use apus::Poll;
+
 use crate::error::Error;
-use crate::polling::Poll;
 use crate::process::Control;
 
 /// One way to carry requests and replies of any size, many at the same time.

@@ -11,6 +11,7 @@
 //!   load       open loop at 80 % of that, n runs     → slowdown by size
 //! ```
 
+mod apus;
 mod contender;
 mod findings;
 mod load;
@@ -32,7 +33,7 @@ use crate::process::{Control, Host, Task};
 
 /// Who takes part.
 fn contenders() -> Vec<Box<dyn Contender>> {
-    vec![Box::new(tcp::Tcp::OneConnection), Box::new(tcp::Tcp::PerRequest)]
+    vec![Box::new(apus::Apus), Box::new(tcp::Tcp::OneConnection), Box::new(tcp::Tcp::PerRequest)]
 }
 
 /// Runs the demo.

@@ -1,11 +1,11 @@
 //! What can be asked of the demo?
 
+use apus::Poll;
 use apus_workload::{Sizes, Workload};
 
 use crate::bench::check_repetition;
 use crate::contender::Plan;
 use crate::error::{Error, require};
-use crate::polling::Poll;
 
 /// Options of the demo.
 #[derive(Clone, Debug, PartialEq)]

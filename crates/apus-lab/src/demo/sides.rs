@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use apus::Poll;
 use apus_workload::{Arrivals, Stream, rng};
 use rand::distr::Distribution;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,6 @@ use super::options;
 use super::slowdown::{Scale, Slowdowns, Summary};
 use crate::clock;
 use crate::error::Error;
-use crate::polling::Poll;
 use crate::process::{Control, Task};
 
 /// What an agent is told about its task.

@@ -1,9 +1,9 @@
 //! Which core does which side run on?
 
+use apus::Poll;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::error::{Doing, Error};
-use crate::polling::Poll;
 
 /// The cores of the two sides of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,6 +17,9 @@ use serde_json::{Map, Value};
 
 use crate::machine::Machine;
 
+/// Commit that apus was built from, `unknown` if it was built elsewhere than in a repository.
+pub const COMMIT: &str = env!("APUS_COMMIT");
+
 /// The outcome of one experiment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
@@ -24,7 +27,7 @@ pub struct Outcome {
     pub experiment: String,
     /// Version of apus.
     pub version: String,
-    /// Commit that apus was built from, `unknown` if it was built elsewhere than in a repository.
+    /// [`COMMIT`].
     pub commit: String,
     /// Where it ran.
     pub machine: Machine,
@@ -47,7 +50,7 @@ impl Outcome {
         Self {
             experiment: experiment.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: env!("APUS_COMMIT").to_owned(),
+            commit: COMMIT.to_owned(),
             machine: Machine::here(),
             config,
             rows: Vec::new(),

@@ -1,6 +1,6 @@
 //! How many granted bytes are on their way, over all messages?
 
-/// Granted and not received bytes, bounded by `max_incoming` (row G-5).
+/// Granted and not received bytes, bounded by `max_incoming` (row G-5, GRANT-5).
 #[derive(Debug)]
 pub(super) struct Backlog {
     bytes: u64,
@@ -10,6 +10,10 @@ pub(super) struct Backlog {
 impl Backlog {
     pub(super) const fn new(limit: u64) -> Self {
         Self { bytes: 0, limit }
+    }
+
+    pub(super) const fn set_limit(&mut self, limit: u64) {
+        self.limit = limit;
     }
 
     /// A message that counted with `old` bytes counts with `new` from now on.

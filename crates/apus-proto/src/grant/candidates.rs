@@ -3,7 +3,7 @@
 //! A message's *rank in its peer* is its position in SRPT order among the waiting messages of the same
 //! peer. The active messages are the first ones by (rank in the peer, bytes missing, age): no peer has
 //! a second active message while another waiting peer has none (row G-3), and otherwise the shortest
-//! remaining come first, ties going to the older (row G-2).
+//! remaining come first, ties going to the older (row G-2). Requirements GRANT-2, GRANT-3.
 //!
 //! # Invariants
 //!

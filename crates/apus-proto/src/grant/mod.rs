@@ -7,19 +7,19 @@
 //! oldest message, so that the longest do not starve ([`oldest`]).
 //!
 //! Data that arrives only marks its message; [`Granter::run`] decides once per batch of packets, so
-//! that a message gets at most one GRANT per batch (row G-6).
+//! that a message gets at most one GRANT per batch (row G-6, GRANT-6).
 //!
 //! # Invariants
 //!
-//! - **G1** A message stands among the candidates exactly if it is not fully granted, may receive and
-//!   is not silent.
+//! - **G1** (GRANT-12) A message stands among the candidates exactly if it is not fully granted, may
+//!   receive and is not silent.
 //! - **G2** The backlog is the sum of the outstanding bytes of all messages that ever needed a GRANT,
 //!   the silent ones excepted.
 //! - **G3** A GRANT never raises the backlog above `max_incoming`.
 //!
-//! A message whose sender has fallen silent gives its slot and its share of `max_incoming` back until
-//! data arrives again. Ours, because the kernel lets eight dead senders hold all grants until they
-//! time out.
+//! GRANT-10: a message whose sender has fallen silent gives its slot and its share of `max_incoming`
+//! back until data arrives again. Ours, because the kernel lets eight dead senders hold all grants
+//! until they time out.
 
 mod backlog;
 mod candidates;
@@ -27,6 +27,7 @@ mod oldest;
 mod window;
 
 use crate::config::Config;
+use crate::limits::{INCOMING_MICROS, MIN_INCOMING};
 use crate::metrics::Scheduling;
 use crate::rpc::{Rpc, RpcId, Rpcs};
 use backlog::Backlog;
@@ -58,6 +59,8 @@ pub(crate) struct Granter {
     oldest: OldestShare,
     window: Window,
     max_active: usize,
+    /// Whether `max_incoming` is reckoned from the link's rate.
+    follows_link: bool,
     /// Messages to which data has come since the last run.
     touched: Vec<RpcId>,
     /// Whether anything has changed since the last run.
@@ -92,6 +95,7 @@ impl Granter {
         Self {
             candidates: Candidates::default(),
             backlog: Backlog::new(config.max_incoming()),
+            follows_link: config.max_incoming() == 0,
             oldest: OldestShare::new(config),
             window: Window::new(config),
             max_active: config.max_overcommit() as usize,
@@ -100,12 +104,21 @@ impl Granter {
         }
     }
 
+    /// The link carries `mbps` Mbit/s.
+    pub(crate) fn set_link_rate(&mut self, mbps: u64) {
+        if self.follows_link {
+            let bytes = (mbps * INCOMING_MICROS / 8).max(MIN_INCOMING);
+            self.backlog.set_limit(bytes);
+            self.window.set_max_incoming(bytes);
+        }
+    }
+
     /// `rpc`'s incoming message has got `bytes` new bytes, or may receive from now on.
     pub(crate) fn data_arrived(&mut self, rpcs: &mut Rpcs, rpc: RpcId, bytes: u32) {
         let entry = &mut rpcs[rpc];
         let Some(message) = &entry.incoming else { return };
         if !entry.grant.scheduled && message.granted() == message.length() {
-            return; // Unscheduled bytes were enough (row G-10).
+            return; // Unscheduled bytes were enough (row G-10, GRANT-1).
         }
         entry.grant.scheduled = true;
         entry.grant.silent = false;
@@ -122,7 +135,7 @@ impl Granter {
         self.refresh(rpcs, rpc);
     }
 
-    /// The incoming message of `rpc` is complete, or the RPC has been removed.
+    /// The incoming message of `rpc` is complete, or the RPC has been removed (GRANT-11).
     pub(crate) fn forget(&mut self, rpc: RpcId, entry: &mut Rpc) {
         let Entry { key, counted, .. } = std::mem::take(&mut entry.grant);
         if let Some(missing) = key {

@@ -4,7 +4,7 @@ use super::window::Window;
 use crate::config::Config;
 use crate::message::MessageIn;
 
-/// A share of the granted bytes goes to the oldest message (row G-8).
+/// A share of the granted bytes goes to the oldest message (row G-8, GRANT-8).
 ///
 /// The kernel gives one increment per interval of link time. Here the share is earned by the scheduled
 /// bytes that arrive: under load, when it matters, this is the same, and it needs neither a timer nor

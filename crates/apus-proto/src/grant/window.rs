@@ -3,8 +3,8 @@
 use crate::config::Config;
 use crate::message::MessageIn;
 
-/// The window of granted and not received bytes of a message (row G-4), and the step in which it
-/// moves.
+/// The window of granted and not received bytes of a message (row G-4, GRANT-4), and the step in which
+/// it moves.
 #[derive(Debug)]
 pub(super) struct Window {
     /// Fixed size, or 0.
@@ -22,6 +22,10 @@ impl Window {
         }
     }
 
+    pub(super) const fn set_max_incoming(&mut self, bytes: u64) {
+        self.max_incoming = bytes;
+    }
+
     /// Window of each of `active` messages.
     ///
     /// One share of `max_incoming` stays free, so that a new, shorter message can be granted at once.
@@ -31,8 +35,8 @@ impl Window {
         u32::try_from(bytes.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// Where further grants count from: what is granted, or what has come if that is more (a packet
-    /// that starts below the limit may go beyond it, row P-1).
+    /// GRANT-13: where further grants count from: what is granted, or what has come if that is more (a
+    /// packet that starts below the limit may go beyond it, row P-1).
     pub(super) fn base(message: &MessageIn) -> u32 {
         message.granted().max(message.received())
     }
@@ -44,8 +48,8 @@ impl Window {
         self.is_worthwhile(message, window, wanted).then_some(wanted)
     }
 
-    /// Whether a step of `bytes` is worth a GRANT: it ends the message, or it is long enough. While a
-    /// shorter one is put off, more than half of the window is still on its way.
+    /// GRANT-7: whether a step of `bytes` is worth a GRANT: it ends the message, or it is long enough.
+    /// While a shorter one is put off, more than half of the window is still on its way.
     pub(super) fn is_worthwhile(&self, message: &MessageIn, window: u32, bytes: u32) -> bool {
         let ends = bytes > 0 && Self::base(message) + bytes == message.length();
         ends || bytes >= self.increment.min(window.div_ceil(2))
@@ -60,7 +64,7 @@ mod tests {
         Window::new(&Config::builder().window(fixed).max_incoming(90_000).build().unwrap())
     }
 
-    /// Row G-4.
+    /// GRANT-4, row G-4.
     #[test]
     fn the_window_is_a_share_of_max_incoming_unless_it_is_fixed() {
         assert_eq!([1, 2, 8].map(|active| window(0).bytes(active)), [45_000, 30_000, 10_000]);
@@ -82,6 +86,7 @@ mod tests {
         assert_eq!(window.increase(&message, 30_000), None);
     }
 
+    /// Requirement GRANT-7.
     #[test]
     fn a_window_smaller_than_the_increment_moves_by_half_windows() {
         let window = window(1_000);

@@ -14,7 +14,7 @@
 //! - **M2** Islands are disjoint, not empty, and lie behind the prefix, never touching it.
 //! - **M3** `granted <= length`: a GRANT never names a byte past the end.
 //! - **M4** `granted` never decreases: a stale announcement cannot take bytes back.
-//! - **M5** There are at most [`MAX_GAPS`] islands.
+//! - **M5** (CAP-10) There are at most [`MAX_GAPS`] islands.
 
 use crate::limits::{MAX_GAPS, RESERVE_AT_ONCE};
 use bytes::Bytes;
@@ -24,7 +24,7 @@ use std::ops::Range;
 /// An incoming message.
 #[derive(Debug)]
 pub(crate) struct MessageIn {
-    /// Total payload bytes, from the first DATA packet. Constant afterwards.
+    /// Total payload bytes, from the first DATA packet. Constant afterwards (RPC-17).
     length: u32,
     /// Payload bytes that its sender announced to send without grants. Constant.
     unscheduled: u32,
@@ -57,13 +57,19 @@ pub(crate) enum Inserted {
 impl MessageIn {
     /// A message of `length` bytes of which the sender may transmit `incoming` without grants.
     pub(crate) fn new(length: u32, incoming: u32) -> Self {
-        debug_assert!(length > 0, "W2");
+        Self::in_memory(length, incoming, Vec::new())
+    }
+
+    /// A message of `length` bytes of which the sender may transmit `incoming` without grants, to be put
+    /// together in `memory`, which is empty.
+    pub(crate) fn in_memory(length: u32, incoming: u32, memory: Vec<u8>) -> Self {
+        debug_assert!(length > 0 && memory.is_empty(), "W2");
         Self {
             length,
             unscheduled: incoming.min(length),
             received: 0,
             granted: incoming.min(length),
-            prefix: Vec::new(),
+            prefix: memory,
             islands: BTreeMap::new(),
         }
     }
@@ -110,9 +116,9 @@ impl MessageIn {
         self.granted = self.granted.max(offset.min(self.length));
     }
 
-    /// Takes the bytes of a packet that lies inside the message (W2), as far as they are new.
+    /// Takes the bytes of a packet that lies inside the message (W2, RPC-15), as far as they are new.
     ///
-    /// Unlike the kernel (rows P-7, K-19), which drops a packet that overlaps received bytes, this
+    /// RPC-16, unlike the kernel (rows P-7, K-19), which drops a packet that overlaps received bytes: this
     /// trims it: retransmissions may have other boundaries than the first transmission.
     pub(crate) fn insert(&mut self, offset: u32, data: &[u8]) -> Inserted {
         let end = offset + data.len() as u32;
@@ -299,6 +305,7 @@ mod tests {
         assert_eq!((message2.granted(), message.granted()), (100, 100));
     }
 
+    /// Requirement CAP-10.
     #[test]
     fn the_number_of_gaps_is_bounded() {
         let mut message = message(10_000);
@@ -311,6 +318,7 @@ mod tests {
         assert!(matches!(message.insert(9_000, b"x"), Inserted::New { .. }));
     }
 
+    /// Requirement CAP-13.
     #[test]
     fn a_large_claim_takes_no_memory_before_the_bytes_come() {
         let mut message = message(64 << 20);

@@ -1,9 +1,11 @@
 //! What is a message while it travels?
 
+mod buffers;
 mod incoming;
 mod outgoing;
 mod payload;
 
+pub(crate) use buffers::Buffers;
 pub(crate) use incoming::{Inserted, MessageIn};
 pub(crate) use outgoing::{Cut, MessageOut};
 pub use payload::{Payload, Pieces};

@@ -26,7 +26,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(crate) struct MessageOut {
     payload: Payload,
-    /// Bytes that may leave without a GRANT. Fixed: it is what `incoming` announces.
+    /// Bytes that may leave without a GRANT. Fixed: it is what `incoming` announces (PRIO-2).
     unscheduled: u32,
     /// Offset just past the last byte that may leave. A packet that starts below it leaves whole.
     granted: u32,
@@ -37,7 +37,7 @@ pub(crate) struct MessageOut {
     /// Whether `segment` has changed since the first packet left, so that retransmissions cannot
     /// keep the old boundaries.
     reshaped: bool,
-    /// Level for scheduled packets, from the newest GRANT.
+    /// Level for scheduled packets, from the newest GRANT (PRIO-4).
     pub(crate) scheduled_priority: u8,
     /// Bytes to be sent again.
     resend: Ranges,
@@ -65,7 +65,8 @@ pub(crate) struct Cut {
 impl Cut {
     /// Number of packets.
     pub(crate) const fn packets(&self) -> u32 {
-        (self.range.end - self.range.start).div_ceil(self.segment)
+        let bytes = self.bytes();
+        if bytes <= self.segment { 1 } else { bytes.div_ceil(self.segment) }
     }
 
     /// Number of payload bytes.
@@ -76,6 +77,7 @@ impl Cut {
 
 impl MessageOut {
     /// A message to be sent in packets of `segment` bytes, the first `unscheduled` bytes at once.
+    #[inline]
     pub(crate) fn new(payload: Payload, unscheduled: u32, segment: u32) -> Self {
         debug_assert!(segment > 0 && !payload.is_empty());
         let unscheduled = unscheduled.min(payload.len() as u32);
@@ -153,22 +155,28 @@ impl MessageOut {
         }
     }
 
-    /// The next packets of the first transmission: at least one, and no more than begin within
+    /// SEND-6: the next packets of the first transmission: at least one, and no more than begin within
     /// `max_bytes`. `None` if nothing may leave.
     pub(crate) fn next_cut(&mut self, max_bytes: u32, max_packets: u32) -> Option<Cut> {
         if !self.is_sendable() {
             return None;
         }
         let start = self.sent;
-        // All packets that start below `granted` (O2), within what the caller has room for.
-        let allowed = (self.granted - start).div_ceil(self.segment);
-        let packets = allowed.min((max_bytes / self.segment).max(1)).min(max_packets);
+        // All packets that start below `granted` (O2), within what the caller has room for. Most
+        // messages fit into one packet: they need no division.
+        let allowed = self.granted - start;
+        let packets = if allowed <= self.segment {
+            1
+        } else {
+            let room = (max_bytes / self.segment).max(1);
+            allowed.div_ceil(self.segment).min(room).min(max_packets)
+        };
         let end = start.saturating_add(packets * self.segment).min(self.zone_end(start));
         self.sent = end;
         Some(Cut { range: start..end, segment: self.segment })
     }
 
-    /// Notes that `range` shall be sent again, in the packets of the first transmission that touch
+    /// SEND-7: notes that `range` shall be sent again, in the packets of the first transmission that touch
     /// it; bytes that have never left are left out (O3).
     pub(crate) fn request_resend(&mut self, range: Range<u32>, priority: u8) {
         let end = range.end.min(self.sent);

@@ -4,7 +4,7 @@ use apus_wire::{Ack, AckList, MAX_ACKS, Profile};
 use std::collections::VecDeque;
 
 /// Acks for one peer, oldest first. Each DATA packet to the peer takes one along (row P-3); when too
-/// many wait, an ACK packet takes the oldest ones (rows P-19, L-8).
+/// many wait, an ACK packet takes the oldest ones (rows P-19, L-8, RPC-9).
 #[derive(Debug)]
 pub(crate) struct Acks {
     waiting: VecDeque<Ack>,

@@ -5,7 +5,7 @@ use apus_wire::UdpFields;
 
 /// Our calls to one peer: their ids, and the session in which the peer serves us.
 ///
-/// Ids are dense per server in the udp profile; see [`FinishedIds`].
+/// Ids are dense per server in the udp profile (RPC-7); see [`FinishedIds`].
 #[derive(Debug)]
 pub(crate) struct Calls {
     /// Id of the next call.
@@ -39,7 +39,7 @@ impl Calls {
         self.ended.insert(id);
     }
 
-    /// What packets of call `id` say about the oldest call that may be alive
+    /// What packets of call `id` say about the oldest call that may be alive, AMO-8
     /// ([`UdpFields::low_water`]).
     pub(crate) fn low_water(&self, id: u64) -> u32 {
         let distance = id.saturating_sub(self.ended.low()) / 2;
@@ -53,6 +53,7 @@ impl Calls {
 mod tests {
     use super::*;
 
+    /// Requirement AMO-8.
     #[test]
     fn the_low_water_mark_is_the_oldest_call_alive() {
         let mut calls = Calls::starting_at(1_000);

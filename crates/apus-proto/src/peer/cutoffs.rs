@@ -18,15 +18,15 @@ impl PeerCutoffs {
         Self { table, version: 0 }
     }
 
-    /// Takes an announcement. Level 0 has no limit whatever the peer says (row P-16).
+    /// Takes an announcement. Level 0 has no limit whatever the peer says (row P-16, PRIO-7).
     pub(crate) fn update(&mut self, cutoffs: &Cutoffs) {
         self.table = cutoffs.unscheduled;
         self.table[0] = u32::MAX;
         self.version = cutoffs.version;
     }
 
-    /// Level for the unscheduled packets of a message of `length` bytes: the highest one, up to
-    /// `highest`, that takes messages of this length.
+    /// PRIO-3: level for the unscheduled packets of a message of `length` bytes: the highest one, up
+    /// to `highest`, that takes messages of this length.
     pub(crate) fn level(&self, length: u32, highest: u8) -> u8 {
         (0..=highest).rev().find(|level| self.table[usize::from(*level)] >= length).unwrap_or(0)
     }

@@ -71,7 +71,7 @@ impl FinishedIds {
         }
     }
 
-    /// F2: gives the lowest ids that are neither finished nor known up; they will be refused.
+    /// F2, CAP-11: gives the lowest ids that are neither finished nor known up; they will be refused.
     fn close_lowest_gap(&mut self) {
         if let Some(first) = self.above.first() {
             self.raise_low(first.end * 2);
@@ -106,6 +106,7 @@ mod tests {
         assert_eq!((ids.low(), ids.above.len()), (10_000, 0));
     }
 
+    /// Requirement CAP-11.
     #[test]
     fn too_many_gaps_are_closed_from_below() {
         let mut ids = FinishedIds::starting_at(0);

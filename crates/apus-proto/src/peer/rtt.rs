@@ -2,7 +2,7 @@
 //!
 //! Two figures for two uses. The *minimum* over the last ten to twenty seconds is the time on an idle
 //! network: it sets the amount of unscheduled bytes. The *smoothed* time with its variation includes
-//! queues: it sets how long silence is normal. Source of the smoothing: RFC 6298 section 2.
+//! queues: it sets how long silence is normal (TIME-11). Source of the smoothing: RFC 6298 section 2.
 
 use crate::time::Instant;
 
@@ -63,6 +63,7 @@ impl Rtt {
 mod tests {
     use super::*;
 
+    /// Requirement TIME-11.
     #[test]
     fn the_minimum_forgets_after_two_windows() {
         let mut rtt = Rtt::default();

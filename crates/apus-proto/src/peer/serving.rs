@@ -14,7 +14,7 @@
 //!     | -- DATA, S ---------------------------> |  later requests: no question asked
 //! ```
 //!
-//! # Invariants (requirements AMO-1 to AMO-4)
+//! # Invariants (requirements AMO-1, AMO-2, AMO-4)
 //!
 //! - **S1** A request is executed only in the current session, and only if its id is not finished
 //!   there.
@@ -24,7 +24,7 @@
 //! - **S4** A candidate is not displaced while it is young: a late duplicate from an earlier life of
 //!   the client cannot disturb the client's first contact.
 //!
-//! The kernel profile has no sessions on the wire: there is one without number that is always
+//! The kernel profile (AMO-7) has no sessions on the wire: there is one without number that is always
 //! current, and remembering finished ids makes the kernel's known hole (row K-5) smaller.
 
 use super::FinishedIds;

@@ -4,8 +4,8 @@
 //!
 //! - **T1** A peer with a live RPC is never forgotten.
 //! - **T2** A peer idle for less than `peer_idle_secs_min` is never forgotten.
-//! - **T3** A forgotten client's session survives among the dormant ones until `max_dormant_sessions`
-//!   younger ones have come.
+//! - **T3** (AMO-6) A forgotten client's session survives among the dormant ones until
+//!   `max_dormant_sessions` younger ones have come.
 
 use super::{Address, Calls, Peer, PeerCutoffs, PeerId, Serving};
 use crate::config::Config;
@@ -127,14 +127,16 @@ impl Peers {
         self.next_scan
     }
 
-    /// Forgets some of the peers that have been idle for long, in small steps (row X-6).
-    pub(crate) fn scan(&mut self, now: Instant) {
+    /// Forgets some of the peers that have been idle for long, in small steps (row X-6, TIME-13). Whether
+    /// it was time for it.
+    pub(crate) fn scan(&mut self, now: Instant) -> bool {
         if now < self.next_scan {
-            return;
+            return false;
         }
         self.forget_idle(now, self.idle_max);
         let again = now.plus(PEER_SCAN_INTERVAL);
         self.next_scan = if self.slots.is_empty() { Instant::NEVER } else { again };
+        true
     }
 
     /// Number of peers.
@@ -269,6 +271,7 @@ mod tests {
         assert_eq!(peers[id].calls.allocate(), 1_004);
     }
 
+    /// Requirement AMO-6.
     #[test]
     fn sessions_of_forgotten_clients_are_kept_up_to_a_limit() {
         let mut peers = peers(10);

@@ -2,7 +2,7 @@
 //!
 //! What the kernel leaves to a user program (`homa_prio`, row U-4) is done here: the number of
 //! unscheduled levels is the share of unscheduled bytes, and the cutoffs give each of them the same
-//! number of bytes (SIGCOMM 2018 section 3.4).
+//! number of bytes (SIGCOMM 2018 section 3.4). Requirement PRIO-8.
 
 use super::OwnCutoffs;
 use crate::config::Config;
@@ -147,6 +147,7 @@ mod tests {
         }
     }
 
+    /// Requirement PRIO-8.
     #[test]
     fn each_unscheduled_level_gets_the_same_bytes() {
         let (mut sampler, mut own) = sampler(8);

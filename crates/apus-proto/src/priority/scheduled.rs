@@ -4,7 +4,7 @@
 /// `levels` levels for scheduled packets.
 ///
 /// When fewer messages are active than there are levels, the lowest ones are used, so that a new and
-/// shorter message finds a free level above them and overtakes at once (row G-7).
+/// shorter message finds a free level above them and overtakes at once (row G-7, PRIO-9).
 pub(crate) const fn scheduled_level(rank: usize, active: usize, levels: u8) -> u8 {
     let used = if active < levels as usize { active } else { levels as usize };
     used.saturating_sub(1).saturating_sub(rank) as u8
@@ -14,7 +14,7 @@ pub(crate) const fn scheduled_level(rank: usize, active: usize, levels: u8) -> u
 mod tests {
     use super::*;
 
-    /// Row G-7.
+    /// PRIO-9, row G-7.
     #[test]
     fn the_lowest_levels_are_used_first() {
         assert_eq!(scheduled_level(0, 1, 4), 0);

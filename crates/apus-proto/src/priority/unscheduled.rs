@@ -12,7 +12,8 @@ pub(crate) struct OwnCutoffs {
 }
 
 impl OwnCutoffs {
-    /// The configured table, version 1. With fewer than eight levels its highest entries count.
+    /// The configured table, version 1. With fewer than eight levels its highest entries count
+    /// (PRIO-11).
     pub(crate) fn configured(config: &Config) -> Self {
         let levels = config.num_priorities() as usize;
         let mut table = [0; PRIORITIES];

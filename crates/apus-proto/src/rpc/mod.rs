@@ -43,8 +43,9 @@ pub(crate) struct Rpc {
     pub(crate) asks: u32,
     /// What only one of the ends has.
     pub(crate) side: Side,
-    /// The message that comes to us, from its first packet on.
-    pub(crate) incoming: Option<MessageIn>,
+    /// The message that comes to us, from its first packet on. Apart, as those that fit into one packet
+    /// need none.
+    pub(crate) incoming: Option<Box<MessageIn>>,
     /// The message that goes out from us, as long as the peer may need it.
     pub(crate) outgoing: Option<MessageOut>,
     /// Place in the row of RPCs whose silence is watched.
@@ -58,7 +59,7 @@ pub(crate) struct Rpc {
 }
 
 /// What only one of the ends has.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
     /// We called.
     Client(Client),
@@ -67,7 +68,7 @@ pub(crate) enum Side {
 }
 
 /// The client's part.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
     pub(crate) state: ClientState,
     /// The session in which the server may execute it; `None` until the server has asked for the
@@ -85,7 +86,7 @@ pub(crate) struct Client {
 }
 
 /// The server's part.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Server {
     pub(crate) state: ServerState,
     /// The session it belongs to.
@@ -148,7 +149,7 @@ impl Rpc {
         }
     }
 
-    /// Notes a sign of life from the peer (row P-21).
+    /// Notes a sign of life from the peer (row P-21, TIME-1).
     pub(crate) const fn hear(&mut self, now: Instant) {
         self.heard = now;
         self.asks = 0;

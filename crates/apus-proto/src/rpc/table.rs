@@ -47,13 +47,16 @@ impl Rpcs {
         id
     }
 
-    /// Removes an RPC.
-    pub(crate) fn remove(&mut self, id: RpcId) -> Option<Rpc> {
-        let rpc = self.slots.remove(id)?;
+    /// Removes an RPC, if it lives.
+    pub(crate) fn remove(&mut self, id: RpcId) {
+        let Some(rpc) = self.slots.get_mut(id) else { return };
         let named = self.by_wire.remove(&wire_key(rpc.peer, rpc.id, rpc.role()));
         debug_assert_eq!(named, Some(id), "B1");
         self.clients -= usize::from(rpc.role() == Role::Client);
-        Some(rpc)
+        // Its messages end where they are, and nothing that owns anything is left: dropping what comes
+        // out of the slot would cost a copy of it all, 10 ns of the 100 that a packet may cost.
+        (rpc.incoming, rpc.outgoing) = (None, None);
+        std::mem::forget(self.slots.remove(id));
     }
 
     /// The RPC with `peer` that is called `id` on the wire and in which we have `role`.

@@ -28,6 +28,7 @@ impl Transport {
     pub(crate) fn receive(&mut self, from: Address, packet: &Packet<'_>) {
         let header = &packet.header;
         if header.dport != self.identity.port {
+            // WIRE-4
             self.metrics.count_drop(DropReason::WrongPort);
             return;
         }
@@ -51,8 +52,8 @@ impl Transport {
         }
     }
 
-    /// The peer and the RPC that a packet is about, if both are known and the packet agrees with the
-    /// RPC's session.
+    /// BAD-8: the peer and the RPC that a packet is about, if both are known and the packet agrees
+    /// with the RPC's session.
     fn rpc_of(
         &self,
         from: Source,

@@ -8,7 +8,7 @@ use crate::transport::{Ending, Transport};
 use apus_wire::{AckList, Flags, Header, Role};
 
 impl Transport {
-    /// The client does not need the state of these RPCs any more (row P-19).
+    /// The client does not need the state of these RPCs any more (row P-19, RPC-10).
     pub(super) fn on_ack(
         &mut self,
         from: Source,

@@ -6,7 +6,7 @@
 
 use super::{Source, our_role};
 use crate::drop_reason::DropReason;
-use crate::message::Inserted;
+use crate::message::{Inserted, MessageIn};
 use crate::peer::PeerId;
 use crate::rpc::{RpcId, Side};
 use crate::time::USEC;
@@ -28,8 +28,8 @@ impl Transport {
             Role::Server => self.on_request(from, header, data, payload),
             Role::Client => self.on_response(from, header, data, payload),
         };
-        // The ack is looked at after the data is queued (row P-10), and even if the data was dropped
-        // (row P-9). A peer that was not known before has nothing to acknowledge.
+        // RPC-11: the ack is looked at after the data is queued (row P-10), and even if the data was
+        // dropped (row P-9). A peer that was not known before has nothing to acknowledge.
         if let Some(peer) = from.peer {
             if let Some(ack) = data.ack
                 && ack.server_port == self.identity.port
@@ -86,6 +86,12 @@ impl Transport {
         }
     }
 
+    /// A message that begins to arrive with `data`.
+    pub(crate) fn message_in(&mut self, data: &Data) -> Box<MessageIn> {
+        let memory = self.buffers.take(data.message_length);
+        Box::new(MessageIn::in_memory(data.message_length, data.incoming, memory))
+    }
+
     /// Hands a message over if it is complete and may be.
     pub(crate) fn finish_if_complete(&mut self, rpc: RpcId) {
         let Some(entry) = self.rpcs.get_mut(rpc) else { return };
@@ -99,6 +105,7 @@ impl Transport {
         self.release_receive(peer, u64::from(length), true);
         let unscheduled = message.unscheduled();
         let payload = message.into_bytes();
+        self.buffers.keep(&payload);
         if is_client {
             self.complete_client(rpc, payload, unscheduled);
         } else {
@@ -106,9 +113,9 @@ impl Transport {
         }
     }
 
-    /// Tells the peer our cutoffs: its packet shows that it does not know them (row P-16). A stranger
-    /// that has not proved to be there is told nothing, and the packet may have been the last that was
-    /// known of it.
+    /// PRIO-6: tells the peer our cutoffs: its packet shows that it does not know them (row P-16). A
+    /// stranger that has not proved to be there is told nothing, and the packet may have been the last
+    /// that was known of it.
     fn announce_cutoffs(&mut self, peer: PeerId, header: &Header) {
         let now = self.now();
         let Some(entry) = self.peers.get_mut(peer) else { return };

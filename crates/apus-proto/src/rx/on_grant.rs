@@ -7,8 +7,8 @@ use crate::transport::Transport;
 use apus_wire::{Grant, Header};
 
 impl Transport {
-    /// The receiver of our message takes more of it (row P-11). A limit past the message's end counts
-    /// as its end; an old limit takes nothing back; the priority counts in any case.
+    /// GRANT-9: the receiver of our message takes more of it (row P-11). A limit past the message's
+    /// end counts as its end; an old limit takes nothing back; the priority counts in any case.
     pub(super) fn on_grant(
         &mut self,
         from: Source,

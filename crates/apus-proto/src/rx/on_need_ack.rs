@@ -9,8 +9,8 @@ use crate::transport::Transport;
 use apus_wire::{AckList, Body, Flags, Header, Role};
 
 impl Transport {
-    /// The server asks whether the call still needs its state (rows P-17, P-18), or, with CONFIRM,
-    /// whether a request that it holds may be executed (requirement AMO-2).
+    /// The server asks whether the call still needs its state (rows P-17, P-18, TIME-10), or, with
+    /// CONFIRM, whether a request that it holds may be executed (requirement AMO-2).
     pub(super) fn on_need_ack(&mut self, from: Source, header: &Header) -> Result<(), DropReason> {
         if our_role(header) != Role::Client {
             return Err(DropReason::WrongRole);

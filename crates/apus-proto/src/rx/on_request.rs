@@ -49,7 +49,9 @@ impl Transport {
         self.deliver_request(rpc, payload, unscheduled);
     }
 
-    /// The application gets the request. From now on until its reply nobody is waited for (row T-2).
+    /// The application gets the request (RPC-4). From now on until its reply nobody is waited for (row
+    /// T-2).
+    #[inline]
     pub(crate) fn deliver_request(&mut self, rpc: RpcId, payload: Bytes, unscheduled: u32) {
         let entry = &self.rpcs[rpc];
         debug_assert!(

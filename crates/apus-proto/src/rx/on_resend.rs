@@ -8,7 +8,7 @@ use crate::transport::Transport;
 use apus_wire::{Body, EVERYTHING, Flags, Header, Resend, Role};
 
 impl Transport {
-    /// The receiver of our message lacks bytes of it (row P-13).
+    /// The receiver of our message lacks bytes of it (row P-13, TIME-7).
     pub(super) fn on_resend(
         &mut self,
         from: Source,
@@ -45,7 +45,7 @@ impl Transport {
         Ok(())
     }
 
-    /// Queues what a RESEND asks for, as far as it has been sent once (O3).
+    /// Queues what a RESEND asks for, as far as it has been sent once (O3, BAD-7).
     fn resend_range(&mut self, rpc: RpcId, resend: &Resend) {
         let Some(message) = &mut self.rpcs[rpc].outgoing else { return };
         let mut end = message.sent();

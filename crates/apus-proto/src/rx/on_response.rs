@@ -4,7 +4,6 @@ use super::on_data::{is_whole, unscheduled_of};
 use super::{Proof, Source};
 use crate::drop_reason::DropReason;
 use crate::error::FailReason;
-use crate::message::MessageIn;
 use crate::peer::PeerId;
 use crate::rpc::{ClientStep, RpcId, Side};
 use crate::transport::Transport;
@@ -41,7 +40,7 @@ impl Transport {
                 self.complete_client(rpc, response, unscheduled_of(data));
                 return Ok(());
             }
-            self.rpcs[rpc].incoming = Some(MessageIn::new(data.message_length, data.incoming));
+            self.rpcs[rpc].incoming = Some(self.message_in(data));
         }
         self.add_data(rpc, data, payload)
     }

@@ -8,7 +8,7 @@ use crate::transport::{Ending, Transport};
 use apus_wire::{Flags, Header, Profile, Refusal};
 
 impl Transport {
-    /// The peer does not know the RPC that we asked about (row P-14), or will not serve it.
+    /// The peer does not know the RPC that we asked about (row P-14, TIME-8), or will not serve it.
     pub(super) fn on_rpc_unknown(
         &mut self,
         from: Source,

@@ -6,7 +6,7 @@ use apus_wire::{Body, Resend};
 
 impl Transport {
     /// Sends RESENDs for what is missing of `rpc`'s incoming message: one per gap and one for the
-    /// tail up to what is granted; if nothing has come, one for everything (row P-12). As many as the
+    /// tail up to what is granted; if nothing has come, one for everything (row P-12, TIME-5). As many as the
     /// peer's burst has room for. `false` if nothing is missing that the peer may send, or if too much
     /// has been asked for already.
     pub(crate) fn request_missing(&mut self, rpc: RpcId) -> bool {
@@ -37,7 +37,7 @@ impl Transport {
         true
     }
 
-    /// Whether the peer should be sending something for `rpc`, so that its silence counts (row T-2).
+    /// Whether the peer should be sending something for `rpc`, so that its silence counts (row T-2, TIME-2).
     pub(crate) fn waits_for_peer(&self, rpc: RpcId) -> bool {
         let entry = &self.rpcs[rpc];
         match (&entry.side, &entry.outgoing, &entry.incoming) {

@@ -4,7 +4,7 @@ use crate::rpc::RpcId;
 use crate::time::Instant;
 use std::collections::BTreeSet;
 
-/// Deadlines of calls, earliest first.
+/// Deadlines of calls, earliest first (RPC-8).
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
     order: BTreeSet<(Instant, RpcId)>,

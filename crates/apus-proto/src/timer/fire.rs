@@ -61,7 +61,9 @@ impl Transport {
             self.look_at(rpc);
         }
         self.reap();
-        self.peers.scan(now);
+        if self.peers.scan(now) {
+            self.buffers.scan();
+        }
     }
 
     /// Looks at an RPC whose peer should be talking.
@@ -82,7 +84,7 @@ impl Transport {
         }
     }
 
-    /// We wait for DATA: ask for it, and give up in the end (rows T-3, T-4).
+    /// We wait for DATA: ask for it, and give up in the end (rows T-3, T-4; TIME-3, TIME-4).
     fn look_at_receiver(&mut self, rpc: RpcId, now: Instant) {
         let entry = &self.rpcs[rpc];
         let peer = &mut self.peers[entry.peer];
@@ -114,7 +116,7 @@ impl Transport {
                 self.peers[peer].calls.session = None;
                 self.fail_client(rpc, FailReason::PeerSilent { silent_ms, resends });
             }
-            // Part of a request: it was not executed, and may come again.
+            // BAD-6: part of a request: it was not executed, and may come again.
             Side::Server(_) => self.end_server(rpc, Ending::GivenUp),
         }
     }
@@ -134,7 +136,7 @@ impl Transport {
         }
     }
 
-    /// A response waits for its acknowledgment (row P-17), or for GRANTs of a client that may have
+    /// A response waits for its acknowledgment (row P-17, TIME-9), or for GRANTs of a client that may have
     /// gone: ask it, less and less often, and forget the response in the end (row K-3).
     fn look_at_response(&mut self, rpc: RpcId, now: Instant) {
         let entry = &self.rpcs[rpc];

@@ -5,7 +5,7 @@ use crate::rpc::{RpcId, Side};
 use crate::transport::{Ending, Transport};
 use std::collections::VecDeque;
 
-/// RPCs that shall end, a few per call (row X-3).
+/// RPCs that shall end, a few per call (row X-3, TIME-12).
 #[derive(Debug, Default)]
 pub(crate) struct Reaper {
     doomed: VecDeque<(RpcId, Why)>,

@@ -53,11 +53,6 @@ impl Silence {
     /// Does not look at `rpc` any more.
     pub(crate) fn forget(&mut self, rpcs: &mut Rpcs, rpc: RpcId) {
         let link = std::mem::take(&mut rpcs[rpc].timer);
-        self.unlink(rpcs, link);
-    }
-
-    /// Closes the gap that an RPC with this link has left: it was removed.
-    pub(crate) fn unlink(&mut self, rpcs: &mut Rpcs, link: Link) {
         if link.due == Instant::ZERO {
             return;
         }

@@ -163,11 +163,11 @@ impl Transport {
             return Ok(Admitted::Served);
         }
         let server = Server { state: ServerState::Incoming, session, confirmed: true };
-        let message = MessageIn::new(data.message_length, data.incoming);
+        let message = self.message_in(data);
         Ok(Admitted::Receiving(self.create_server(peer, header, server, Some(message))))
     }
 
-    /// Creates the RPC of a request that must be confirmed, and asks for that.
+    /// Creates the RPC of a request that must be confirmed, and asks for that (BAD-5).
     fn hold(
         &mut self,
         peer: PeerId,
@@ -184,7 +184,8 @@ impl Transport {
         }
         self.peers[peer].held += 1;
         let server = Server { state: ServerState::Incoming, session, confirmed: false };
-        let message = MessageIn::new(data.message_length, data.incoming);
+        // A stranger gets no memory but for the bytes that it sends.
+        let message = Box::new(MessageIn::new(data.message_length, data.incoming));
         let rpc = self.create_server(peer, header, server, Some(message));
         self.ask_for_confirmation(rpc);
         Ok(rpc)
@@ -196,7 +197,7 @@ impl Transport {
         peer: PeerId,
         header: &Header,
         server: Server,
-        incoming: Option<MessageIn>,
+        incoming: Option<Box<MessageIn>>,
     ) -> RpcId {
         let id = header.sender_id.client_id();
         let watch = incoming.is_some();
@@ -218,7 +219,7 @@ impl Transport {
         self.send_flagged(rpc, Body::NeedAck, Flags::CONFIRM);
     }
 
-    /// Tells the client of an unknown request that it will not be served. That is for good: a
+    /// Tells the client of an unknown request that it will not be served (RPC-13). That is for good: a
     /// duplicate must not be executed later. (Without a session it would have to be confirmed first.)
     fn refuse(&mut self, from: Source, header: &Header, refusal: Refusal) {
         self.metrics.admission.refused += 1;

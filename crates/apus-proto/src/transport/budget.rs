@@ -59,30 +59,32 @@ impl Budget {
 }
 
 impl Transport {
-    /// Counts `bytes` of payload to be sent to `peer`: a request if `ours` is the client's role, or a
-    /// response.
-    pub(super) fn reserve_send(
+    /// Whether there is room for `bytes` of payload to be sent to `peer` (CAP-1): a request if `ours` is the
+    /// client's role, or a response.
+    pub(super) fn check_send(
         &mut self,
         peer: PeerId,
         ours: Role,
         bytes: u64,
     ) -> Result<(), CommandError> {
-        let limits = [
-            ("max_send_bytes", *self.budget.send.of(ours), self.config.max_send_bytes()),
-            (
-                "max_send_bytes_per_peer",
-                *self.peers[peer].send.of(ours),
-                self.config.max_send_bytes_per_peer(),
-            ),
-        ];
-        for (limit, used, max) in limits {
-            if used + bytes > max {
-                return Err(self.out_of_room(CommandError::SendFull { limit }));
-            }
-        }
+        let limit = if !fits(*self.budget.send.of(ours), bytes, self.config.max_send_bytes()) {
+            "max_send_bytes"
+        } else if !fits(
+            *self.peers[peer].send.of(ours),
+            bytes,
+            self.config.max_send_bytes_per_peer(),
+        ) {
+            "max_send_bytes_per_peer"
+        } else {
+            return Ok(());
+        };
+        Err(self.out_of_room(CommandError::SendFull { limit }))
+    }
+
+    /// Counts `bytes` of payload to be sent to `peer`; there is room for them.
+    pub(super) fn reserve_send(&mut self, peer: PeerId, ours: Role, bytes: u64) {
         *self.budget.send.of(ours) += bytes;
         *self.peers[peer].send.of(ours) += bytes;
-        Ok(())
     }
 
     /// The peer does not need `bytes` of payload any more.
@@ -92,7 +94,7 @@ impl Transport {
         self.room_again();
     }
 
-    /// Counts a message of `bytes` bytes that begins to arrive from `peer`; `false` if there is no
+    /// CAP-8: counts a message of `bytes` bytes that begins to arrive from `peer`; `false` if there is no
     /// room for it.
     pub(crate) fn reserve_receive(&mut self, peer: PeerId, bytes: u64) -> bool {
         let fits = fits(self.budget.receive, bytes, self.config.max_receive_bytes())
@@ -117,7 +119,7 @@ impl Transport {
         }
     }
 
-    /// Counts a request that is held until its client confirms it; `false` if there are too many.
+    /// Counts a request that is held until its client confirms it; `false` if there are too many (CAP-4).
     pub(crate) const fn reserve_unconfirmed(&mut self) -> bool {
         let fits = fits(self.budget.unconfirmed_rpcs, 1, self.config.max_unconfirmed_rpcs());
         self.budget.unconfirmed_rpcs += fits as u64;

@@ -5,7 +5,7 @@ use crate::error::CommandError;
 use crate::message::{MessageIn, MessageOut, Payload};
 use crate::metrics::Progress;
 use crate::peer::{Address, PeerId};
-use crate::rpc::{Client, ClientState, Rpc, RpcId, ServerStep, Side};
+use crate::rpc::{Client, ClientState, Rpc, RpcId, ServerState, ServerStep, Side};
 use crate::time::Instant;
 use apus_wire::{AckList, Body, Flags, Profile, Refusal, Role};
 
@@ -13,7 +13,7 @@ use apus_wire::{AckList, Body, Flags, Profile, Refusal, Role};
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Send a request and wait for the response: [`Event::Response`] or [`Event::Failed`] follows,
-    /// exactly one of them.
+    /// exactly one of them (RPC-3).
     Call(Call),
     /// Answer a request.
     Reply {
@@ -39,7 +39,7 @@ pub enum Command {
 pub struct Call {
     /// The server: address and port. In the kernel profile the port is the Homa port alone.
     pub to: Address,
-    /// The request, 1 byte to `max_message`.
+    /// The request, 1 byte to `max_message` (RPC-1).
     pub payload: Payload,
     /// Comes back in the event that ends the call.
     pub cookie: u64,
@@ -67,18 +67,57 @@ impl Transport {
         }
     }
 
-    fn call(&mut self, call: Call) -> Result<RpcId, CommandError> {
+    /// Whether a call to `to` with this request would be accepted now: for those who want to keep the
+    /// payload if they must wait for room.
+    ///
+    /// # Errors
+    ///
+    /// What [`Transport::command`] would say.
+    pub fn check_call(
+        &mut self,
+        now: Instant,
+        to: Address,
+        payload: &Payload,
+    ) -> Result<(), CommandError> {
+        self.advance(now);
+        self.peer_of_call(to, payload).map(drop)
+    }
+
+    /// The same for a reply.
+    ///
+    /// # Errors
+    ///
+    /// What [`Transport::command`] would say.
+    pub fn check_reply(
+        &mut self,
+        now: Instant,
+        rpc: RpcId,
+        payload: &Payload,
+    ) -> Result<(), CommandError> {
+        self.advance(now);
+        self.peer_of_reply(rpc, payload).map(drop)
+    }
+
+    /// Whom a call goes to, if it may be made.
+    fn peer_of_call(&mut self, to: Address, payload: &Payload) -> Result<PeerId, CommandError> {
         if self.shut_down {
             return Err(CommandError::ShutDown);
         }
-        let length = self.check_length(&call.payload)?;
+        let length = self.check_length(payload)?;
         if self.rpcs.count(Role::Client) as u64 >= self.config.max_client_rpcs() {
             return Err(self.out_of_room(CommandError::TooManyRpcs));
         }
-        let Some(peer) = self.peer_for(peer_address(self.identity.profile, call.to)) else {
+        let Some(peer) = self.peer_for(peer_address(self.identity.profile, to)) else {
             return Err(self.out_of_room(CommandError::TooManyPeers));
         };
-        self.reserve_send(peer, Role::Client, length)?;
+        self.check_send(peer, Role::Client, length)?;
+        Ok(peer)
+    }
+
+    fn call(&mut self, call: Call) -> Result<RpcId, CommandError> {
+        let peer = self.peer_of_call(call.to, &call.payload)?;
+        let length = call.payload.len() as u64;
+        self.reserve_send(peer, Role::Client, length);
         let id = self.allocate_id(peer);
         let side = Side::Client(Client {
             state: ClientState::Outgoing,
@@ -103,13 +142,25 @@ impl Transport {
         Ok(rpc)
     }
 
-    fn reply(&mut self, rpc: RpcId, payload: Payload) -> Result<RpcId, CommandError> {
-        let length = self.check_length(&payload)?;
-        let entry = self.rpcs.get_mut(rpc).ok_or(CommandError::UnknownRpc)?;
-        let server = entry.server_mut().ok_or(CommandError::WrongState)?;
+    /// Whom a reply goes to, and the state after it, if it may be given.
+    fn peer_of_reply(
+        &mut self,
+        rpc: RpcId,
+        payload: &Payload,
+    ) -> Result<(PeerId, ServerState), CommandError> {
+        let length = self.check_length(payload)?;
+        let entry = self.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        let server = entry.server().ok_or(CommandError::WrongState)?;
         let state = server.state.after(ServerStep::Reply).ok_or(CommandError::WrongState)?;
         let peer = entry.peer;
-        self.reserve_send(peer, Role::Server, length)?;
+        self.check_send(peer, Role::Server, length)?;
+        Ok((peer, state))
+    }
+
+    fn reply(&mut self, rpc: RpcId, payload: Payload) -> Result<RpcId, CommandError> {
+        let (peer, state) = self.peer_of_reply(rpc, &payload)?;
+        let length = payload.len() as u64;
+        self.reserve_send(peer, Role::Server, length);
         let outgoing = self.message_out(peer, payload);
         let now = self.now();
         let entry = &mut self.rpcs[rpc];
@@ -155,7 +206,7 @@ impl Transport {
     }
 
     /// Tells the server that its client does not want a call any more, if it may know the call. The
-    /// kernel's clients say nothing (row L-9).
+    /// kernel's clients say nothing (row L-9, RPC-5).
     pub(super) fn disown(&mut self, rpc: RpcId) {
         let entry = &self.rpcs[rpc];
         let sent = entry.outgoing.as_ref().is_none_or(|message| message.sent() > 0);
@@ -176,13 +227,14 @@ impl Transport {
     }
 
     /// A message of ours to `peer`.
+    #[inline]
     fn message_out(&self, peer: PeerId, payload: Payload) -> MessageOut {
         let peer = &self.peers[peer];
         MessageOut::new(payload, self.unscheduled_bytes(peer.rtt.min()), peer.segment)
     }
 
     /// How many bytes may leave without a GRANT: what the link carries in a round-trip time, so that
-    /// the first GRANT comes when they have left (SIGCOMM 2018 section 3.3: RTTbytes), within bounds.
+    /// the first GRANT comes when they have left (PRIO-1; SIGCOMM 2018 section 3.3: RTTbytes), within bounds.
     fn unscheduled_bytes(&self, rtt_nanos: Option<u64>) -> u32 {
         let bytes = rtt_nanos.map_or(self.config.unsched_bytes(), |nanos| {
             (nanos.saturating_mul(self.link_mbps) / 8_000)
@@ -220,7 +272,7 @@ impl Transport {
         id: u64,
         port: u16,
         side: Side,
-        incoming: Option<MessageIn>,
+        incoming: Option<Box<MessageIn>>,
         outgoing: Option<MessageOut>,
     ) -> RpcId {
         let now = self.now();

@@ -5,7 +5,7 @@
 
 use super::{Event, Transport};
 use crate::error::{FailReason, RpcError};
-use crate::message::MessageIn;
+use crate::message::MessageOut;
 use crate::peer::PeerId;
 use crate::rpc::{RpcId, Side};
 use apus_wire::{Ack, Body, Profile};
@@ -110,25 +110,31 @@ impl Transport {
 
     /// Takes an RPC out of every table and gives back what it had reserved.
     fn remove(&mut self, rpc: RpcId) -> Option<Removed> {
-        let mut removed = self.rpcs.remove(rpc)?;
-        self.silence.unlink(&mut self.rpcs, removed.timer);
-        self.granter.forget(rpc, &mut removed);
-        self.outbox.messages.remove(rpc, &mut removed);
-        let (peer, ours) = (removed.peer, removed.role());
-        if let Some(message) = &removed.outgoing {
-            self.release_send(peer, ours, u64::from(message.length()));
+        self.rpcs.get(rpc)?;
+        self.silence.forget(&mut self.rpcs, rpc);
+        let entry = &mut self.rpcs[rpc];
+        self.granter.forget(rpc, entry);
+        self.outbox.messages.remove(rpc, entry);
+        let removed = Removed { peer: entry.peer, id: entry.id, side: entry.side };
+        let (peer, ours) = (entry.peer, entry.role());
+        let outgoing = entry.outgoing.as_ref().map(MessageOut::length);
+        let incoming =
+            entry.incoming.as_ref().map(|message| (message.length(), message.received()));
+        let may_receive = entry.may_receive();
+        self.rpcs.remove(rpc);
+        if let Some(length) = outgoing {
+            self.release_send(peer, ours, u64::from(length));
         }
-        let received = removed.incoming.as_ref().map_or(0, MessageIn::received);
-        if !removed.may_receive() {
-            self.release_unconfirmed(u64::from(received));
-        } else if let Some(message) = &removed.incoming {
-            self.release_receive(peer, u64::from(message.length()), false);
+        if !may_receive {
+            self.release_unconfirmed(incoming.map_or(0, |(_, received)| u64::from(received)));
+        } else if let Some((length, _)) = incoming {
+            self.release_receive(peer, u64::from(length), false);
         }
         let now = self.now();
         let entry = &mut self.peers[peer];
         entry.live_rpcs -= 1;
         entry.last_used = now;
-        Some(Removed { peer, id: removed.id, side: removed.side })
+        Some(removed)
     }
 
     /// A held request has gone. With a peer's last one goes the session that was proposed, and with

@@ -43,11 +43,12 @@ impl Transport {
     }
 
     /// Sets the rate of the link as the driver knows it, in Mbit/s. A rate in the configuration has
-    /// precedence; 0 means that nothing is known.
+    /// precedence; 0 means that nothing is known (SEND-8).
     pub fn set_link_rate(&mut self, mbps: u32) {
         if self.config.link_mbps() == 0 && mbps > 0 {
             self.link_mbps = u64::from(mbps);
             self.outbox.pacer.set_rate(u64::from(mbps));
+            self.granter.set_link_rate(u64::from(mbps));
         }
     }
 
@@ -65,7 +66,7 @@ impl Transport {
     }
 
     /// The application has taken `bytes` bytes of a request or response, which count as received no
-    /// longer.
+    /// longer (CAP-6).
     ///
     /// # Panics
     ///
@@ -76,7 +77,7 @@ impl Transport {
     }
 
     /// The system reports that packets to `to` do not arrive. All RPCs with that peer end in the next
-    /// calls of [`Transport::handle_timeout`]: calls fail, requests are let go (row X-10).
+    /// calls of [`Transport::handle_timeout`]: calls fail, requests are let go (row X-10, RPC-14).
     pub fn handle_unreachable(&mut self, now: Instant, to: Address, trouble: Unreachable) {
         self.advance(now);
         let Some(peer) = self.peers.find(peer_address(self.identity.profile, to)) else { return };
@@ -87,10 +88,11 @@ impl Transport {
     }
 
     /// Ends everything: calls fail, requests are refused, and so are further ones. The refusals leave
-    /// with the next calls of [`Transport::poll_transmit`].
+    /// with the next calls of [`Transport::poll_transmit`] (RPC-12).
     pub fn shut_down(&mut self, now: Instant) {
         self.advance(now);
         self.shut_down = true;
+        self.buffers.clear();
         let all: Vec<_> = self.rpcs.iter().map(|(rpc, _)| rpc).collect();
         for rpc in all {
             let Some(entry) = self.rpcs.get(rpc) else { continue };

@@ -24,6 +24,7 @@ pub(crate) use ending::Ending;
 
 use crate::config::Config;
 use crate::grant::Granter;
+use crate::message::Buffers;
 use crate::metrics::Metrics;
 use crate::peer::{Address, Peers};
 use crate::priority::{OwnCutoffs, Sampler};
@@ -52,6 +53,7 @@ pub struct Transport {
     pub(crate) deadlines: Deadlines,
     pub(crate) reaper: Reaper,
     pub(crate) budget: Budget,
+    pub(crate) buffers: Buffers,
     pub(crate) events: VecDeque<Event>,
     pub(crate) metrics: Metrics,
     /// Draws session numbers.
@@ -87,11 +89,14 @@ impl Transport {
         let hash_seed = random.next();
         let identity = Identity { profile: config.profile(), port, incarnation };
         let configured = config.link_mbps();
+        let link_mbps = if configured > 0 { configured } else { ASSUMED_LINK_MBPS };
+        let mut granter = Granter::new(&config);
+        granter.set_link_rate(link_mbps);
         Self {
             identity,
             rpcs: Rpcs::new(hash_seed),
             peers: Peers::new(&config, hash_seed, first_id),
-            granter: Granter::new(&config),
+            granter,
             cutoffs: OwnCutoffs::configured(&config),
             sampler: Sampler::new(&config),
             outbox: Outbox::new(&config),
@@ -100,10 +105,11 @@ impl Transport {
             deadlines: Deadlines::default(),
             reaper: Reaper::default(),
             budget: Budget::default(),
+            buffers: Buffers::default(),
             events: VecDeque::new(),
             metrics: Metrics::default(),
             random,
-            link_mbps: if configured > 0 { configured } else { ASSUMED_LINK_MBPS },
+            link_mbps,
             births: 0,
             next_kernel_id: first_id,
             serving: true,
@@ -141,7 +147,7 @@ impl Transport {
         self.now
     }
 
-    /// The highest level: control packets and retransmissions (rows P-12, P-24).
+    /// The highest level: control packets and retransmissions (rows P-12, P-24, PRIO-5).
     pub(crate) const fn highest_priority(&self) -> u8 {
         self.config.highest_priority()
     }

@@ -28,7 +28,7 @@ impl ControlPacket {
 
 /// Control packets in the order in which they leave.
 ///
-/// Bounded: when the network takes nothing, further ones are dropped. All of them can be lost anyway;
+/// Bounded (CAP-9): when the network takes nothing, further ones are dropped. All of them can be lost anyway;
 /// timers repeat what matters.
 #[derive(Debug, Default)]
 pub(crate) struct ControlQueue {

@@ -1,7 +1,7 @@
 //! How is the next transmission chosen and made up?
 
-use super::Transmit;
 use super::send_queue::Choice;
+use super::transmit::{Transmit, write_headers};
 use crate::grant::{Decision, Level};
 use crate::limits::MAX_BURST_PACKETS;
 use crate::message::{Cut, MessageOut};
@@ -9,7 +9,7 @@ use crate::priority::scheduled_level;
 use crate::rpc::RpcId;
 use crate::time::Instant;
 use crate::transport::Transport;
-use apus_wire::{Body, Data, Grant, Kind, MAX_HEADER_LEN, Packet};
+use apus_wire::{Body, Data, Grant, Kind, Packet};
 
 /// A burst of DATA packets that has been decided on.
 struct Burst {
@@ -28,7 +28,11 @@ impl Transport {
             let priority = self.highest_priority();
             self.metrics.count_sent(packet.kind, 1);
             let traffic_class = self.traffic_class(priority);
-            return Some(Transmit::control(&packet, priority, traffic_class));
+            let headers = &mut self.outbox.headers;
+            headers.clear();
+            headers.extend_from_slice(packet.bytes());
+            let (to, header_len) = (packet.to, headers.len());
+            return Some(Transmit { to, priority, traffic_class, headers, header_len, data: None });
         }
         let burst =
             self.next_resend().or_else(|| self.next_short()).or_else(|| self.next_long())?;
@@ -160,8 +164,8 @@ impl Transport {
         let body = Body::Data(data, &[]);
         let mut header = self.identity.header(&self.peers, entry, &body);
         header.sequence = data.offset;
-        let mut buffer = [0; MAX_HEADER_LEN];
-        let header_len = Packet { header, body }.emit_header(&mut buffer);
+        let packet = Packet { header, body };
+        let header_len = write_headers(&mut self.outbox.headers, &packet, &cut);
 
         self.count_data(&cut, priority, header_len, retransmit);
         let traffic_class = self.traffic_class(priority);
@@ -169,7 +173,8 @@ impl Transport {
             Some(message) => message.payload(),
             None => unreachable!("a burst is cut off an outgoing message"),
         };
-        Transmit::data(to, priority, traffic_class, buffer, header_len, (payload, cut))
+        let headers = &self.outbox.headers;
+        Transmit { to, priority, traffic_class, headers, header_len, data: Some((payload, cut)) }
     }
 
     fn count_data(&mut self, cut: &Cut, priority: u8, header_len: usize, retransmit: bool) {

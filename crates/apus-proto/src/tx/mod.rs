@@ -1,6 +1,6 @@
 //! What leaves next?
 //!
-//! [`fill`] answers that for each `poll_transmit`: control packets first ([`ControlQueue`]), then what
+//! [`fill`] answers that for each `poll_transmit` (SEND-1): control packets first ([`ControlQueue`]), then what
 //! must be sent again, then messages in SRPT order ([`SendQueue`]) as far as the [`Pacer`] allows.
 
 mod control;
@@ -30,6 +30,8 @@ pub(crate) struct Outbox {
     pub(crate) pacer: Pacer,
     /// Whether the pacer held a message back when it was asked last.
     pub(crate) throttled: bool,
+    /// Headers of the packets that leave at present.
+    headers: Vec<u8>,
 }
 
 impl Outbox {
@@ -40,6 +42,7 @@ impl Outbox {
             messages: SendQueue::new(config),
             pacer: Pacer::new(config),
             throttled: false,
+            headers: Vec::new(),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! What stands in the interface's queue cannot be reordered any more. The pacer keeps an estimate of
 //! when the link will be idle and holds messages back while the queue is longer than a few
-//! microseconds, so that SRPT decisions are made here (rows ).
+//! microseconds, so that SRPT decisions are made here (rows, SEND-4).
 
 use crate::config::Config;
 use crate::time::{Instant, USEC};

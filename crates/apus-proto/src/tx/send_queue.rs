@@ -1,8 +1,8 @@
 //! Which message transmits next?
 //!
-//! Shortest remaining first (SIGCOMM 2018 section 3.2), and of each 1000 bytes a share to the oldest
-//! message (row Q-6). Messages shorter than `defer_min_bytes` have a lane of their own that is served
-//! first and never throttled (row Q-5): putting one in and taking it out costs no comparison, which is
+//! Shortest remaining first (SEND-2; SIGCOMM 2018 section 3.2), and of each 1000 bytes a share to the oldest
+//! message (row Q-6, SEND-5). Messages shorter than `defer_min_bytes` have a lane of their own that is served
+//! first and never throttled (row Q-5, SEND-3): putting one in and taking it out costs no comparison, which is
 //! what makes millions of small messages a second possible.
 //!
 //! # Invariants

@@ -1,44 +1,25 @@
 //! What does the core hand to the driver?
 
-use super::ControlPacket;
 use crate::message::{Cut, Payload, Pieces};
 use crate::peer::Address;
-use apus_wire::{Data, HeaderBuffer, MAX_HEADER_LEN};
+use apus_wire::{Data, MAX_HEADER_LEN, Packet};
 
 /// Packets to be sent to one peer: a control packet, or a burst of DATA packets of one message that
 /// are equal in size, the last one excepted.
 ///
 /// Packet `i` is header `i` followed by the `i`-th piece of `segment` bytes of the payload.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Transmit<'a> {
-    to: Address,
-    priority: u8,
-    traffic_class: u8,
-    header: HeaderBuffer,
-    header_len: usize,
-    data: Option<(&'a Payload, Cut)>,
+    pub(super) to: Address,
+    pub(super) priority: u8,
+    pub(super) traffic_class: u8,
+    pub(super) headers: &'a [u8],
+    pub(super) header_len: usize,
+    /// Of DATA packets.
+    pub(super) data: Option<(&'a Payload, Cut)>,
 }
 
 impl<'a> Transmit<'a> {
-    pub(crate) fn control(packet: &ControlPacket, priority: u8, traffic_class: u8) -> Self {
-        let mut header = [0; MAX_HEADER_LEN];
-        let bytes = packet.bytes();
-        header[..bytes.len()].copy_from_slice(bytes);
-        Self { to: packet.to, priority, traffic_class, header, header_len: bytes.len(), data: None }
-    }
-
-    /// A burst of DATA packets whose first header is `header`.
-    pub(crate) const fn data(
-        to: Address,
-        priority: u8,
-        traffic_class: u8,
-        header: HeaderBuffer,
-        header_len: usize,
-        data: (&'a Payload, Cut),
-    ) -> Self {
-        Self { to, priority, traffic_class, header, header_len, data: Some(data) }
-    }
-
     /// Where to.
     #[must_use]
     pub const fn to(&self) -> Address {
@@ -52,7 +33,7 @@ impl<'a> Transmit<'a> {
     }
 
     /// The byte for IPv4's TOS or IPv6's traffic class: the level, mapped by `priority_map`, in the
-    /// top three bits (row P-25).
+    /// top three bits (row P-25, PRIO-10).
     #[must_use]
     pub const fn traffic_class(&self) -> u8 {
         self.traffic_class
@@ -82,17 +63,10 @@ impl<'a> Transmit<'a> {
         self.data.as_ref().map_or(0, |(_, cut)| cut.bytes() as usize)
     }
 
-    /// Appends the headers of all packets to `out`, one behind the other.
-    pub fn write_headers(&self, out: &mut Vec<u8>) {
-        let header = &self.header[..self.header_len];
-        out.extend_from_slice(header);
-        let Some((_, cut)) = &self.data else { return };
-        for i in 1..cut.packets() {
-            let at = out.len();
-            out.extend_from_slice(header);
-            Data::set_offset(&mut out[at..], cut.range.start + i * cut.segment);
-            Data::clear_ack(&mut out[at..]);
-        }
+    /// The headers of all packets, one behind the other.
+    #[must_use]
+    pub const fn headers(&self) -> &'a [u8] {
+        self.headers
     }
 
     /// The payload of all packets, one behind the other, in the pieces in which the application gave
@@ -103,4 +77,21 @@ impl<'a> Transmit<'a> {
             payload.pieces(cut.range.start as usize..cut.range.end as usize)
         })
     }
+}
+
+/// Replaces what is in `out` by the headers of the packets of a burst of which `first` is the first;
+/// the length of one.
+pub(super) fn write_headers(out: &mut Vec<u8>, first: &Packet<'_>, cut: &Cut) -> usize {
+    out.clear();
+    out.resize(MAX_HEADER_LEN, 0);
+    let Some(buffer) = out.first_chunk_mut() else { unreachable!("it was made that long") };
+    let len = first.emit_header(buffer);
+    out.truncate(len);
+    for i in 1..cut.packets() {
+        let at = out.len();
+        out.extend_from_within(..len);
+        Data::set_offset(&mut out[at..], cut.range.start + i * cut.segment);
+        Data::clear_ack(&mut out[at..]);
+    }
+    len
 }

@@ -366,8 +366,7 @@ impl World {
         }
         while let Some(transmit) = self.transport.poll_transmit(self.now) {
             let (to, len) = (transmit.to(), transmit.header_len());
-            let mut headers = Vec::new();
-            transmit.write_headers(&mut headers);
+            let headers = transmit.headers();
             let packets = transmit.packets() as u64;
             let bytes = headers.len() as u64 + transmit.payload_len() as u64 + packets * AROUND;
             let traffic = self.traffic.entry(to).or_default();

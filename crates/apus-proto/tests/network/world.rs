@@ -177,8 +177,7 @@ impl World {
         let now = Instant::from_nanos(self.now);
         let mut packets = Vec::new();
         while let Some(transmit) = self.hosts[host].transport.poll_transmit(now) {
-            let mut headers = Vec::new();
-            transmit.write_headers(&mut headers);
+            let headers = transmit.headers();
             let payload: Vec<u8> = transmit.payload().flatten().copied().collect();
             let mut pieces = payload.chunks(transmit.segment().max(1));
             for header in headers.chunks(transmit.header_len()) {

@@ -3,7 +3,8 @@
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// Rows P-19, L-8: when five acks wait, the sixth response sends them all; the header names its own.
+/// RPC-9, rows P-19, L-8: when five acks wait, the sixth response sends them all; the header names its
+/// own.
 #[test]
 fn the_ack_buffer_overflows() {
     assert_snapshot!(run("
@@ -61,7 +62,7 @@ fn the_ack_buffer_overflows() {
     ");
 }
 
-/// Row P-19: the header's RPC and all that are listed are freed.
+/// RPC-10, row P-19: the header's RPC and all that are listed are freed.
 #[test]
 fn an_ack_packet_frees_several_rpcs() {
     assert_snapshot!(run("
@@ -117,7 +118,7 @@ fn a_piggy_backed_ack() {
     ");
 }
 
-/// Row P-10: the data is queued before its ack is looked at; the event comes first.
+/// RPC-11, row P-10: the data is queued before its ack is looked at; the event comes first.
 #[test]
 fn the_ack_is_handled_after_the_data() {
     assert_snapshot!(run("
@@ -135,7 +136,8 @@ fn the_ack_is_handled_after_the_data() {
     ");
 }
 
-/// An ACK for a request that is still on its way, or in service: the client does not want it any more.
+/// RPC-10: an ACK for a request that is still on its way, or in service: the client does not want it
+/// any more.
 #[test]
 fn a_client_that_gives_up() {
     assert_snapshot!(run("

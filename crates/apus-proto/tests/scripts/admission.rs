@@ -43,8 +43,8 @@ fn the_next_packet_confirms() {
     ");
 }
 
-/// AMO-1: no GRANT, no CUTOFFS, no RESEND to a stranger. Requirement BAD-5: four questions in all, so
-/// that a forged address gets at most three times what was sent in its name.
+/// GRANT-12, AMO-1: no GRANT, no CUTOFFS, no RESEND to a stranger. Requirement BAD-5: four questions in
+/// all, so that a forged address gets at most three times what was sent in its name.
 #[test]
 fn a_stranger_gets_only_the_question() {
     assert_snapshot!(run("
@@ -194,7 +194,7 @@ fn an_executed_request_is_not_refused() {
     ");
 }
 
-/// A client restarted at the same address gets a new session; its old requests are let go.
+/// AMO-4: a client restarted at the same address gets a new session; its old requests are let go.
 #[test]
 fn a_restarted_client() {
     assert_snapshot!(run("
@@ -264,7 +264,7 @@ fn a_client_that_disowns_its_first_call() {
     ");
 }
 
-/// S4: a late duplicate of an earlier life cannot disturb a first contact.
+/// AMO-4, S4: a late duplicate of an earlier life cannot disturb a first contact.
 #[test]
 fn a_first_contact_is_not_disturbed() {
     assert_snapshot!(run("
@@ -323,6 +323,34 @@ fn a_resend_repeats_the_question() {
     > P: RESEND s1 everything inc=80
       -> P BUSY s1 prio=7
       -> P NEED_ACK s1 +CONFIRM prio=7
+    ");
+}
+
+/// AMO-6: the session outlives the rest of what is known about an idle client.
+#[test]
+fn a_client_that_comes_back_after_a_long_time() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..10/10
+        reply s1 10
+        P: ACK s1
+        +200s
+        live
+        P: DATA s1 0..10/10
+        P: DATA s2 0..10/10
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 cutoffs=1 prio=7
+    > P: ACK s1
+    > +200s
+    > live
+      clients=0 servers=0 peers=0 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > P: DATA s1 0..10/10
+      xx finished
+    > P: DATA s2 0..10/10
+      !! request s2 from P: 10 B
     ");
 }
 
@@ -432,7 +460,7 @@ fn a_restarted_server_that_refuses() {
     ");
 }
 
-/// A response from another session than the call was sent in is not taken.
+/// BAD-8: a response from another session than the call was sent in is not taken.
 #[test]
 fn a_response_from_a_stale_session() {
     assert_snapshot!(run("

@@ -5,7 +5,7 @@ use apus_proto::{Config, DropReason, Instant, Live, Transport};
 use insta::assert_snapshot;
 use std::fmt::Write;
 
-/// Rows P-22: too short, unknown type, unknown version, garbage.
+/// BAD-1, rows P-22: too short, unknown type, unknown version, garbage.
 #[test]
 fn bytes_that_are_no_packet() {
     assert_snapshot!(run("
@@ -34,7 +34,7 @@ fn bytes_that_are_no_packet() {
     ");
 }
 
-/// Lengths that lie: past the end, no data, no message.
+/// BAD-2: lengths that lie: past the end, no data, no message.
 #[test]
 fn lengths_that_lie() {
     assert_snapshot!(run("
@@ -55,7 +55,7 @@ fn lengths_that_lie() {
     ");
 }
 
-/// A port that is not ours.
+/// WIRE-4, BAD-3: a port that is not ours.
 #[test]
 fn another_port() {
     assert_snapshot!(run("
@@ -72,7 +72,7 @@ fn another_port() {
     ");
 }
 
-/// The wrong end speaks.
+/// BAD-3: the wrong end speaks.
 #[test]
 fn wrong_roles() {
     assert_snapshot!(run("
@@ -96,7 +96,7 @@ fn wrong_roles() {
     ");
 }
 
-/// Control packets of strangers about nothing: one short answer at most, and no memory.
+/// BAD-4, BAD-5: control packets of strangers about nothing: one short answer at most, and no memory.
 #[test]
 fn strangers_that_ask_about_nothing() {
     assert_snapshot!(run("
@@ -141,7 +141,7 @@ fn strangers_that_ask_about_nothing() {
     ");
 }
 
-/// A flood of requests that never complete is bounded and ends.
+/// BAD-6: a flood of requests that never complete is bounded and ends.
 #[test]
 fn requests_that_never_complete() {
     assert_snapshot!(run("

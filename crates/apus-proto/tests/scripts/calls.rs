@@ -3,7 +3,7 @@
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// Row L-3: OUTGOING, INCOMING, done. The first contact costs one question.
+/// RPC-2, row L-3: OUTGOING, INCOMING, done. The first contact costs one question.
 #[test]
 fn the_first_call_to_a_server_and_the_second() {
     assert_snapshot!(run("
@@ -34,7 +34,7 @@ fn the_first_call_to_a_server_and_the_second() {
     ");
 }
 
-/// Row L-3 at the server: INCOMING, IN_SERVICE, OUTGOING, done.
+/// RPC-2, RPC-6, row L-3 at the server: INCOMING, IN_SERVICE, OUTGOING, done.
 #[test]
 fn a_request_and_its_reply() {
     assert_snapshot!(run("
@@ -80,7 +80,7 @@ fn a_request_in_service_has_no_timers() {
     ");
 }
 
-/// Both roles at once, and ids that do not get into each other's way.
+/// RPC-7: both roles at once, and ids that do not get into each other's way.
 #[test]
 fn an_endpoint_is_client_and_server() {
     assert_snapshot!(run("
@@ -104,7 +104,7 @@ fn an_endpoint_is_client_and_server() {
     ");
 }
 
-/// Row L-9, ours: cancelling tells the server, so that it can stop; nothing comes back.
+/// RPC-5, row L-9, ours: cancelling tells the server, so that it can stop; nothing comes back.
 #[test]
 fn a_cancelled_call() {
     assert_snapshot!(run("
@@ -151,7 +151,7 @@ fn a_call_cancelled_while_its_response_arrives() {
     ");
 }
 
-/// A deadline ends the call. The request had left: it may have been executed.
+/// RPC-8: a deadline ends the call. The request had left: it may have been executed.
 #[test]
 fn a_deadline() {
     assert_snapshot!(run("
@@ -218,7 +218,7 @@ fn a_deadline_while_the_response_arrives() {
     ");
 }
 
-/// Row K-20: a reply to a client that has gone is an error, not a success.
+/// RPC-4, row K-20: a reply to a client that has gone is an error, not a success.
 #[test]
 fn a_reply_to_a_vanished_client() {
     assert_snapshot!(run("
@@ -235,7 +235,7 @@ fn a_reply_to_a_vanished_client() {
     ");
 }
 
-/// A second reply makes no sense.
+/// RPC-4: a second reply makes no sense.
 #[test]
 fn a_reply_is_given_once() {
     assert_snapshot!(run("
@@ -255,7 +255,7 @@ fn a_reply_is_given_once() {
     ");
 }
 
-/// The application lets a request go; the client learns it, also if the first word is lost.
+/// RPC-5: the application lets a request go; the client learns it, also if the first word is lost.
 #[test]
 fn an_abandoned_request() {
     assert_snapshot!(run("
@@ -304,7 +304,7 @@ fn a_call_that_the_server_abandons() {
     ");
 }
 
-/// Errors of the server that are known to have happened before execution.
+/// RPC-13: errors of the server that are known to have happened before execution.
 #[test]
 fn calls_that_are_refused() {
     assert_snapshot!(run("

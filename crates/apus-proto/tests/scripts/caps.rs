@@ -1,6 +1,10 @@
 //! Limits: back-pressure for callers, early drops for packets. Requirements CAP-1 to CAP-6.
 
 use crate::script::run;
+use apus_proto::{Config, DropReason, Instant, Transport};
+use apus_wire::{
+    Body, Dialect, Flags, Header, Kind, MAX_HEADER_LEN, Packet, Role, SenderId, UdpFields,
+};
 use insta::assert_snapshot;
 
 /// CAP-1: bytes to be sent.
@@ -228,7 +232,7 @@ fn the_number_of_peers() {
     ");
 }
 
-/// CAP-6: bytes that wait for the application count until it takes them (the script takes at once).
+/// RPC-1, BAD-9: messages must have at least one byte and at most `max_message`.
 #[test]
 fn arguments_out_of_range() {
     assert_snapshot!(run("
@@ -244,4 +248,56 @@ fn arguments_out_of_range() {
     > live
       clients=0 servers=0 peers=0 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     ");
+}
+
+/// CAP-6: bytes that wait for the application count until it takes them.
+#[test]
+fn messages_that_the_application_does_not_take() {
+    assert_snapshot!(run("
+        config max_message=10000 max_receive_bytes=10000 max_receive_bytes_per_peer=10000
+        meet P
+        taking off
+        P: DATA s1 0..8000/8000
+        P: DATA s2 0..3000/3000
+        live
+        take 8000
+        live
+        P: DATA s2 0..3000/3000
+    "), @"
+    > taking off
+    > P: DATA s1 0..8000/8000
+      !! request s1 from P: 8000 B
+    > P: DATA s2 0..3000/3000
+      xx no_buffers
+    > live
+      clients=0 servers=1 peers=1 send=0 receive=8000 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > take 8000
+    > live
+      clients=0 servers=1 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > P: DATA s2 0..3000/3000
+      !! request s2 from P: 3000 B
+    ");
+}
+
+/// CAP-9: answers that the network does not take are dropped and counted, and the queue empties again.
+#[test]
+fn the_queue_of_control_packets_is_bounded() {
+    const LIMIT: usize = 8_192;
+    let (now, from) = (Instant::from_nanos(1), "10.0.1.1:1".parse().unwrap());
+    let mut transport = Transport::new(Config::default(), 1, 1);
+    let fields = UdpFields { flags: Flags::SESSION, incarnation: 7, low_water: 0 };
+    for call in 0..LIMIT as u64 + 5 {
+        let id = SenderId::new(2 * call, Role::Server);
+        let header = Header::new(Kind::NeedAck, 1, 1, id, Dialect::Udp(fields));
+        let mut packet = [0; MAX_HEADER_LEN];
+        let length = Packet { header, body: Body::NeedAck }.emit_header(&mut packet);
+        transport.handle_packet(now, from, &packet[..length]);
+    }
+    assert_eq!(transport.metrics().dropped(DropReason::ControlQueueFull), 5);
+    assert_eq!(transport.metrics().live.control_packets, LIMIT as u64);
+    let mut sent = 0;
+    while transport.poll_transmit(now).is_some() {
+        sent += 1;
+    }
+    assert_eq!((sent, transport.metrics().live.control_packets), (LIMIT, 0));
 }

@@ -15,7 +15,8 @@ fn a_message_of_several_packets() {
     ");
 }
 
-/// Row P-1: a packet ends exactly at the unscheduled limit, and `incoming` names that limit for good.
+/// PRIO-2, row P-1: a packet ends exactly at the unscheduled limit, and `incoming` names that limit
+/// for good.
 #[test]
 fn the_unscheduled_limit() {
     assert_snapshot!(run("
@@ -34,7 +35,8 @@ fn the_unscheduled_limit() {
     ");
 }
 
-/// Row P-6: a server takes the packets of a request in any order, the first one need not be at 0.
+/// RPC-15, row P-6: a server takes the packets of a request in any order, the first one need not be at
+/// 0.
 #[test]
 fn a_request_in_any_order() {
     assert_snapshot!(run("
@@ -50,7 +52,7 @@ fn a_request_in_any_order() {
     ");
 }
 
-/// Row P-6: a client drops a response that it does not expect.
+/// BAD-8, row P-6: a client drops a response that it does not expect.
 #[test]
 fn a_response_to_an_unknown_call() {
     assert_snapshot!(run("
@@ -65,7 +67,7 @@ fn a_response_to_an_unknown_call() {
     ");
 }
 
-/// Row P-7: duplicates bring nothing and are counted. Overlaps are trimmed (ours, K-19).
+/// RPC-16, row P-7: duplicates bring nothing and are counted. Overlaps are trimmed (ours, K-19).
 #[test]
 fn duplicates_and_overlaps() {
     assert_snapshot!(run("
@@ -91,7 +93,7 @@ fn duplicates_and_overlaps() {
     ");
 }
 
-/// Row P-8: the length is fixed by the first packet.
+/// RPC-17, row P-8: the length is fixed by the first packet.
 #[test]
 fn packets_that_disagree_about_the_length() {
     assert_snapshot!(run("
@@ -108,7 +110,7 @@ fn packets_that_disagree_about_the_length() {
     ");
 }
 
-/// Row P-8: too long for us. The client is told, and a duplicate will not be executed either.
+/// CAP-7, row P-8: too long for us. The client is told, and a duplicate will not be executed either.
 #[test]
 fn a_request_that_is_too_long() {
     assert_snapshot!(run("
@@ -149,7 +151,7 @@ fn a_response_that_is_too_long() {
     ");
 }
 
-/// Row P-3: each DATA packet takes one ack along, of a burst only the first packet.
+/// RPC-9, WIRE-19, row P-3: each DATA packet takes one ack along, of a burst only the first packet.
 #[test]
 fn acks_ride_on_data() {
     assert_snapshot!(run("
@@ -188,7 +190,7 @@ fn acks_ride_on_data() {
     ");
 }
 
-/// Row P-9: without room the data is dropped, and its ack counts nevertheless.
+/// CAP-8, RPC-11, row P-9: without room the data is dropped, and its ack counts nevertheless.
 #[test]
 fn no_room_for_a_request() {
     assert_snapshot!(run("
@@ -263,7 +265,7 @@ fn boundaries_of_one_packet() {
     ");
 }
 
-/// A longer path MTU means longer packets, also for what has not left yet.
+/// WIRE-25: a longer path MTU means longer packets, also for what has not left yet.
 #[test]
 fn packet_limits() {
     assert_snapshot!(run("

@@ -3,7 +3,7 @@
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// Row G-6: one GRANT per message and batch; the window is a share of `max_incoming`.
+/// GRANT-6, row G-6: one GRANT per message and batch; the window is a share of `max_incoming`.
 #[test]
 fn grants_follow_the_data() {
     assert_snapshot!(run("
@@ -21,7 +21,7 @@ fn grants_follow_the_data() {
     ");
 }
 
-/// Row G-10: what came unscheduled needs no grant.
+/// GRANT-1, row G-10: what came unscheduled needs no grant.
 #[test]
 fn no_grant_for_unscheduled_bytes() {
     assert_snapshot!(run("
@@ -35,7 +35,7 @@ fn no_grant_for_unscheduled_bytes() {
     ");
 }
 
-/// Row P-11: the sender goes on up to the new limit, and takes the priority from every GRANT.
+/// GRANT-9, row P-11: the sender goes on up to the new limit, and takes the priority from every GRANT.
 #[test]
 fn a_grant_at_the_sender() {
     assert_snapshot!(run("
@@ -59,7 +59,7 @@ fn a_grant_at_the_sender() {
     ");
 }
 
-/// Row P-11: a GRANT for a message that has arrived, or for nothing, is ignored.
+/// GRANT-9, BAD-3, row P-11: a GRANT for a message that has arrived, or for nothing, is ignored.
 #[test]
 fn a_grant_that_makes_no_sense() {
     assert_snapshot!(run("
@@ -85,7 +85,8 @@ fn a_grant_that_makes_no_sense() {
     ");
 }
 
-/// Rows G-1, G-2, G-7: the shortest messages are active, the shortest has the highest level.
+/// GRANT-2, PRIO-9, rows G-1, G-2, G-7: the shortest messages are active, the shortest has the highest
+/// level.
 #[test]
 fn the_shortest_messages_are_granted_first() {
     assert_snapshot!(run("
@@ -107,7 +108,7 @@ fn the_shortest_messages_are_granted_first() {
     ");
 }
 
-/// Row G-3: a peer with one long message is not kept waiting by another's many short ones.
+/// GRANT-3, row G-3: a peer with one long message is not kept waiting by another's many short ones.
 #[test]
 fn slots_are_spread_over_peers() {
     assert_snapshot!(run("
@@ -137,7 +138,7 @@ fn slots_are_spread_over_peers() {
     ");
 }
 
-/// Row G-5: all messages together never have more than `max_incoming` on the way.
+/// GRANT-5, row G-5: all messages together never have more than `max_incoming` on the way.
 #[test]
 fn the_total_is_capped() {
     assert_snapshot!(run("
@@ -168,7 +169,8 @@ fn the_total_is_capped() {
     ");
 }
 
-/// Row G-8: 5 % of the scheduled bytes go to the oldest message, at the second-highest level.
+/// GRANT-8, PRIO-5, row G-8: 5 % of the scheduled bytes go to the oldest message, at the
+/// second-highest level.
 #[test]
 fn the_oldest_message_gets_its_share() {
     assert_snapshot!(run("
@@ -194,7 +196,8 @@ fn the_oldest_message_gets_its_share() {
     ");
 }
 
-/// Ours: a sender that has fallen silent gives its slot and its share of `max_incoming` back, and takes them up again when it speaks.
+/// GRANT-10, ours: a sender that has fallen silent gives its slot and its share of `max_incoming`
+/// back, and takes them up again when it speaks.
 #[test]
 fn a_silent_sender_holds_no_grants() {
     assert_snapshot!(run("
@@ -226,7 +229,7 @@ fn a_silent_sender_holds_no_grants() {
     ");
 }
 
-/// When a message ends early, what it held goes to the others.
+/// GRANT-11: when a message ends early, what it held goes to the others.
 #[test]
 fn grants_of_an_abandoned_message_are_given_away() {
     assert_snapshot!(run("
@@ -248,7 +251,8 @@ fn grants_of_an_abandoned_message_are_given_away() {
     ");
 }
 
-/// An `incoming` of 0, as a stripped kernel sends it, brings a GRANT at once (reference 8.3).
+/// GRANT-13: an `incoming` of 0, as a stripped kernel sends it, brings a GRANT at once (reference
+/// 8.3).
 #[test]
 fn a_sender_that_announces_nothing() {
     assert_snapshot!(run("

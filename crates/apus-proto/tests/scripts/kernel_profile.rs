@@ -3,7 +3,8 @@
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// No sessions: a request is executed at once; duplicates are recognised as long as the peer is known.
+/// AMO-7: no sessions: a request is executed at once; duplicates are recognised as long as the peer is
+/// known.
 #[test]
 fn requests_in_the_kernel_profile() {
     assert_snapshot!(run("
@@ -61,7 +62,7 @@ fn a_cancelled_call_in_the_kernel_profile() {
     ");
 }
 
-/// Row P-21: RPC_UNKNOWN does not count as a sign of life.
+/// TIME-1, TIME-4, row P-21: RPC_UNKNOWN does not count as a sign of life.
 #[test]
 fn rpc_unknown_in_the_kernel_profile() {
     assert_snapshot!(run("

@@ -3,7 +3,8 @@
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// Rows U-3, P-4, P-16: level 6 until the peer has announced its cutoffs, then by message length.
+/// PRIO-3, PRIO-7, rows U-3, P-4, P-16: level 6 until the peer has announced its cutoffs, then by
+/// message length.
 #[test]
 fn unscheduled_levels() {
     assert_snapshot!(run("
@@ -32,7 +33,8 @@ fn unscheduled_levels() {
     ");
 }
 
-/// Row P-16: a packet that repeats an old version is answered with our cutoffs, once per millisecond.
+/// PRIO-6, row P-16: a packet that repeats an old version is answered with our cutoffs, once per
+/// millisecond.
 #[test]
 fn cutoffs_are_announced() {
     assert_snapshot!(run("
@@ -59,7 +61,7 @@ fn cutoffs_are_announced() {
     ");
 }
 
-/// Row P-4: bytes above the unscheduled limit travel at the level of the newest GRANT.
+/// PRIO-4, row P-4: bytes above the unscheduled limit travel at the level of the newest GRANT.
 #[test]
 fn scheduled_levels() {
     assert_snapshot!(run("
@@ -78,7 +80,7 @@ fn scheduled_levels() {
     ");
 }
 
-/// Four levels: the highest is 3, for control packets as well.
+/// PRIO-5, PRIO-11: four levels: the highest is 3, for control packets as well.
 #[test]
 fn fewer_levels() {
     assert_snapshot!(run("

@@ -3,7 +3,7 @@
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// Row T-3: after 5 ms of silence the response is asked for, and again every 5 ms.
+/// TIME-3, row T-3: after 5 ms of silence the response is asked for, and again every 5 ms.
 #[test]
 fn a_silent_server_is_asked() {
     assert_snapshot!(run("
@@ -23,7 +23,7 @@ fn a_silent_server_is_asked() {
     ");
 }
 
-/// Row P-12: one RESEND per gap and one for the tail up to what is granted.
+/// TIME-5, row P-12: one RESEND per gap and one for the tail up to what is granted.
 #[test]
 fn each_gap_is_asked_for() {
     assert_snapshot!(run("
@@ -86,7 +86,7 @@ fn a_resend_for_an_unknown_rpc() {
     ");
 }
 
-/// Row P-13: no response yet: BUSY.
+/// TIME-7, row P-13: no response yet: BUSY.
 #[test]
 fn a_resend_before_the_reply() {
     assert_snapshot!(run("
@@ -106,7 +106,8 @@ fn a_resend_before_the_reply() {
     ");
 }
 
-/// Rows P-5 and P-13: whole packets of the first transmission, marked, with the range's end in `incoming`.
+/// SEND-7, TIME-7, rows P-5 and P-13: whole packets of the first transmission, marked, with the
+/// range's end in `incoming`.
 #[test]
 fn bytes_are_sent_again() {
     assert_snapshot!(run("
@@ -127,7 +128,7 @@ fn bytes_are_sent_again() {
     ");
 }
 
-/// Row P-13: a range that was never granted means that the GRANT was lost.
+/// TIME-7, row P-13: a range that was never granted means that the GRANT was lost.
 #[test]
 fn a_lost_grant_is_assumed() {
     assert_snapshot!(run("
@@ -148,7 +149,7 @@ fn a_lost_grant_is_assumed() {
     ");
 }
 
-/// Row P-13: a range outside of the message, and one of nothing (K-7).
+/// BAD-7, row P-13: a range outside of the message, and one of nothing (K-7).
 #[test]
 fn ranges_that_make_no_sense() {
     assert_snapshot!(run("
@@ -168,7 +169,8 @@ fn ranges_that_make_no_sense() {
     ");
 }
 
-/// Row P-14: the server lost the request: it is sent again from its start, at the unscheduled level.
+/// TIME-8, row P-14: the server lost the request: it is sent again from its start, at the unscheduled
+/// level.
 #[test]
 fn a_server_that_lost_the_request() {
     assert_snapshot!(run("
@@ -191,7 +193,7 @@ fn a_server_that_lost_the_request() {
     ");
 }
 
-/// Row P-14: a client that does not know the RPC any more frees the server's state.
+/// TIME-8, row P-14: a client that does not know the RPC any more frees the server's state.
 #[test]
 fn a_client_that_lost_the_call() {
     assert_snapshot!(run("
@@ -214,7 +216,7 @@ fn a_client_that_lost_the_call() {
     ");
 }
 
-/// Row P-15: BUSY means that somebody is there.
+/// TIME-1, row P-15: BUSY means that somebody is there.
 #[test]
 fn busy_resets_the_silence() {
     assert_snapshot!(run("
@@ -235,7 +237,7 @@ fn busy_resets_the_silence() {
     ");
 }
 
-/// Row T-2: granted bytes that have not left are our own fault, not silence.
+/// TIME-2, row T-2: granted bytes that have not left are our own fault, not silence.
 #[test]
 fn bytes_that_have_not_left_are_not_silence() {
     assert_snapshot!(run("
@@ -259,7 +261,7 @@ fn bytes_that_have_not_left_are_not_silence() {
     ");
 }
 
-/// Row T-2: all granted bytes are here; it is our turn to grant.
+/// TIME-2, row T-2: all granted bytes are here; it is our turn to grant.
 #[test]
 fn waiting_for_our_own_grants_is_not_silence() {
     assert_snapshot!(run("
@@ -281,7 +283,8 @@ fn waiting_for_our_own_grants_is_not_silence() {
     ");
 }
 
-/// Row T-5, which the kernel describes and does not do: one burst of RESENDs per peer at a time.
+/// TIME-6, row T-5, which the kernel describes and does not do: one burst of RESENDs per peer at a
+/// time.
 #[test]
 fn one_burst_of_resends_per_peer() {
     assert_snapshot!(run("
@@ -309,7 +312,8 @@ fn one_burst_of_resends_per_peer() {
     ");
 }
 
-/// Row T-8: the floor is milliseconds; a peer with a long round-trip time gets more patience.
+/// TIME-3, TIME-11, row T-8: the floor is milliseconds; a peer with a long round-trip time gets more
+/// patience.
 #[test]
 fn patience_grows_with_the_round_trip_time() {
     assert_snapshot!(run("

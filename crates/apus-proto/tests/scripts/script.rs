@@ -1,8 +1,8 @@
 //! The script language.
 //!
 //! We are one [`Transport`] at 10.0.0.1, port 1. Peers are called `P`, `Q`, `R`, … and live at
-//! 10.0.1.x; what they send is written by the script. Our calls are named `c1`, `c2`, … in the order of
-//! the script, their calls `s1`, `s2`, … by number.
+//! 10.0.1.x; what they send is written by the script. Our calls are named `c1`, `c2`, … in the order
+//! of the script, their calls `s1`, `s2`, … by number.
 //!
 //! | line | meaning |
 //! |---|---|
@@ -13,6 +13,7 @@
 //! | `limit P 1288`, `link 1000`, `serving off`, `shutdown`, `unreachable P port` | housekeeping |
 //! | `P: DATA s1 0..100/1000 unsched=500 …` | a packet from P; see [`Script::packet`] |
 //! | `P: raw 00ff…` | bytes from P |
+//! | `taking off`, `take 1000` | the application lets messages lie; takes so many bytes of them |
 //! | `+5ms`, `+100us` | time passes; timers fire |
 //! | `live` | prints what lives |
 //! | `count GROUP.NAME …` | prints counters |
@@ -62,6 +63,8 @@ struct Script {
     /// The session that we gave each peer.
     sessions: BTreeMap<char, u32>,
     drops: Vec<u64>,
+    /// Whether the application takes messages as soon as they are there.
+    taking: bool,
     quiet: bool,
 }
 
@@ -87,6 +90,7 @@ impl Script {
             requests: BTreeMap::new(),
             sessions: BTreeMap::new(),
             drops: vec![0; DropReason::ALL.len()],
+            taking: true,
             quiet: false,
         }
     }
@@ -110,6 +114,8 @@ impl Script {
                 self.transport.set_packet_limit(address(words[0]), number(words[1]) as usize);
             }
             "link" => self.transport.set_link_rate(number(words[0]) as u32),
+            "taking" => self.taking = words[0] == "on",
+            "take" => self.transport.taken(number(words[0]) as usize),
             "serving" => self.transport.set_serving(words[0] == "on"),
             "shutdown" => self.transport.shut_down(self.now),
             "unreachable" => {
@@ -216,12 +222,12 @@ impl Script {
         }
         while let Some(transmit) = self.transport.poll_transmit(self.now) {
             let to = transmit.to();
-            let mut headers = Vec::new();
-            transmit.write_headers(&mut headers);
+            let headers = transmit.headers().to_vec();
             let (packets, len) = (transmit.packets(), transmit.header_len());
             assert_eq!(headers.len(), packets * len);
             let payload: Vec<u8> = transmit.payload().flatten().copied().collect();
             let (segment, priority) = (transmit.segment(), transmit.priority());
+            assert_eq!(transmit.traffic_class(), priority << 5, "PRIO-10, row P-25");
             let mut bytes = headers[..len].to_vec();
             bytes.extend_from_slice(&payload[..payload.len().min(segment)]);
             let text = self.describe_packet(name(to), &bytes, payload.len(), packets, priority);
@@ -242,6 +248,13 @@ impl Script {
         }
     }
 
+    /// The application takes a message, if it does that at once.
+    fn take(&mut self, bytes: usize) {
+        if self.taking {
+            self.transport.taken(bytes);
+        }
+    }
+
     fn describe_event(&mut self, event: Event) -> Option<String> {
         match event {
             Event::NewPeer(_) => None,
@@ -251,12 +264,12 @@ impl Script {
                 let id = info.iter().find(|info| info.rpc == rpc).unwrap().id;
                 let number = id % 10_000 / 2;
                 self.requests.insert(number, rpc);
-                self.transport.taken(payload.len());
+                self.take(payload.len());
                 assert_content(&payload, 0);
                 Some(format!("request s{number} from {}: {} B", name(from), payload.len()))
             }
             Event::Response { rpc, payload, .. } => {
-                self.transport.taken(payload.len());
+                self.take(payload.len());
                 assert_content(&payload, 0);
                 Some(format!("response {}: {} B", self.call_name(rpc), payload.len()))
             }

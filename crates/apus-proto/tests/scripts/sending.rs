@@ -3,7 +3,7 @@
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// The shortest remaining message first; short ones before all.
+/// SEND-1, SEND-2, SEND-4: the shortest remaining message first; short ones before all.
 #[test]
 fn shortest_remaining_first() {
     assert_snapshot!(run("
@@ -34,7 +34,7 @@ fn shortest_remaining_first() {
     ");
 }
 
-/// Row Q-5: messages shorter than `defer_min_bytes` are never throttled.
+/// SEND-3, row Q-5: messages shorter than `defer_min_bytes` are never throttled.
 #[test]
 fn short_messages_bypass_the_pacer() {
     assert_snapshot!(run("
@@ -56,7 +56,7 @@ fn short_messages_bypass_the_pacer() {
     ");
 }
 
-/// Row Q-6: the oldest message gets its share of the throttled output.
+/// SEND-5, row Q-6: the oldest message gets its share of the throttled output.
 #[test]
 fn the_oldest_message_sends_too() {
     assert_snapshot!(run("
@@ -84,7 +84,8 @@ fn the_oldest_message_sends_too() {
     ");
 }
 
-/// U-1, ours: unscheduled bytes are the round-trip time times the rate of the link, within bounds.
+/// PRIO-1, SEND-8, U-1, ours: unscheduled bytes are the round-trip time times the rate of the link,
+/// within bounds.
 #[test]
 fn unscheduled_bytes_follow_the_round_trip_time() {
     assert_snapshot!(run("
@@ -115,7 +116,7 @@ fn unscheduled_bytes_follow_the_round_trip_time() {
     ");
 }
 
-/// Bursts are bounded, and a shorter message overtakes between two of them.
+/// SEND-6: bursts are bounded, and a shorter message overtakes between two of them.
 #[test]
 fn bursts() {
     assert_snapshot!(run("

@@ -3,7 +3,7 @@
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// Row X-12, ours with a word to the peers: everything ends at once and honestly.
+/// RPC-12, row X-12, ours with a word to the peers: everything ends at once and honestly.
 #[test]
 fn an_endpoint_shuts_down() {
     assert_snapshot!(run("
@@ -45,7 +45,7 @@ fn an_endpoint_shuts_down() {
     ");
 }
 
-/// Row X-10, P-23: nobody listens: every RPC with that peer ends, the others go on.
+/// RPC-14, row X-10, P-23: nobody listens: every RPC with that peer ends, the others go on.
 #[test]
 fn a_closed_port() {
     assert_snapshot!(run("
@@ -98,7 +98,7 @@ fn a_port_that_was_always_closed() {
     ");
 }
 
-/// Many RPCs end in small steps (row X-3).
+/// TIME-12: many RPCs end in small steps (row X-3).
 #[test]
 fn many_rpcs_end_in_steps() {
     assert_snapshot!(run("

@@ -3,7 +3,7 @@
 use crate::script::run;
 use insta::assert_snapshot;
 
-/// Row T-4: the peer is silent although it was asked: the call fails, and says what is known.
+/// TIME-4, row T-4: the peer is silent although it was asked: the call fails, and says what is known.
 #[test]
 fn a_dead_server() {
     assert_snapshot!(run("
@@ -67,7 +67,7 @@ fn a_server_that_dies_while_it_responds() {
     ");
 }
 
-/// A process that was stopped for long must ask before it blames its peers.
+/// TIME-4: a process that was stopped for long must ask before it blames its peers.
 #[test]
 fn after_a_long_sleep_the_peer_is_asked_first() {
     assert_snapshot!(run("
@@ -113,7 +113,7 @@ fn a_client_that_dies_while_it_sends() {
     ");
 }
 
-/// Row P-17: a response that is not acknowledged is asked about, less and less often.
+/// TIME-9, row P-17: a response that is not acknowledged is asked about, less and less often.
 #[test]
 fn a_response_without_ack() {
     assert_snapshot!(run("
@@ -134,7 +134,7 @@ fn a_response_without_ack() {
     ");
 }
 
-/// Row K-3, ours: a client that has vanished does not hold its response for ever.
+/// TIME-9, row K-3, ours: a client that has vanished does not hold its response for ever.
 #[test]
 fn a_vanished_client() {
     assert_snapshot!(run("
@@ -189,7 +189,7 @@ fn a_client_that_vanishes_without_granting() {
     ");
 }
 
-/// Row P-18: the call is over, or was never made: ACK, with what else waits for that server.
+/// TIME-10, row P-18: the call is over, or was never made: ACK, with what else waits for that server.
 #[test]
 fn need_ack_for_a_finished_call() {
     assert_snapshot!(run("
@@ -219,7 +219,7 @@ fn need_ack_for_a_finished_call() {
     ");
 }
 
-/// Row P-18: the response is incomplete: RESENDs. Nothing is missing: BUSY.
+/// TIME-10, row P-18: the response is incomplete: RESENDs. Nothing is missing: BUSY.
 #[test]
 fn need_ack_for_an_incomplete_call() {
     assert_snapshot!(run("
@@ -282,7 +282,7 @@ fn a_client_that_asks_again_lives() {
     ");
 }
 
-/// Idle peers are forgotten after two minutes, and nothing else was left of them.
+/// TIME-13: idle peers are forgotten after two minutes, and nothing else was left of them.
 #[test]
 fn idle_peers_are_forgotten() {
     assert_snapshot!(run("
@@ -302,8 +302,8 @@ fn idle_peers_are_forgotten() {
     ");
 }
 
-/// A server that asks about many calls at once gets one burst of RESENDs, and is told to wait for the
-/// others. (Found by many receivers on a loaded machine: the burst's room went below zero.)
+/// TIME-6: a server that asks about many calls at once gets one burst of RESENDs, and is told to wait
+/// for the others. (Found by many receivers on a loaded machine: the burst's room went below zero.)
 #[test]
 fn need_acks_for_many_incomplete_calls() {
     let calls = "call P 10\n".repeat(66);

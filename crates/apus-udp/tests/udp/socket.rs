@@ -24,6 +24,7 @@ fn send_from(host: &mut Host, from: Option<IpAddr>, to: SocketAddr, packet: &[u8
     host.transmit.send(&Burst { from, ..Burst::single(to, packet) }).unwrap();
 }
 
+/// Requirement SEND-9.
 #[test]
 fn a_batch_of_small_packets_is_one_call_on_each_side() {
     let (mut client, mut server) =
@@ -143,6 +144,7 @@ impl Listener {
     }
 }
 
+/// Requirement PRIO-10.
 #[test]
 fn every_packet_carries_its_traffic_class() {
     let families =

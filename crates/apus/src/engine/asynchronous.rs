@@ -183,9 +183,7 @@ impl<W: Want + Unpin> Future for WaitFor<'_, W> {
             if core.closed.is_some() {
                 return Poll::Ready(None);
             }
-            if core.has_held_back() {
-                core.transmit();
-            }
+            core.transmit_held_back();
             let waiter = Arc::new(Waiter::task(context.waker()));
             this.want.enlist(&mut core, waiter.clone());
             this.waiter = Some(waiter);

@@ -52,7 +52,9 @@ impl Model {
     fn release(&self, mut state: MutexGuard<'_, State>) {
         let wakes = state.wakes.take();
         drop(state);
-        wakes.rouse();
+        if let Some(wakes) = wakes {
+            wakes.rouse();
+        }
     }
 
     /// One pass of the loop: what comes first on the wire, if anything, becomes visible.

@@ -6,7 +6,11 @@ use std::time::{Duration, Instant};
 ///
 /// Spinning answers soonest and burns a core; sleeping costs a wake-up, several microseconds. The
 /// hybrid spins for a while and sleeps then (row H-5).
+///
+/// As text, and with the feature `serde`: `spin`, `hybrid`, `hybrid=MICROSECONDS` or `block`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(into = "String", try_from = "String"))]
 pub enum Poll {
     /// Never sleep.
     Spin,
@@ -20,13 +24,18 @@ impl Poll {
     /// The kernel module's `poll_usecs`: 50 µs (row H-5, reference 2.4).
     pub const DEFAULT_SPIN: Duration = Duration::from_micros(50);
 
-    pub(crate) fn spin(self) -> Spin {
-        let limit = match self {
+    /// How long to spin before sleeping; `None` stands for ever.
+    #[must_use]
+    pub const fn spin_for(self) -> Option<Duration> {
+        match self {
             Self::Spin => None,
             Self::Hybrid(time) => Some(time),
             Self::Block => Some(Duration::ZERO),
-        };
-        Spin { limit, since: None, rounds: 0 }
+        }
+    }
+
+    pub(crate) const fn spin(self) -> Spin {
+        Spin { limit: self.spin_for(), since: None, rounds: 0 }
     }
 }
 
@@ -53,14 +62,10 @@ const ROUNDS_PER_LOOK: u32 = 16;
 impl Spin {
     /// One round: `true` to go on spinning, `false` to sleep.
     pub(crate) fn go_on(&mut self) -> bool {
-        let Some(limit) = self.limit else {
-            pause();
-            return true;
-        };
+        let Some(limit) = self.limit else { return true };
         if limit.is_zero() {
             return false;
         }
-        pause();
         self.rounds += 1;
         if !self.rounds.is_multiple_of(ROUNDS_PER_LOOK) {
             return true;
@@ -85,6 +90,7 @@ impl Spin {
             if !self.go_on() || deadline.is_some_and(late) {
                 return false;
             }
+            pause();
         }
     }
 }
@@ -125,6 +131,22 @@ impl std::fmt::Display for Poll {
             Self::Hybrid(time) if *time == Self::DEFAULT_SPIN => f.pad("hybrid"),
             Self::Hybrid(time) => write!(f, "hybrid={}", time.as_micros()),
         }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<Poll> for String {
+    fn from(poll: Poll) -> Self {
+        poll.to_string()
+    }
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<String> for Poll {
+    type Error = PollError;
+
+    fn try_from(text: String) -> Result<Self, PollError> {
+        text.parse()
     }
 }
 

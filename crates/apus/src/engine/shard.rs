@@ -102,20 +102,34 @@ impl DerefMut for Locked<'_> {
     }
 }
 
-impl Drop for Locked<'_> {
-    fn drop(&mut self) {
+impl Locked<'_> {
+    /// Tells whoever has the turn when the next timer is due; whether it sleeps for too long and must
+    /// be kicked. While the turn is free nobody looks, and whoever takes it publishes anew.
+    fn publish_due(&mut self) -> bool {
+        if self.turn.is_free() {
+            return false;
+        }
         let due = self.next_due();
-        let shard = self.shard;
-        shard.due.store(due.as_nanos(), Ordering::Relaxed);
+        self.shard.due.store(due.as_nanos(), Ordering::Relaxed);
         let kick = self.sleeping_until.is_some_and(|until| due < until);
         if kick {
             self.sleeping_until = None;
             self.metrics.kicks += 1;
         }
+        kick
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let shard = self.shard;
+        let kick = self.publish_due();
         let wakes = self.wakes.take();
-        self.metrics.wakeups += wakes.len() as u64;
+        self.metrics.wakeups += wakes.as_ref().map_or(0, |wakes| wakes.len() as u64);
         self.guard = None;
-        wakes.rouse();
+        if let Some(wakes) = wakes {
+            wakes.rouse();
+        }
         if kick {
             shard.signal.raise();
         }

@@ -20,6 +20,8 @@ pub(crate) struct Turn {
     held: bool,
     /// Whether the keeper has it, who would rather give it away.
     by_keeper: bool,
+    /// Whether somebody has come by who does not wait but would poll.
+    asked_for: bool,
     /// Those who wait for something and would take the turn, the newest last.
     candidates: Vec<Arc<Waiter>>,
     /// Counts changes, so that the keeper sees whether anybody has had the turn meanwhile.
@@ -49,6 +51,7 @@ impl Turn {
         debug_assert!(self.held, "N1");
         self.changes += 1;
         self.by_keeper = false;
+        self.asked_for = false;
         while let Some(waiter) = self.candidates.pop() {
             if wakes.tell(waiter, Told::Turn) {
                 return true;
@@ -73,9 +76,16 @@ impl Turn {
         self.by_keeper
     }
 
+    /// Asks the keeper to let it go, for somebody who does not wait but will come again. `false` if it
+    /// is not the keeper who has it.
+    pub(crate) const fn ask_keeper(&mut self) -> bool {
+        self.asked_for |= self.by_keeper;
+        self.by_keeper
+    }
+
     /// Whether the keeper should let somebody else have it.
     pub(crate) fn is_wanted(&self) -> bool {
-        !self.candidates.is_empty()
+        self.asked_for || !self.candidates.is_empty()
     }
 
     /// Whether nobody has it.

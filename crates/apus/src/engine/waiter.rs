@@ -51,11 +51,13 @@ impl Waiter {
     }
 
     /// A task that is polled with `waker`.
+    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "tasks are there with tokio"))]
     pub(crate) fn task(waker: &Waker) -> Self {
         Self { state: AtomicU32::new(WAITING), kind: Kind::Task(Mutex::new(waker.clone())) }
     }
 
     /// A task is polled again, perhaps with another waker.
+    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "tasks are there with tokio"))]
     pub(crate) fn renew(&self, waker: &Waker) {
         if let Kind::Task(slot) = &self.kind {
             let mut slot = slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -23,9 +23,9 @@ impl Wakes {
         waiting
     }
 
-    /// Takes what is pending, to be roused without the lock.
-    pub(crate) fn take(&mut self) -> Self {
-        std::mem::take(self)
+    /// Takes what is pending, to be roused without the lock; `None` if there is nothing.
+    pub(crate) fn take(&mut self) -> Option<Self> {
+        (!self.pending.is_empty()).then(|| std::mem::take(self))
     }
 
     /// How many are to be roused.

@@ -28,6 +28,10 @@ pub(crate) trait Want {
     fn delist(&self, core: &mut Core, waiter: &Arc<Waiter>);
 
     /// It was told, but does not want it any more.
+    #[cfg_attr(
+        not(feature = "tokio"),
+        expect(dead_code, reason = "only tasks are dropped while they wait")
+    )]
     fn refuse(&self, _core: &mut Core) {}
 
     /// Whether what one gets is a message of the application, to be counted as such.

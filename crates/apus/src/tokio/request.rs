@@ -30,6 +30,13 @@ impl Request {
         self.inner.payload()
     }
 
+    /// Takes the client's message: to send it back or to keep it, without a copy. Nothing is left
+    /// behind.
+    #[must_use]
+    pub fn take_payload(&mut self) -> Bytes {
+        self.inner.take_payload()
+    }
+
     /// The client's address.
     #[must_use]
     pub const fn from(&self) -> SocketAddr {
@@ -42,24 +49,15 @@ impl Request {
     ///
     /// [`ReplyError`]: the client has gone, or the reply is empty or too long.
     pub async fn reply(mut self, payload: impl Into<Payload>) -> Result<(), ReplyError> {
-        let payload = payload.into();
+        let mut payload = payload.into();
+        let pending = &mut self.inner.inner;
         loop {
-            let (seen, result) = self.try_reply(payload.clone());
-            match result {
-                Err(ReplyError::Rejected(error)) if error.is_back_pressure() => {
-                    let shard = self.inner.inner.shard.clone();
-                    WaitFor::new(&shard, Room { seen }).await;
+            match pending.try_reply(&mut payload) {
+                (seen, Err(ReplyError::Rejected(error))) if error.is_back_pressure() => {
+                    WaitFor::new(&pending.shard, Room { seen }).await;
                 }
-                result => return result,
+                (_, result) => return result,
             }
         }
-    }
-
-    /// One attempt, and how often there had been room before it.
-    fn try_reply(&mut self, payload: Payload) -> (u64, Result<(), ReplyError>) {
-        let shard = self.inner.inner.shard.clone();
-        let mut core = shard.lock();
-        let seen = core.room_changes();
-        (seen, self.inner.inner.try_reply(&mut core, payload))
     }
 }

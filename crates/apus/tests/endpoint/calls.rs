@@ -44,6 +44,37 @@ fn ends_of_sent_calls_come_with_their_cookies() {
 }
 
 #[test]
+fn what_is_there_is_received_together() {
+    let (client, server) = pair(&Builder::default());
+    for cookie in 0..50 {
+        client.send(server.local_addr(), bytes(cookie, 10), cookie as u64).unwrap();
+    }
+    let mut requests = Vec::new();
+    assert_eq!(server.recv_requests(&mut requests, 0).unwrap(), 0);
+    while requests.len() < 50 {
+        let before = requests.len();
+        let got = server.recv_requests(&mut requests, 7).unwrap();
+        assert!((1..=7).contains(&got));
+        assert_eq!(requests.len(), before + got, "they are appended");
+    }
+    for mut request in requests {
+        let payload = request.take_payload();
+        request.reply(payload).unwrap();
+    }
+    let mut ends = Vec::new();
+    while ends.len() < 50 {
+        assert!((1..=30).contains(&client.recv_many(&mut ends, 30).unwrap()));
+    }
+    ends.sort_unstable_by_key(|end| end.cookie);
+    for (cookie, end) in ends.into_iter().enumerate() {
+        assert_eq!((end.cookie, end.result.unwrap()), (cookie as u64, bytes(cookie, 10).into()));
+    }
+    assert_at_rest(&[&client, &server]);
+    server.shutdown();
+    assert!(server.recv_requests(&mut Vec::new(), 1).is_err());
+}
+
+#[test]
 fn an_endpoint_calls_and_serves_at_the_same_time() {
     let (a, b) = pair(&Builder::default());
     let echo = |endpoint: &apus::Endpoint| crate::echo(endpoint.clone());

@@ -49,6 +49,7 @@ fn a_caller_that_does_not_wait_is_told() {
     }
 }
 
+/// Requirement CAP-12.
 #[test]
 fn ends_that_nobody_receives_count_as_calls() {
     let (client, server, _echo) = echo_pair(&small());

@@ -82,6 +82,7 @@ fn all_kinds_of_waiting_at_once() {
     });
 }
 
+/// Requirement SEND-10.
 #[test]
 fn a_cork_lets_messages_leave_together() {
     let (client, server, echo) = echo_pair(&Builder::default());

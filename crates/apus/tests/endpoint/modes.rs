@@ -35,6 +35,25 @@ fn a_receiver_that_polls_itself_needs_no_handoff() {
     }
 }
 
+/// Somebody who asks again and again without ever waiting polls as well as one who waits, even if the
+/// keeper had the turn when it began.
+#[test]
+fn a_thread_that_never_waits_takes_the_turn_from_the_keeper() {
+    let (client, server, _echo) = echo_pair(&Builder::default());
+    while client.metrics().engine.keeper_turns == 0 {
+        std::thread::yield_now();
+    }
+    let mut handoffs = 0;
+    for cookie in 0..1_000 {
+        client.send(server, "hello", cookie).unwrap();
+        while client.try_recv().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        handoffs = client.metrics().engine.handoffs;
+    }
+    assert!(handoffs < 500, "the keeper handed over {handoffs} of 1000 messages");
+}
+
 /// Row H-7: exactly one handoff per message, whatever the number of receivers.
 #[test]
 fn a_dedicated_engine_hands_each_message_over_once() {

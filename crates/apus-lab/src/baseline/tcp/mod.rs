@@ -25,7 +25,7 @@ pub(crate) mod socket;
 
 use std::net::SocketAddr;
 
-use crate::contender::{Contender, Plan, Side};
+use crate::contender::{Contender, Plan, Replies, Side};
 use crate::error::Error;
 use crate::process::Control;
 
@@ -45,15 +45,6 @@ pub enum Sends {
     One,
     /// All that are ready, as a pipelining client and server do it.
     Ready,
-}
-
-/// What the server answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Replies {
-    /// The request itself.
-    Echo,
-    /// A few bytes.
-    Short,
 }
 
 impl Contender for Tcp {

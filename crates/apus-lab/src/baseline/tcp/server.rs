@@ -10,13 +10,10 @@ use super::frames::{Frames, Inbox, frame};
 use super::socket::{accept, listen};
 use crate::baseline::wait::Waiter;
 use crate::clock;
-use crate::contender::{Plan, Side};
+use crate::contender::{Plan, Replies, Side};
 use crate::error::{Doing, Error};
 use crate::meter::Meter;
 use crate::process::Control;
-
-/// What [`absorb`] answers: 8 bytes, as much as a reply needs to say that the request arrived.
-const SHORT: [u8; 8] = [0; 8];
 
 /// Sends each message back.
 pub(super) fn echo(plan: &Plan, sends: Sends, control: &mut Control) -> Result<Side, Error> {
@@ -29,7 +26,7 @@ pub(super) fn echo(plan: &Plan, sends: Sends, control: &mut Control) -> Result<S
 
 /// Answers each message with a short one, and counts.
 pub(super) fn absorb(plan: &Plan, control: &mut Control) -> Result<Side, Error> {
-    let reply = frame(&SHORT);
+    let reply = frame(&Replies::SHORT);
     let mut meter = None;
     serve(plan, control, |frames, stream| {
         if frames.count == 0 {

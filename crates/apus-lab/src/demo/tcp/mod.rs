@@ -23,10 +23,11 @@ mod tests;
 
 use std::net::SocketAddr;
 
+use apus::Poll;
+
 use super::contender::{Client, Contender};
 use crate::baseline::tcp::socket;
 use crate::error::Error;
-use crate::polling::Poll;
 use crate::process::Control;
 
 /// Length-prefixed messages over TCP, for any number of requests at the same time.

@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 
+use apus::Poll;
 use rustix::io::Errno;
 
 use super::connection::Connection;
@@ -11,7 +12,6 @@ use crate::baseline::tcp::socket::listen;
 use crate::baseline::wait::wake_on_stop;
 use crate::clock;
 use crate::error::{Doing, Error};
-use crate::polling::Poll;
 use crate::process::Control;
 
 /// The listener's token; connections have the following ones.

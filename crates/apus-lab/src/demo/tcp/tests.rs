@@ -6,11 +6,11 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use apus::Poll;
 use serde_json::{Value, json};
 
 use super::{Contender, Tcp};
 use crate::error::Error;
-use crate::polling::Poll;
 use crate::process::{Agent, Control, Host, Task};
 
 /// A server in a thread.

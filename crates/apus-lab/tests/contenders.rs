@@ -1,4 +1,4 @@
-//! Situation: a baseline runs without an experiment around it. It must do what it is said to do, byte
+//! Situation: a contender runs without an experiment around it. It must do what it is said to do, byte
 //! for byte, and say so when its peer does not.
 
 use std::io::{Read, Write};
@@ -6,8 +6,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
-use apus_lab::baseline::{Replies, Sends, Tcp, Udp, UdpGso};
-use apus_lab::contender::{Contender, Plan, Side};
+use apus::Endpoint;
+use apus_lab::apus::{Apus, Receiving};
+use apus_lab::baseline::{Sends, Tcp, Udp, UdpGso};
+use apus_lab::contender::{Contender, Plan, Replies, Side};
 use apus_lab::process::{Agent, Control, Host, Runner, Task};
 use apus_lab::{Error, Poll};
 use serde_json::{Value, json};
@@ -125,8 +127,50 @@ fn udp_servers_send_each_datagram_back() {
 }
 
 #[test]
+fn apus_servers_send_each_message_back() {
+    let contenders = [
+        sides!(Apus::OneByOne),
+        sides!(Apus::Many(Replies::Echo)),
+        sides!(Receiving::SelfPolling),
+        sides!(Receiving::Receivers(2)),
+    ];
+    for (serve, _) in contenders {
+        for poll in POLLS {
+            let mut server = start(serve, json!({"poll": poll}));
+            let address = server.address().unwrap();
+            let client = Endpoint::client().unwrap();
+            for length in [1, 1400, 1500, 70_000, 500_000] {
+                let sent = pattern(length);
+                let received = client.call(address, sent.clone()).unwrap();
+                assert!(received == sent, "{length} bytes, {poll}");
+            }
+            server.stop::<Side>().unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_apus_server_with_short_replies_answers_each_message_once() {
+    let (serve, _) = sides!(Apus::Many(Replies::Short));
+    let mut server = start(serve, json!({"poll": Poll::Block}));
+    let address = server.address().unwrap();
+    let client = Endpoint::client().unwrap();
+    for length in [1, 100_000, 3] {
+        assert_eq!(client.call(address, pattern(length)).unwrap(), Replies::SHORT[..]);
+    }
+    let side: Side = server.stop().unwrap();
+    // What counts begins with the first message and does not contain it.
+    assert_eq!((side.messages, side.bytes), (2, 100_003));
+}
+
+#[test]
 fn each_contender_completes_messages_in_each_polling_mode() {
     let contenders = [
+        sides!(Apus::OneByOne),
+        sides!(Apus::Many(Replies::Echo)),
+        sides!(Apus::Many(Replies::Short)),
+        sides!(Receiving::SelfPolling),
+        sides!(Receiving::Receivers(3)),
         sides!(Udp { connected: false }),
         sides!(Udp { connected: true }),
         sides!(Tcp { sends: Sends::One, replies: Replies::Echo }),
@@ -163,6 +207,9 @@ fn merged_datagrams_are_counted_by_their_bytes() {
 #[test]
 fn a_server_that_nobody_talks_to_stops_when_told() {
     let contenders = [
+        sides!(Apus::OneByOne),
+        sides!(Apus::Many(Replies::Echo)),
+        sides!(Receiving::Receivers(4)),
         sides!(Udp { connected: true }),
         sides!(UdpGso),
         sides!(Tcp { sends: Sends::One, replies: Replies::Echo }),
@@ -203,4 +250,38 @@ fn a_reply_that_is_not_the_request_is_an_error_of_the_client() {
     server.send_to(&vec![0xff; count], from).unwrap();
     let error = client.result::<Side>(Duration::ZERO).unwrap_err().to_string();
     assert!(error.contains("the reply to datagram 0 is another one"), "{error}");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_an_error_of_the_client() {
+    // Nobody else gets the port as long as this socket has it; nobody receives from it either.
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = socket.local_addr().unwrap();
+    for (_, drive) in [sides!(Apus::OneByOne), sides!(Apus::Many(Replies::Echo))] {
+        let client = start(drive, json!({"poll": Poll::Block, "server": address}));
+        let error = client.result::<Side>(Duration::ZERO).unwrap_err().to_string();
+        assert!(error.contains(&format!("call {address}: ")), "{error}");
+    }
+}
+
+#[test]
+fn a_reply_of_another_length_is_an_error_of_the_client() {
+    let server = Endpoint::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = server.local_addr();
+    let answering = server.clone();
+    let answering = thread::spawn(move || {
+        while let Ok(request) = answering.recv_request() {
+            let _ = request.reply("short");
+        }
+    });
+    for (_, drive) in [sides!(Apus::OneByOne), sides!(Apus::Many(Replies::Echo))] {
+        let client = start(drive, json!({"poll": Poll::Block, "server": address}));
+        let error = client.result::<Side>(Duration::ZERO).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("{address} answered with 5 bytes in place of 1000")),
+            "{error}"
+        );
+    }
+    server.shutdown();
+    answering.join().unwrap();
 }

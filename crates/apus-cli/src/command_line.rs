@@ -1,0 +1,120 @@
+//! Which commands are there, and what was asked for?
+
+use std::env;
+use std::ffi::OsString;
+
+use apus_lab::result::COMMIT;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::failure::Failure;
+use crate::{bench, call, completions, demo, man, serve};
+
+/// Message transport with low tail latency: Homa in user space, over plain UDP.
+///
+/// Requests and responses of 1 byte to 64 MB between processes, without connections and without
+/// privileges. Start with `apus demo`, which shows on this machine what that is good for.
+#[derive(Debug, Parser)]
+#[command(name = "apus", version = version(), after_help = "Examples:
+  apus demo
+  apus serve 127.0.0.1:4000
+  apus call 127.0.0.1:4000 --size 100
+  apus bench rtt --json")]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// One for each file that does it.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Demo(demo::Arguments),
+    Serve(serve::Arguments),
+    Call(call::Arguments),
+    Bench(bench::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
+}
+
+/// Like `0.1.0 (0123456789ab)`; without the commit where nobody knows it.
+fn version() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    if COMMIT == "unknown" { version.to_owned() } else { format!("{version} ({COMMIT})") }
+}
+
+/// All commands with their arguments, help texts and examples.
+pub(crate) fn definitions() -> clap::Command {
+    CommandLine::command().mut_subcommand("demo", demo::defaults)
+}
+
+/// What this process was asked to do.
+///
+/// # Errors
+///
+/// The arguments are wrong, or help was asked for.
+pub(crate) fn parse() -> Result<Command, Failure> {
+    parse_from(env::args_os()).map_err(Failure::CommandLine)
+}
+
+fn parse_from(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap::Error> {
+    let mut definitions = definitions();
+    let matches = definitions.try_get_matches_from_mut(arguments)?;
+    let line = CommandLine::from_arg_matches(&matches);
+    line.map(|line| line.command).map_err(|error| error.format(&mut definitions))
+}
+
+/// A valid invocation of the command that this process was asked for.
+pub(crate) fn example() -> Option<String> {
+    let definitions = definitions();
+    let mut command = &definitions;
+    for argument in env::args_os().skip(1) {
+        command = command.find_subcommand(argument).unwrap_or(command);
+    }
+    examples(command).into_iter().next()
+}
+
+/// The examples at the end of a command's help.
+fn examples(command: &clap::Command) -> Vec<String> {
+    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let lines = help.lines().map(str::trim).filter(|line| line.starts_with("apus "));
+    lines.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definitions_do_not_contradict_each_other() {
+        definitions().debug_assert();
+    }
+
+    /// The example of a command is shown when its arguments are wrong, so it had better be right.
+    #[test]
+    fn every_command_has_examples_and_they_are_valid() {
+        fn check(command: &clap::Command) {
+            let examples = examples(command);
+            assert!(!examples.is_empty(), "`{}` has no example", command.get_name());
+            for example in examples {
+                // Redirections are the shell's business.
+                let line = example.split(" > ").next().unwrap_or_default();
+                let words = line.split_whitespace().map(OsString::from);
+                parse_from(words).unwrap_or_else(|error| panic!("{example}: {error}"));
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&definitions());
+    }
+
+    #[test]
+    fn every_argument_is_explained() {
+        fn check(command: &clap::Command) {
+            for argument in command.get_arguments() {
+                let explained = argument.get_help().is_some();
+                assert!(explained, "{} {}", command.get_name(), argument.get_id());
+            }
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+            command.get_subcommands().for_each(check);
+        }
+        check(&definitions());
+    }
+}

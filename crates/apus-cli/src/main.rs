@@ -1,0 +1,56 @@
+//! What can be done with apus from a shell?
+//!
+//! ```text
+//!   demo, bench           measure apus beside UDP and TCP (apus-lab does the work)
+//!   serve, call           talk by hand (apus does the work)
+//!   completions, man      for shells and readers, from the definitions of the commands
+//!     │
+//!   command_line          the commands together, wrong arguments, examples
+//!   repetition, address   what several commands ask for
+//!   output, destination   where results go
+//!   failure               why there is none, and the exit status
+//! ```
+//!
+//! The contract: people read tables, machines read `--json`, one object on standard output; everything
+//! else goes to standard error. Exit status 0: done; 1: it failed; 2: wrong arguments.
+
+mod address;
+mod bench;
+mod call;
+mod command_line;
+mod completions;
+mod demo;
+mod destination;
+mod failure;
+mod man;
+mod output;
+mod repetition;
+mod serve;
+
+use std::env;
+use std::process::ExitCode;
+
+use crate::command_line::Command;
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    // Experiments start this program again for each of their sides.
+    if env::args_os().nth(1).is_some_and(|first| first == apus_lab::process::AGENT) {
+        return apus_lab::agent::main();
+    }
+    match command_line::parse().and_then(run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(command_line::example()),
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Demo(arguments) => demo::run(arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Call(arguments) => call::run(&arguments),
+        Command::Bench(arguments) => bench::run(arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
+    }
+}

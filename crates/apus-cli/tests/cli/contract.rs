@@ -1,0 +1,126 @@
+//! What does the JSON of an experiment have to hold?
+
+use serde_json::Value;
+
+/// What is promised about an experiment.
+struct Promise {
+    experiment: &'static str,
+    /// Names of its rows. Further rows are welcome.
+    rows: &'static [&'static str],
+    /// Fields of each row.
+    figures: &'static [&'static str],
+    ratios: &'static [&'static str],
+}
+
+const PROMISES: [Promise; 5] = [
+    Promise {
+        experiment: "rtt",
+        rows: &["apus", "udp", "udp-connected", "tcp"],
+        figures: &["p50_us", "p99_us", "p999_us", "samples"],
+        ratios: &["apus/udp", "apus/tcp"],
+    },
+    Promise {
+        experiment: "throughput",
+        rows: &["apus", "udp-gso", "tcp"],
+        figures: &["gbps", "cpu_ns_per_kb"],
+        ratios: &["apus/tcp", "apus/udp-gso"],
+    },
+    Promise {
+        experiment: "rate",
+        rows: &["apus", "tcp", "tcp-batched"],
+        figures: &["krps", "p99_us"],
+        ratios: &["apus/tcp", "apus/tcp-batched"],
+    },
+    Promise {
+        experiment: "handoff",
+        rows: &["self-polling", "receivers=1", "receivers=2", "receivers=3", "receivers=4"],
+        figures: &["messages", "handoffs", "handoffs_per_message", "spurious_wakeups"],
+        ratios: &[],
+    },
+    Promise {
+        experiment: "demo",
+        rows: &["apus", "tcp", "tcp-per-request"],
+        figures: &[
+            "short_p50",
+            "short_p99",
+            "all_p50",
+            "all_p99",
+            "mean_by_bytes",
+            "offered_load",
+            "achieved_load",
+            "messages",
+            "errors",
+            "by_size",
+        ],
+        ratios: &[
+            "short_p99 tcp/apus",
+            "short_p50 tcp/apus",
+            "short_p99 tcp-per-request/apus",
+            "short_p50 tcp-per-request/apus",
+        ],
+    },
+];
+
+/// Whether the text is one JSON object that keeps what is promised about the experiment; if not, why.
+pub(crate) fn check(experiment: &str, text: &str) -> Result<Value, String> {
+    let json: Value = serde_json::from_str(text).map_err(|error| format!("no JSON: {error}"))?;
+    let promise = PROMISES.iter().find(|promise| promise.experiment == experiment);
+    let promise = promise.ok_or_else(|| format!("nothing is promised about {experiment}"))?;
+    if json["experiment"] != experiment {
+        return Err(format!("another experiment: {}", json["experiment"]));
+    }
+    head(&json)?;
+    for name in promise.rows {
+        let rows = json["rows"].as_array().ok_or("no rows")?;
+        let row = rows.iter().find(|row| row["name"] == *name);
+        let row = row.ok_or_else(|| format!("no row `{name}`"))?;
+        promise.figures.iter().try_for_each(|figure| number(row, figure))?;
+    }
+    for ratio in promise.ratios {
+        let found = &json["ratios"][ratio];
+        ["median", "min", "max"].iter().try_for_each(|part| number(found, part))?;
+    }
+    if let Some(path) = hole(&json["rows"]) {
+        return Err(format!("rows{path} is null: something was not finite"));
+    }
+    Ok(json)
+}
+
+/// What every experiment says about itself.
+fn head(json: &Value) -> Result<(), String> {
+    for name in ["version", "commit"] {
+        json[name].as_str().ok_or_else(|| format!("no {name}"))?;
+    }
+    number(&json["machine"], "cpus")?;
+    for name in ["seconds", "runs", "seed"] {
+        number(&json["config"], name)?;
+    }
+    Ok(())
+}
+
+/// Whether there is a number of that name that makes sense, or a list of groups with such numbers.
+fn number(object: &Value, name: &str) -> Result<(), String> {
+    let value = &object[name];
+    if let Some(groups) = value.as_array().filter(|groups| !groups.is_empty()) {
+        let numbers = ["upto", "count", "p50", "p99"];
+        let each = groups.iter().flat_map(|group| numbers.map(|name| number(group, name)));
+        return each.collect();
+    }
+    let good = value.as_f64().is_some_and(|number| number.is_finite() && number >= 0.0);
+    if good { Ok(()) } else { Err(format!("{name} is {value} in {object}")) }
+}
+
+/// Where a null is, which is what JSON makes of infinity.
+fn hole(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => Some(String::new()),
+        Value::Array(values) => values
+            .iter()
+            .enumerate()
+            .find_map(|(index, value)| Some(format!("[{index}]{}", hole(value)?))),
+        Value::Object(map) => {
+            map.iter().find_map(|(name, value)| Some(format!(".{name}{}", hole(value)?)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,81 @@
+//! Situation: a machine asks for an experiment. These runs are far too short to measure anything; they
+//! show that the contract of the JSON is kept, by the real command with its real processes.
+
+use std::fs;
+
+use apus_lab::bench::EXPERIMENTS;
+
+use crate::contract::check;
+use crate::service::{apus, run, text};
+
+#[test]
+fn every_bench_prints_one_object_as_promised() {
+    for experiment in EXPERIMENTS {
+        let name = experiment.name;
+        let output = run(["bench", name, "--seconds", "0.2", "--runs", "1", "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
+        let json = check(name, &text(&output.stdout)).unwrap();
+        assert_eq!(json["config"]["runs"], 1);
+        assert_eq!(json["config"]["seconds"], 0.2);
+        assert_eq!(text(&output.stderr), "", "nobody watches, so there is no progress to show");
+    }
+}
+
+#[test]
+fn people_get_a_table_of_what_they_asked_for() {
+    let words = "bench rtt --seconds 0.2 --runs 1 --size 500 --only udp,tcp --poll block --seed 3";
+    let output = run(words.split(' '));
+    let table = text(&output.stdout);
+    let config = "size 500, outstanding 1, seconds 0.2, runs 1, seed 3, poll block";
+    assert!(table.contains(config), "{table}");
+    let row = |name: &str| table.lines().any(|line| line.trim_start().starts_with(name));
+    assert!(row("udp ") && row("tcp ") && !row("udp-connected"), "{table}");
+}
+
+#[test]
+fn the_demo_prints_one_object_and_writes_its_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = apus()
+        .args(["demo", "--seconds", "0.2", "--runs", "1", "--json"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    check("demo", &text(&output.stdout)).unwrap();
+    let page = fs::read_to_string(folder.path().join("apus-demo.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("<svg "), "{page}");
+    assert!(text(&output.stderr).contains("apus-demo.html"), "it says where the page is");
+}
+
+#[test]
+fn without_a_page_the_demo_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = apus()
+        .args("demo --no-html --seconds 0.2 --runs 1 --workload 100 --rate 500".split(' '))
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+    assert!(text(&output.stdout).contains("slowdown by size"));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// The check itself must be able to fail.
+#[test]
+fn what_breaks_the_contract_is_noticed() {
+    let good = run(["bench", "rate", "--seconds", "0.2", "--runs", "1", "--json"]);
+    let good = text(&good.stdout);
+    check("rate", &good).unwrap();
+    let broken = |from: &str, to: &str| {
+        assert!(good.contains(from), "{good}");
+        check("rate", &good.replace(from, to)).unwrap_err()
+    };
+    assert!(broken("\"krps\":", "\"kprs\":").contains("krps"));
+    assert!(broken("\"name\": \"tcp\"", "\"name\": \"tpc\"").contains("`tcp`"));
+    assert!(
+        broken("\"name\": \"tcp-batched\",", "\"name\": \"tcp-batched\", \"x\": null,")
+            .contains("x is null")
+    );
+    assert!(check("rtt", &good).unwrap_err().contains("another experiment"));
+    assert!(check("rate", &(good.clone() + &good)).unwrap_err().contains("no JSON"));
+}

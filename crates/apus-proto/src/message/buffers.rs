@@ -1,0 +1,137 @@
+//! Where does the memory of long messages come from?
+//!
+//! From messages that the application has dropped. Allocators give memory of hundreds of kilobytes back
+//! to the system and ask for it anew, and every page of it then costs a fault: a third of what receiving
+//! a message costs. So a reference to a delivered message is kept, and when it has become the only one,
+//! the memory serves the next message. Source: ours, measured (`docs/perf-log.md`).
+//!
+//! # Invariants
+//!
+//! - **U1** Memory that the application can still see is not written to: only the last reference gives
+//!   it back ([`Bytes::try_into_mut`]).
+//! - **U2** (CAP-14) At most [`MAX_KEPT_BYTES`] are kept, and nothing after a second without long messages.
+
+use crate::limits::{KEPT_LENGTHS, MAX_KEPT_BYTES};
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+/// Delivered messages whose memory may be used again.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    /// The oldest first.
+    kept: VecDeque<Bytes>,
+    /// Their lengths added up.
+    bytes: usize,
+    /// Whether a long message has come since the last scan.
+    used: bool,
+}
+
+impl Buffers {
+    /// Memory for a message of `length` bytes, empty. Without a place of its own if there is none to be
+    /// used again, or if the message is not long: it is then allocated when the first bytes come.
+    pub(crate) fn take(&mut self, length: u32) -> Vec<u8> {
+        let length = length as usize;
+        if !KEPT_LENGTHS.contains(&length) {
+            return Vec::new();
+        }
+        self.used = true;
+        // Memory that is much too large would leave the next long message without.
+        let fits = length..=2 * length;
+        let found =
+            self.kept.iter().position(|kept| fits.contains(&kept.len()) && kept.is_unique());
+        let Some(kept) = found.and_then(|at| self.kept.remove(at)) else { return Vec::new() };
+        self.bytes -= kept.len();
+        match kept.try_into_mut() {
+            Ok(mut memory) => {
+                memory.clear();
+                memory.into()
+            }
+            // U1. Somebody cannot have got hold of it meanwhile, as nobody else had it.
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Notes that a message is delivered.
+    pub(crate) fn keep(&mut self, message: &Bytes) {
+        if !KEPT_LENGTHS.contains(&message.len()) {
+            return;
+        }
+        self.kept.push_back(message.clone());
+        self.bytes += message.len();
+        while self.bytes > MAX_KEPT_BYTES {
+            let Some(oldest) = self.kept.pop_front() else { break };
+            self.bytes -= oldest.len();
+        }
+    }
+
+    /// Lets everything go if no long message has come since the last scan (U2).
+    pub(crate) fn scan(&mut self) {
+        if !std::mem::take(&mut self.used) {
+            self.clear();
+        }
+    }
+
+    /// Lets everything go.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: usize = 100_000;
+
+    fn message(buffers: &mut Buffers, length: usize) -> Bytes {
+        let mut memory = buffers.take(length as u32);
+        assert!(memory.is_empty());
+        memory.resize(length, 7);
+        let message = Bytes::from(memory);
+        buffers.keep(&message);
+        message
+    }
+
+    #[test]
+    fn memory_is_used_again_when_the_application_has_dropped_it() {
+        let mut buffers = Buffers::default();
+        let first = message(&mut buffers, LONG);
+        let slice = first.slice(5..10);
+        let place = first.as_ptr();
+        let second = message(&mut buffers, LONG);
+        assert_ne!(second.as_ptr(), place, "U1: the first one is still there");
+        drop(first);
+        let third = message(&mut buffers, LONG);
+        assert_ne!(third.as_ptr(), place, "U1: a part of it is");
+        drop(slice);
+        let fourth = message(&mut buffers, LONG - 1);
+        assert_eq!(fourth.as_ptr(), place);
+        assert_eq!(fourth.len(), LONG - 1);
+    }
+
+    #[test]
+    fn memory_that_does_not_fit_is_left_for_others() {
+        let mut buffers = Buffers::default();
+        drop(message(&mut buffers, 3 * LONG));
+        assert_eq!(buffers.take(LONG as u32).capacity(), 0, "three times as long");
+        assert_eq!(buffers.take(3 * LONG as u32 + 1).capacity(), 0, "too short");
+        assert!(buffers.take(2 * LONG as u32).capacity() >= 3 * LONG);
+    }
+
+    /// CAP-14.
+    #[test]
+    fn what_is_kept_is_bounded_and_let_go() {
+        let mut buffers = Buffers::default();
+        for length in [1, KEPT_LENGTHS.start - 1, KEPT_LENGTHS.end] {
+            message(&mut buffers, length);
+        }
+        assert_eq!(buffers.kept.len(), 0, "short ones, and very long ones, are not kept");
+        let messages: Vec<Bytes> = (0..200).map(|_| message(&mut buffers, LONG)).collect();
+        assert!(buffers.bytes <= MAX_KEPT_BYTES && buffers.bytes > MAX_KEPT_BYTES - LONG, "U2");
+        drop(messages);
+        buffers.scan();
+        assert!(!buffers.kept.is_empty(), "they were used in the last second");
+        buffers.scan();
+        assert_eq!((buffers.kept.len(), buffers.bytes), (0, 0), "U2");
+    }
+}
