@@ -116,7 +116,8 @@ impl Shard {
         let mut rounds = if deadline.is_some() { ROUNDS_PER_LOOK - 1 } else { 0 };
         let mut how = How::Polled;
         loop {
-            let mut worked = false;
+            // A deadline counts however much arrives, and however soon one sleeps.
+            let look;
             match self.pass(receive, &mut rounds) {
                 Pass::Worked(mut core) => {
                     if let Some(output) = core.finish_pass(want, how) {
@@ -127,11 +128,11 @@ impl Shard {
                     }
                     spin = poll.spin();
                     how = How::Polled;
-                    worked = true;
+                    look = true;
                     // What the quota left over needs no arrival to go on.
                     rounds = if core.has_more_to_send() { ROUNDS_PER_LOOK - 1 } else { 0 };
                 }
-                Pass::Idle if spin.go_on() => {}
+                Pass::Idle if spin.go_on() => look = rounds == 0,
                 Pass::Idle => {
                     if let Some((core, output)) = self.sleep(receive, want, deadline) {
                         return (core, output);
@@ -143,12 +144,11 @@ impl Shard {
                 }
                 Pass::Broken(error) => {
                     let mut core = self.lock();
+                    look = true;
                     core.close(Closed::Driver(error.into()));
                     return (core, None);
                 }
             }
-            // A deadline counts however much arrives.
-            let look = worked || rounds == 0;
             if look && deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 let mut core = self.lock();
                 let output = core.finish_pass(want, how);
