@@ -83,8 +83,13 @@ impl Transport {
         let Some(peer) = self.peers.find(peer_address(self.identity.profile, to)) else { return };
         // Whoever answers there next is not the one that we had a session with.
         self.peers[peer].calls.session = None;
-        let affected = self.rpcs.iter().filter(|(_, rpc)| rpc.peer == peer).map(|(rpc, _)| rpc);
-        self.reaper.unreachable(affected, trouble.reason());
+        // Each packet under way may bring a report: those that are doomed already are left out.
+        let affected = self.rpcs.iter_mut().filter(|(_, rpc)| rpc.peer == peer && !rpc.doomed);
+        let doomed = affected.map(|(id, rpc)| {
+            rpc.doomed = true;
+            id
+        });
+        self.reaper.unreachable(doomed, trouble.reason());
     }
 
     /// Ends everything: calls fail, requests are refused, and so are further ones. The refusals leave
