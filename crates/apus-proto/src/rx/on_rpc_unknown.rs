@@ -22,8 +22,11 @@ impl Transport {
                 self.end_server(rpc, Ending::Disowned);
                 Ok(())
             }
-            Side::Client(_) if flags.contains(Flags::REFUSED) => {
-                self.refused(rpc, Refusal::from_wire(header.sequence));
+            Side::Client(client) if flags.contains(Flags::REFUSED) => {
+                // AMO-5: a server that does not know the session of the call, in which an earlier life of
+                // it may have executed the request, speaks for itself only.
+                let knows = client.session.is_none() || flags.contains(Flags::SESSION);
+                self.refused(rpc, Refusal::from_wire(header.sequence), knows);
                 Ok(())
             }
             Side::Client(client) if flags.contains(Flags::FINISHED) => {
@@ -48,9 +51,10 @@ impl Transport {
         }
     }
 
-    fn refused(&mut self, rpc: RpcId, refusal: Refusal) {
-        let outcome =
-            if refusal.is_before_execution() { Outcome::NotExecuted } else { Outcome::Unknown };
+    /// The server will not serve the request; `knows` says whether it can tell that it never has.
+    fn refused(&mut self, rpc: RpcId, refusal: Refusal, knows: bool) {
+        let vouched = knows && refusal.is_before_execution();
+        let outcome = if vouched { Outcome::NotExecuted } else { Outcome::Unknown };
         self.fail_client_with(rpc, RpcError { reason: FailReason::Refused(refusal), outcome });
     }
 

@@ -4,7 +4,7 @@ use super::{Transport, command::peer_address};
 use crate::error::FailReason;
 use crate::limits::MIN_PACKET_BYTES;
 use crate::peer::Address;
-use crate::rpc::Side;
+use crate::rpc::{ServerState, Side};
 use crate::time::Instant;
 use apus_wire::{DATA_HEADER_LEN, Refusal};
 
@@ -93,7 +93,8 @@ impl Transport {
     }
 
     /// Ends everything: calls fail, requests are refused, and so are further ones. The refusals leave
-    /// with the next calls of [`Transport::poll_transmit`] (RPC-12).
+    /// with the next calls of [`Transport::poll_transmit`] (RPC-12). A request that the application has may
+    /// have been executed: it counts as abandoned (AMO-5).
     pub fn shut_down(&mut self, now: Instant) {
         self.advance(now);
         self.shut_down = true;
@@ -103,6 +104,9 @@ impl Transport {
             let Some(entry) = self.rpcs.get(rpc) else { continue };
             match &entry.side {
                 Side::Client(_) => self.fail_and_disown(rpc, FailReason::ShutDown),
+                Side::Server(server) if server.state == ServerState::InService => {
+                    self.refuse_live(rpc, Refusal::Abandoned);
+                }
                 Side::Server(server) if entry.outgoing.is_none() && server.confirmed => {
                     self.refuse_live(rpc, Refusal::ShuttingDown);
                 }
