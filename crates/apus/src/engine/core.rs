@@ -58,6 +58,8 @@ pub(crate) struct Core {
     pub(crate) wakes: Wakes,
     /// Until when the thread with the turn sleeps in the kernel, while it does.
     pub(crate) sleeping_until: Option<Instant>,
+    /// Whether it wakes when the full socket has room; nobody needs to tell it then that it is full.
+    pub(super) sleeps_for_room: bool,
     /// Whether that thread must look up, whatever the time.
     pub(crate) look_up: bool,
     /// The keeper, while it sleeps until the turn is free.
@@ -95,6 +97,7 @@ impl Core {
             draining: Vec::new(),
             wakes: Wakes::default(),
             sleeping_until: None,
+            sleeps_for_room: false,
             look_up: false,
             sleeping_keeper: None,
             producer: ThreadToken::current(),
@@ -263,7 +266,8 @@ impl Core {
     /// When the loop must come under the lock even if nothing arrives: at the next timer, or at once if
     /// somebody wants it to look up, or if packets wait for room in the socket.
     pub(crate) fn next_due(&self) -> Instant {
-        if self.look_up || self.more_to_send || !self.transmit.has_room() {
+        let is_full = self.is_stuck() && !self.sleeps_for_room;
+        if self.look_up || self.more_to_send || is_full {
             return Instant::ZERO;
         }
         self.transport.next_timeout().map_or(Instant::NEVER, |(at, _)| at)

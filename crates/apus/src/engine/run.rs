@@ -126,7 +126,10 @@ impl Shard {
                     if core.closed.is_some() {
                         return (core, None);
                     }
-                    spin = poll.spin();
+                    // A full socket is tried in vain as long as one spins.
+                    if !core.is_stuck() {
+                        spin = poll.spin();
+                    }
                     how = How::Polled;
                     look = true;
                     // What the quota left over needs no arrival to go on.
@@ -141,10 +144,10 @@ impl Shard {
                     how = How::Slept;
                     // Something woke us, perhaps a timer: look at the clock in the next round.
                     rounds = ROUNDS_PER_LOOK - 1;
+                    look = true;
                 }
                 Pass::Broken(error) => {
                     let mut core = self.lock();
-                    look = true;
                     core.close(Closed::Driver(error.into()));
                     return (core, None);
                 }
@@ -202,11 +205,12 @@ impl Shard {
             return Some((core, None));
         }
         let writable = core.is_stuck();
+        core.sleeps_for_room = writable;
         let now = core.clock.now();
         let deadline = deadline.map_or(apus_proto::Instant::NEVER, |at| core.clock.convert(at));
-        let due = if writable { apus_proto::Instant::NEVER } else { core.next_due() };
-        let until = due.min(deadline);
+        let until = core.next_due().min(deadline);
         if until <= now {
+            core.sleeps_for_room = false;
             return None;
         }
         core.sleeping_until = Some(until);
@@ -217,6 +221,7 @@ impl Shard {
         let slept = self.signal.sleep(receive.as_fd(), writable, nanos);
         let mut core = self.lock();
         core.sleeping_until = None;
+        core.sleeps_for_room = false;
         if let Err(error) = slept {
             core.close(Closed::Driver(error.into()));
             return Some((core, None));

@@ -4,6 +4,7 @@ mod calls;
 mod faults;
 mod limits;
 mod lives;
+mod full;
 mod many;
 mod modes;
 
