@@ -2,7 +2,7 @@
 
 use crate::engine::shard::Shard;
 
-/// Holds messages back as long as it lives; see [`Endpoint::cork`].
+/// Holds messages back as long as it lives; see [`Endpoint::cork`](crate::Endpoint::cork).
 #[must_use = "messages are only held back as long as the cork lives"]
 pub struct Cork<'a> {
     shard: &'a Shard,

@@ -289,7 +289,7 @@ impl Endpoint {
     }
 
     /// Waits until all messages that were sent have arrived, or `time` is over; whether they have.
-    /// After a reply and before the end of the process, say.
+    /// After a reply and before the end of the process, say. `false` if the endpoint was shut down before.
     pub fn drain(&self, time: Duration) -> bool {
         let deadline = Instant::now().checked_add(time);
         self.shard.wait_for(self.shard.lock(), &AllAcknowledged, deadline).1.is_some()

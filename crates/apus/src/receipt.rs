@@ -17,7 +17,7 @@ impl Core {
     pub(crate) fn complete(&mut self, ended: Ended) -> Completion {
         let Ended { cookie, result } = ended;
         self.transport.taken(result.as_ref().map_or(0, Bytes::len));
-        self.end_received();
+        self.call_ended();
         Completion { cookie, result }
     }
 

@@ -26,7 +26,7 @@ impl Submission {
         let calls = (core.calls.len() + core.completions.len()) as u64;
         if calls >= core.transport.config().max_client_rpcs() {
             // CAP-12: ends of calls that nobody has received are calls all the same.
-            core.want_fewer_ends();
+            core.want_fewer_calls();
             return Err(CallError::Rejected(CommandError::TooManyRpcs));
         }
         let now = core.command_time();
@@ -62,11 +62,12 @@ pub(crate) fn cancel(core: &mut Core, key: Key, rpc: Option<RpcId>) -> bool {
             let now = core.command_time();
             // It lives as long as its slot does.
             let cancelled = core.transport.command(now, Command::Cancel { rpc }).is_ok();
-            core.after_command();
+            core.after_cancel();
             cancelled
         }
         Some(Abandoned::Ended(bytes)) => {
             core.transport.taken(bytes);
+            core.call_ended();
             false
         }
         None => false,

@@ -18,9 +18,9 @@ use std::collections::VecDeque;
 /// Delivered messages whose memory may be used again.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
-    /// The oldest first.
-    kept: VecDeque<Bytes>,
-    /// Their lengths added up.
+    /// The oldest first, each with the size of its memory: a message may be shorter than that.
+    kept: VecDeque<(Bytes, usize)>,
+    /// These sizes added up.
     bytes: usize,
     /// Whether a long message has come since the last scan.
     used: bool,
@@ -38,9 +38,11 @@ impl Buffers {
         // Memory that is much too large would leave the next long message without.
         let fits = length..=2 * length;
         let found =
-            self.kept.iter().position(|kept| fits.contains(&kept.len()) && kept.is_unique());
-        let Some(kept) = found.and_then(|at| self.kept.remove(at)) else { return Vec::new() };
-        self.bytes -= kept.len();
+            self.kept.iter().position(|(kept, size)| fits.contains(size) && kept.is_unique());
+        let Some((kept, size)) = found.and_then(|at| self.kept.remove(at)) else {
+            return Vec::new();
+        };
+        self.bytes -= size;
         match kept.try_into_mut() {
             Ok(mut memory) => {
                 memory.clear();
@@ -51,16 +53,16 @@ impl Buffers {
         }
     }
 
-    /// Notes that a message is delivered.
-    pub(crate) fn keep(&mut self, message: &Bytes) {
+    /// Notes that a message is delivered, which lies in `size` bytes of memory.
+    pub(crate) fn keep(&mut self, message: &Bytes, size: usize) {
         if !KEPT_LENGTHS.contains(&message.len()) {
             return;
         }
-        self.kept.push_back(message.clone());
-        self.bytes += message.len();
+        self.kept.push_back((message.clone(), size));
+        self.bytes += size;
         while self.bytes > MAX_KEPT_BYTES {
-            let Some(oldest) = self.kept.pop_front() else { break };
-            self.bytes -= oldest.len();
+            let Some((_, oldest)) = self.kept.pop_front() else { break };
+            self.bytes -= oldest;
         }
     }
 
@@ -87,8 +89,9 @@ mod tests {
         let mut memory = buffers.take(length as u32);
         assert!(memory.is_empty());
         memory.resize(length, 7);
+        let size = memory.capacity();
         let message = Bytes::from(memory);
-        buffers.keep(&message);
+        buffers.keep(&message, size);
         message
     }
 
@@ -116,6 +119,16 @@ mod tests {
         assert_eq!(buffers.take(LONG as u32).capacity(), 0, "three times as long");
         assert_eq!(buffers.take(3 * LONG as u32 + 1).capacity(), 0, "too short");
         assert!(buffers.take(2 * LONG as u32).capacity() >= 3 * LONG);
+    }
+
+    /// CAP-14: memory that serves shorter and shorter messages stays as large as it is.
+    #[test]
+    fn memory_counts_with_its_own_size() {
+        let mut buffers = Buffers::default();
+        drop(message(&mut buffers, 4 * LONG));
+        drop(message(&mut buffers, 2 * LONG));
+        assert_eq!((buffers.kept.len(), buffers.bytes), (1, 4 * LONG));
+        assert_eq!(buffers.take(LONG as u32).capacity(), 0, "four times as large");
     }
 
     /// CAP-14.

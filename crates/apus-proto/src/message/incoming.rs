@@ -151,6 +151,11 @@ impl MessageIn {
         })
     }
 
+    /// Bytes of memory that the prefix lies in: in the end, the message.
+    pub(crate) const fn memory(&self) -> usize {
+        self.prefix.capacity()
+    }
+
     /// The whole message.
     ///
     /// # Panics

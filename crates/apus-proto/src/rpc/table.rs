@@ -84,6 +84,11 @@ impl Rpcs {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (RpcId, &Rpc)> {
         self.slots.iter()
     }
+
+    /// The same, to be changed.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (RpcId, &mut Rpc)> {
+        self.slots.iter_mut()
+    }
 }
 
 impl std::ops::Index<RpcId> for Rpcs {

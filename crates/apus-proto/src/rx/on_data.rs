@@ -104,8 +104,9 @@ impl Transport {
         let is_client = matches!(entry.side, Side::Client(_));
         self.release_receive(peer, u64::from(length), true);
         let unscheduled = message.unscheduled();
+        let memory = message.memory();
         let payload = message.into_bytes();
-        self.buffers.keep(&payload);
+        self.buffers.keep(&payload, memory);
         if is_client {
             self.complete_client(rpc, payload, unscheduled);
         } else {

@@ -84,15 +84,7 @@ impl Transport {
 
     /// The RPC of a RESEND is not known: say so, and whether it was finished (rows P-13, P-14).
     fn answer_unknown(&mut self, from: Source, header: &Header) {
-        let id = header.sender_id.client_id();
-        let finished = our_role(header) == Role::Server
-            && from.peer.is_some_and(|peer| {
-                let serving = &self.peers[peer].serving;
-                let current = header.udp().is_some_and(|f| {
-                    f.flags.contains(Flags::SESSION) && serving.is_current(f.incarnation)
-                });
-                current && serving.is_finished(id)
-            });
+        let finished = our_role(header) == Role::Server && self.was_finished(from, header);
         let flags = if finished { Flags::FINISHED } else { Flags::NONE };
         self.answer(from.address, header, Body::RpcUnknown, flags, None);
     }

@@ -50,3 +50,23 @@ impl Transport {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Call, Command, Config, Instant, Transport, Unreachable};
+
+    /// Every packet to a closed port may bring a report of its own, each about all RPCs with the peer.
+    #[test]
+    fn an_rpc_is_doomed_once_however_often_the_peer_is_reported() {
+        let now = Instant::from_nanos(1);
+        let mut transport = Transport::new(Config::default(), 1, 1);
+        let to = ([10, 0, 0, 2], 1).into();
+        for cookie in 0..20 {
+            let payload = "x".into();
+            let call = Call { to, payload, cookie, deadline: None, idempotent: false };
+            transport.command(now, Command::Call(call)).unwrap();
+            transport.handle_unreachable(now, to, Unreachable::PortClosed);
+        }
+        assert_eq!(transport.reaper.doomed.len(), 20);
+    }
+}

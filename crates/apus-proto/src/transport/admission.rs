@@ -39,12 +39,10 @@ impl Transport {
                 return Err(DropReason::Finished);
             }
             let refusal = if self.shut_down { Refusal::ShuttingDown } else { Refusal::NotServing };
-            self.refuse(from, header, refusal);
-            return Err(DropReason::NotServing);
+            return Err(self.refuse(from, header, refusal, DropReason::NotServing));
         }
         if u64::from(data.message_length) > self.config.max_message() {
-            self.refuse(from, header, Refusal::TooLarge);
-            return Err(DropReason::TooLarge);
+            return Err(self.refuse(from, header, Refusal::TooLarge, DropReason::TooLarge));
         }
         let peer = self.admitting_peer(from)?;
         let young = 4 * self.config.resend_interval_usecs() * USEC;
@@ -145,8 +143,7 @@ impl Transport {
     ) -> Result<Admitted, DropReason> {
         if self.rpcs.count(Role::Server) as u64 >= self.config.max_server_rpcs() {
             let from = Source { address: self.peers[peer].address, peer: Some(peer) };
-            self.refuse(from, header, Refusal::Overloaded);
-            return Err(DropReason::TooManyRpcs);
+            return Err(self.refuse(from, header, Refusal::Overloaded, DropReason::TooManyRpcs));
         }
         let length = u64::from(data.message_length);
         if !self.reserve_receive(peer, length) {
@@ -221,7 +218,19 @@ impl Transport {
 
     /// Tells the client of an unknown request that it will not be served (RPC-13). That is for good: a
     /// duplicate must not be executed later. (Without a session it would have to be confirmed first.)
-    fn refuse(&mut self, from: Source, header: &Header, refusal: Refusal) {
+    ///
+    /// AMO-5: a late duplicate of what was executed here is not called "not executed", but dropped. Returns
+    /// why the packet is not used.
+    fn refuse(
+        &mut self,
+        from: Source,
+        header: &Header,
+        refusal: Refusal,
+        reason: DropReason,
+    ) -> DropReason {
+        if self.was_finished(from, header) {
+            return DropReason::Finished;
+        }
         self.metrics.admission.refused += 1;
         if let (Some(peer), Some(fields)) = (from.peer, header.udp())
             && fields.flags.contains(Flags::SESSION)
@@ -230,5 +239,15 @@ impl Transport {
             self.peers[peer].serving.finish(fields.incarnation, id);
         }
         self.answer(from.address, header, Body::RpcUnknown, Flags::REFUSED, Some(refusal));
+        reason
+    }
+
+    /// Whether a packet of a client's present session is about a request that was finished in it.
+    pub(crate) fn was_finished(&self, from: Source, header: &Header) -> bool {
+        let (Some(peer), Some(fields)) = (from.peer, header.udp()) else { return false };
+        let serving = &self.peers[peer].serving;
+        fields.flags.contains(Flags::SESSION)
+            && serving.is_current(fields.incarnation)
+            && serving.is_finished(header.sender_id.client_id())
     }
 }

@@ -292,6 +292,7 @@ impl Transport {
             timer: crate::timer::Link::default(),
             queued: None,
             resend_queued: false,
+            doomed: false,
             grant: crate::grant::Entry::default(),
         });
         let entry = &mut self.peers[peer];

@@ -83,12 +83,18 @@ impl Transport {
         let Some(peer) = self.peers.find(peer_address(self.identity.profile, to)) else { return };
         // Whoever answers there next is not the one that we had a session with.
         self.peers[peer].calls.session = None;
-        let affected = self.rpcs.iter().filter(|(_, rpc)| rpc.peer == peer).map(|(rpc, _)| rpc);
-        self.reaper.unreachable(affected, trouble.reason());
+        // Each packet under way may bring a report: those that are doomed already are left out.
+        let affected = self.rpcs.iter_mut().filter(|(_, rpc)| rpc.peer == peer && !rpc.doomed);
+        let doomed = affected.map(|(id, rpc)| {
+            rpc.doomed = true;
+            id
+        });
+        self.reaper.unreachable(doomed, trouble.reason());
     }
 
     /// Ends everything: calls fail, requests are refused, and so are further ones. The refusals leave
-    /// with the next calls of [`Transport::poll_transmit`] (RPC-12).
+    /// with the next calls of [`Transport::poll_transmit`] (RPC-12). A request that the application has may
+    /// have been executed: it counts as abandoned (AMO-5).
     pub fn shut_down(&mut self, now: Instant) {
         self.advance(now);
         self.shut_down = true;

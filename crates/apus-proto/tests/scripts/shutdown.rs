@@ -45,6 +45,68 @@ fn an_endpoint_shuts_down() {
     ");
 }
 
+/// AMO-5: late duplicates of what was executed are not called "not executed".
+#[test]
+fn what_was_executed_is_not_refused() {
+    assert_snapshot!(run("
+        meet P
+        P: DATA s1 0..10/10
+        reply s1 10
+        P: ACK s1
+        serving off
+        P: DATA s1 0..10/10
+        P: DATA s2 0..10/10
+        shutdown
+        P: DATA s1 0..10/10
+        P: RESEND s1 everything
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > reply s1 10
+      -> P DATA s1 0..10/10 cutoffs=1 prio=7
+    > P: ACK s1
+    > serving off
+    > P: DATA s1 0..10/10
+      xx finished
+    > P: DATA s2 0..10/10
+      xx not_serving
+      -> P RPC_UNKNOWN s2 +REFUSED(NotServing) prio=7
+    > shutdown
+    > P: DATA s1 0..10/10
+      xx finished
+    > P: RESEND s1 everything
+      xx unknown_rpcs
+      -> P RPC_UNKNOWN s1 +FINISHED prio=7
+    ");
+}
+
+/// AMO-5: a server that does not know the call's session cannot know what an earlier life of it did.
+#[test]
+fn a_refusal_by_another_life_of_the_server_promises_nothing() {
+    assert_snapshot!(run("
+        call P 10
+        P: RPC_UNKNOWN c1 +REFUSED=3 inc=0
+        meet P
+        call P 10
+        P: RPC_UNKNOWN c1 +REFUSED=3 inc=0
+        call P 10
+        P: RPC_UNKNOWN c2 +REFUSED=3
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 new prio=6
+    > P: RPC_UNKNOWN c1 +REFUSED=3 inc=0
+      !! failed c1: the server refused: not serving requests; the request was not executed
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > P: RPC_UNKNOWN c1 +REFUSED=3 inc=0
+      !! failed c1: the server refused: not serving requests; the request may have been executed
+    > call P 10
+      -> P DATA c2 0..10/10 cutoffs=1 prio=7
+    > P: RPC_UNKNOWN c2 +REFUSED=3
+      !! failed c2: the server refused: not serving requests; the request was not executed
+    ");
+}
+
 /// RPC-14, row X-10, P-23: nobody listens: every RPC with that peer ends, the others go on.
 #[test]
 fn a_closed_port() {

@@ -57,6 +57,8 @@ pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<()> {
 
 /// Turns the loop until the endpoint is closed.
 async fn turn(shard: Arc<Shard>, sources: Sources) {
+    let shard = CloseOnDrop(shard);
+    let shard = &shard.0;
     loop {
         let idle = shard.work();
         if shard.lock().closed.is_some() {
@@ -65,8 +67,24 @@ async fn turn(shard: Arc<Shard>, sources: Sources) {
         if !idle {
             tokio::task::yield_now().await;
         } else if let Some(until) = shard.announce_sleep() {
-            sources.sleep(&shard, until).await;
-            shard.lock().sleeping_until = None;
+            sources.sleep(shard, until).await;
+            let mut core = shard.lock();
+            core.sleeping_until = None;
+            core.sleeps_for_room = false;
+        }
+    }
+}
+
+/// Closes the endpoint when the task ends before it: with the runtime, or by a panic. Nobody else would
+/// turn the loop, and those who wait, perhaps in another runtime, would do so for ever.
+struct CloseOnDrop(Arc<Shard>);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        let mut core = self.0.lock();
+        if core.closed.is_none() {
+            let error = io::Error::other("the runtime that turned the endpoint's loop has ended");
+            core.close(crate::error::Closed::Driver(error.into()));
         }
     }
 }
@@ -99,8 +117,11 @@ impl Shard {
         let mut core = self.lock();
         // While the socket is full, look again soon: tasks are not woken by a socket that has room.
         let now = core.clock.now();
-        let until = if core.is_stuck() { now.plus(STUCK_NANOS) } else { core.next_due() };
+        core.sleeps_for_room = core.is_stuck();
+        let again = if core.sleeps_for_room { now.plus(STUCK_NANOS) } else { Instant::NEVER };
+        let until = core.next_due().min(again);
         if until <= now {
+            core.sleeps_for_room = false;
             return None;
         }
         core.sleeping_until = Some(until);

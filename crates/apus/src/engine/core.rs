@@ -51,13 +51,17 @@ pub(crate) struct Core {
     /// Those who wait for room to send, and how often there has been some.
     room: Vec<Arc<Waiter>>,
     room_changes: u64,
-    /// Whether a call was refused because too many ends of calls were not received.
-    too_many_ends: bool,
+    /// Whether a call was refused because there are too many.
+    too_many_calls: bool,
     /// Those who wait until everything has been acknowledged.
     pub(super) draining: Vec<Arc<Waiter>>,
+    /// Whether the endpoint was closed before that.
+    gave_up: bool,
     pub(crate) wakes: Wakes,
     /// Until when the thread with the turn sleeps in the kernel, while it does.
     pub(crate) sleeping_until: Option<Instant>,
+    /// Whether it wakes when the full socket has room; nobody needs to tell it then that it is full.
+    pub(super) sleeps_for_room: bool,
     /// Whether that thread must look up, whatever the time.
     pub(crate) look_up: bool,
     /// The keeper, while it sleeps until the turn is free.
@@ -91,10 +95,12 @@ impl Core {
             turn: Turn::default(),
             room: Vec::new(),
             room_changes: 0,
-            too_many_ends: false,
+            too_many_calls: false,
             draining: Vec::new(),
+            gave_up: false,
             wakes: Wakes::default(),
             sleeping_until: None,
+            sleeps_for_room: false,
             look_up: false,
             sleeping_keeper: None,
             producer: ThreadToken::current(),
@@ -236,9 +242,20 @@ impl Core {
         }
     }
 
-    /// Whether everything that was sent has been acknowledged.
+    /// A call was let go: there is room for another one, and perhaps nothing is left to be acknowledged.
+    pub(crate) fn after_cancel(&mut self) {
+        self.after_command();
+        self.call_ended();
+        if self.is_drained() {
+            // The thread with the turn may wait for that, and is on no list.
+            self.look_up = true;
+            self.tell_draining();
+        }
+    }
+
+    /// Whether everything that was sent has been acknowledged, and not only forgotten.
     pub(super) const fn is_drained(&self) -> bool {
-        self.transport.unacknowledged_bytes() == 0
+        self.transport.unacknowledged_bytes() == 0 && !self.gave_up
     }
 
     fn tell_draining(&mut self) {
@@ -263,7 +280,8 @@ impl Core {
     /// When the loop must come under the lock even if nothing arrives: at the next timer, or at once if
     /// somebody wants it to look up, or if packets wait for room in the socket.
     pub(crate) fn next_due(&self) -> Instant {
-        if self.look_up || self.more_to_send || !self.transmit.has_room() {
+        let is_full = self.is_stuck() && !self.sleeps_for_room;
+        if self.look_up || self.more_to_send || is_full {
             return Instant::ZERO;
         }
         self.transport.next_timeout().map_or(Instant::NEVER, |(at, _)| at)
@@ -304,14 +322,15 @@ impl Core {
         }
     }
 
-    /// A call was refused because too many ends of calls were not received; tell when there is room.
-    pub(crate) const fn want_fewer_ends(&mut self) {
-        self.too_many_ends = true;
+    /// A call was refused because there are too many, those included whose end nobody has received; tell
+    /// when there is room.
+    pub(crate) const fn want_fewer_calls(&mut self) {
+        self.too_many_calls = true;
     }
 
-    /// The end of a call was received.
-    pub(crate) fn end_received(&mut self) {
-        if std::mem::take(&mut self.too_many_ends) {
+    /// A call is over: its end was received, or nobody wants it any more.
+    pub(crate) fn call_ended(&mut self) {
+        if std::mem::take(&mut self.too_many_calls) {
             self.tell_room();
         }
     }
@@ -328,6 +347,7 @@ impl Core {
         }
         self.closed = Some(why);
         self.look_at_clock();
+        self.gave_up = self.transport.unacknowledged_bytes() > 0;
         self.transport.shut_down(self.time);
         self.deliver();
         for request in self.requests.drain() {
@@ -336,7 +356,6 @@ impl Core {
         // The refusals leave, if the driver still can.
         let _ = self.try_transmit(usize::MAX);
         self.requests.dismiss(&mut self.wakes);
-        self.completions.assign(&mut self.wakes);
         self.completions.dismiss(&mut self.wakes);
         self.tell_room();
         self.tell_draining();

@@ -99,8 +99,10 @@ impl<T> Handoff<T> {
         told
     }
 
-    /// Tells everybody: nothing will come any more.
+    /// Tells everybody: nothing will come any more. Whoever comes first takes what is left; those who
+    /// were told before find out from the endpoint's state that it is closed.
     pub(crate) fn dismiss(&mut self, wakes: &mut Wakes) {
+        self.reserved = 0;
         for waiter in self.waiters.drain(..) {
             wakes.tell(waiter, Told::Ready);
         }
@@ -111,8 +113,7 @@ impl<T> Handoff<T> {
         self.queue.len()
     }
 
-    /// Removes all messages. Reservations stay with those who were told; they find out from the
-    /// endpoint's state that it is closed before they look here.
+    /// Removes all messages.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> {
         self.reserved = 0;
         self.queue.drain(..).map(|from| from.message)

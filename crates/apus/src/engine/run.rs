@@ -116,7 +116,8 @@ impl Shard {
         let mut rounds = if deadline.is_some() { ROUNDS_PER_LOOK - 1 } else { 0 };
         let mut how = How::Polled;
         loop {
-            let mut worked = false;
+            // A deadline counts however much arrives, and however soon one sleeps.
+            let look;
             match self.pass(receive, &mut rounds) {
                 Pass::Worked(mut core) => {
                     if let Some(output) = core.finish_pass(want, how) {
@@ -125,13 +126,16 @@ impl Shard {
                     if core.closed.is_some() {
                         return (core, None);
                     }
-                    spin = poll.spin();
+                    // A full socket is tried in vain as long as one spins.
+                    if !core.is_stuck() {
+                        spin = poll.spin();
+                    }
                     how = How::Polled;
-                    worked = true;
+                    look = true;
                     // What the quota left over needs no arrival to go on.
                     rounds = if core.has_more_to_send() { ROUNDS_PER_LOOK - 1 } else { 0 };
                 }
-                Pass::Idle if spin.go_on() => {}
+                Pass::Idle if spin.go_on() => look = rounds == 0,
                 Pass::Idle => {
                     if let Some((core, output)) = self.sleep(receive, want, deadline) {
                         return (core, output);
@@ -140,6 +144,7 @@ impl Shard {
                     how = How::Slept;
                     // Something woke us, perhaps a timer: look at the clock in the next round.
                     rounds = ROUNDS_PER_LOOK - 1;
+                    look = true;
                 }
                 Pass::Broken(error) => {
                     let mut core = self.lock();
@@ -147,8 +152,6 @@ impl Shard {
                     return (core, None);
                 }
             }
-            // A deadline counts however much arrives.
-            let look = worked || rounds == 0;
             if look && deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 let mut core = self.lock();
                 let output = core.finish_pass(want, how);
@@ -202,11 +205,12 @@ impl Shard {
             return Some((core, None));
         }
         let writable = core.is_stuck();
+        core.sleeps_for_room = writable;
         let now = core.clock.now();
         let deadline = deadline.map_or(apus_proto::Instant::NEVER, |at| core.clock.convert(at));
-        let due = if writable { apus_proto::Instant::NEVER } else { core.next_due() };
-        let until = due.min(deadline);
+        let until = core.next_due().min(deadline);
         if until <= now {
+            core.sleeps_for_room = false;
             return None;
         }
         core.sleeping_until = Some(until);
@@ -217,6 +221,7 @@ impl Shard {
         let slept = self.signal.sleep(receive.as_fd(), writable, nanos);
         let mut core = self.lock();
         core.sleeping_until = None;
+        core.sleeps_for_room = false;
         if let Err(error) = slept {
             core.close(Closed::Driver(error.into()));
             return Some((core, None));

@@ -112,7 +112,9 @@ impl Want for EndOf {
     const IS_MESSAGE: bool = true;
 
     fn take(&self, core: &mut Core) -> Option<From<Self::Output>> {
-        core.calls.take(self.0)
+        let end = core.calls.take(self.0)?;
+        core.call_ended();
+        Some(end)
     }
 
     fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {
@@ -162,6 +164,14 @@ impl Want for AllAcknowledged {
 
     fn take(&self, core: &mut Core) -> Option<From<()>> {
         core.is_drained().then(|| nothing(core))
+    }
+
+    /// Everything was acknowledged when it was told, whatever has been sent since.
+    fn take_told(&self, core: &mut Core) -> Option<From<()>> {
+        if core.closed.is_some() {
+            return self.take(core);
+        }
+        Some(nothing(core))
     }
 
     fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {

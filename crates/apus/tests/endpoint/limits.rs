@@ -64,6 +64,23 @@ fn ends_that_nobody_receives_count_as_calls() {
     client.send(server, "now", 8).unwrap();
 }
 
+/// CAP-2: the end of a call makes room, whoever receives it.
+#[test]
+fn callers_take_turns_when_one_call_is_the_limit() {
+    let builder = Builder::default().config(Config::builder().max_client_rpcs(1).build().unwrap());
+    let (client, server, echo) = echo_pair(&builder);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for i in 0..50 {
+                    assert_eq!(client.call(server, bytes(i, 100)).unwrap(), bytes(i, 100));
+                }
+            });
+        }
+    });
+    assert_at_rest(&[&client, &echo.endpoint]);
+}
+
 #[test]
 fn a_deadline_covers_the_wait_for_room() {
     let (client, server) = crate::pair(&small());

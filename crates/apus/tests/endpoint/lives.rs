@@ -103,6 +103,33 @@ fn a_reply_arrives_although_its_server_ends() {
     });
 }
 
+/// What was given up has not arrived.
+#[test]
+fn a_drain_does_not_confuse_a_shutdown_with_an_arrival() {
+    let (a, b) = pair(&Builder::default());
+    assert!(a.drain(Duration::ZERO), "nothing was sent");
+    a.send(b.local_addr(), "hello", 0).unwrap();
+    a.shutdown();
+    assert!(!a.drain(Duration::ZERO), "b has never looked at it");
+    b.shutdown();
+    assert!(b.drain(Duration::ZERO), "nothing was sent");
+}
+
+/// AMO-5: the application has the request, and may have done what it says.
+#[test]
+fn a_shutdown_does_not_promise_that_a_request_in_service_was_not_executed() {
+    let (client, server) = pair(&Builder::default());
+    let address = server.local_addr();
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| client.call(address, "order"));
+        let request = server.recv_request().unwrap();
+        server.shutdown();
+        let error = call.join().unwrap().unwrap_err();
+        assert_eq!(error.outcome(), Outcome::Unknown, "{error}");
+        drop(request);
+    });
+}
+
 #[test]
 fn bad_addresses_are_named() {
     let error = Endpoint::bind("no such address").unwrap_err();

@@ -1,7 +1,10 @@
 //! The blocking endpoint, over a network in memory and over UDP.
 
+#[cfg(feature = "tokio")]
+mod asynchronous;
 mod calls;
 mod faults;
+mod full;
 mod limits;
 mod lives;
 mod many;

@@ -3,6 +3,7 @@
 use crate::{ShutDown, assert_at_rest, bytes, echo_pair, pair};
 use apus::{Builder, Endpoint, Engine, Poll};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 #[test]
 fn every_way_to_wait_works() {
@@ -14,6 +15,20 @@ fn every_way_to_wait_works() {
                 assert_eq!(client.call(server, bytes(i, 3_000)).unwrap(), bytes(i, 3_000));
             }
             assert_at_rest(&[&client, &echo.endpoint]);
+        }
+    }
+}
+
+/// With nothing arriving and no timer set, only the deadline ends a wait.
+#[test]
+fn a_deadline_ends_every_way_to_wait() {
+    for poll in [Poll::Spin, Poll::default(), Poll::Block] {
+        for engine in [Engine::Waiters, Engine::Dedicated { cpu: None }] {
+            let (endpoint, _other) = pair(&Builder::default().poll(poll).engine(engine));
+            assert!(endpoint.try_recv().unwrap().is_none());
+            assert!(endpoint.try_recv_request().unwrap().is_none());
+            assert!(endpoint.recv_timeout(Duration::from_millis(3)).unwrap().is_none());
+            assert!(endpoint.recv_request_timeout(Duration::from_millis(3)).unwrap().is_none());
         }
     }
 }

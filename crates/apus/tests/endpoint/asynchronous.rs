@@ -1,0 +1,94 @@
+//! The async endpoint, polled by hand where the order of events matters.
+
+use crate::bytes;
+use apus::tokio::Endpoint;
+use apus::{Builder, Config, Outcome};
+use apus_driver::loopback::Network;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use tokio::runtime::Runtime;
+
+/// A runtime whose worker turns the loops while the test's own thread polls.
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+}
+
+/// Two endpoints on a network of their own; their loops are turned by `runtime`.
+fn pair(runtime: &Runtime, builder: &Builder) -> (Endpoint, Endpoint) {
+    let _inside = runtime.enter();
+    let network = Network::new();
+    let on = || Endpoint::on(builder, Box::new(network.host())).unwrap();
+    (on(), on())
+}
+
+fn poll<F: Future>(future: &mut Pin<Box<F>>) -> Poll<F::Output> {
+    future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Told that an end is there, a task finds it although the endpoint is shut down meanwhile.
+#[test]
+fn ends_are_received_although_the_endpoint_was_shut_down() {
+    let runtime = runtime();
+    let (client, server) = pair(&runtime, &Builder::default());
+    runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
+    let mut recv = Box::pin(client.recv());
+    assert!(poll(&mut recv).is_pending(), "nobody answers");
+    client.shutdown();
+    let Poll::Ready(Ok(end)) = poll(&mut recv) else { panic!("the call has ended") };
+    assert_eq!(end.cookie, 5);
+    assert!(end.result.is_err());
+    drop(recv);
+    assert!(runtime.block_on(client.recv()).is_err(), "that was the only one");
+}
+
+#[test]
+fn cancelling_the_last_call_ends_a_drain() {
+    let runtime = runtime();
+    let (client, server) = pair(&runtime, &Builder::default());
+    let call = runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
+    let mut drain = Box::pin(client.drain());
+    assert!(poll(&mut drain).is_pending(), "nobody answers");
+    assert!(client.cancel(call));
+    assert!(poll(&mut drain).is_ready(), "nothing is left to be acknowledged");
+    assert_eq!(client.metrics().engine.spurious_wakeups, 0, "E3");
+}
+
+#[test]
+fn a_drain_that_was_told_is_over_whatever_is_sent_then() {
+    let runtime = runtime();
+    let (client, server) = pair(&runtime, &Builder::default());
+    let call = runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
+    let mut drain = Box::pin(client.drain());
+    assert!(poll(&mut drain).is_pending());
+    assert!(client.cancel(call));
+    runtime.block_on(client.send(server.local_addr(), "y", 6)).unwrap();
+    assert!(poll(&mut drain).is_ready());
+    assert_eq!(client.metrics().engine.spurious_wakeups, 0, "E3");
+}
+
+#[test]
+fn a_call_that_is_cancelled_makes_room() {
+    let runtime = runtime();
+    let builder = Builder::default().config(Config::builder().max_client_rpcs(1).build().unwrap());
+    let (client, server) = pair(&runtime, &builder);
+    let call = runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
+    let mut send = Box::pin(client.send(server.local_addr(), "y", 6));
+    assert!(poll(&mut send).is_pending(), "one call is the limit");
+    assert!(client.cancel(call));
+    assert!(matches!(poll(&mut send), Poll::Ready(Ok(_))));
+}
+
+/// The calls of an endpoint end, even if the runtime that turns its loop ends first.
+#[test]
+fn an_endpoint_is_closed_with_its_runtime() {
+    let turning = runtime();
+    let (client, server) = pair(&turning, &Builder::default());
+    let mut call = Box::pin(client.call(server.local_addr(), bytes(0, 100)));
+    assert!(poll(&mut call).is_pending());
+    drop(turning);
+    let Poll::Ready(Err(error)) = poll(&mut call) else { panic!("nobody will answer") };
+    assert_ne!(error.outcome(), Outcome::Executed, "{error}");
+    drop(call);
+    let error = runtime().block_on(client.recv_request()).unwrap_err();
+    assert!(error.to_string().contains("runtime"), "{error}");
+}

@@ -1,0 +1,117 @@
+//! A socket that is full: whoever has the turn sleeps until there is room, and the clock goes on.
+
+use apus::{Builder, CallOptions, Poll};
+use apus_driver::{Arrival, Burst, Capabilities, Driver, Receive, Report, Transmit};
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Takes one packet and is full then, until `open` is set; nothing ever arrives.
+struct Stuffed {
+    open: Arc<AtomicBool>,
+    sent: Arc<AtomicBool>,
+    full: bool,
+    /// Not writable while it is full, as a socket.
+    stream: UnixStream,
+}
+
+impl Driver for Stuffed {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            segments_per_send: 1,
+            receive_offload: false,
+            priorities: false,
+            ecn: false,
+            reports: false,
+            receive_buffer: 1 << 20,
+            link_mbps: None,
+        }
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        SocketAddr::from(([10, 0, 0, 1], 1))
+    }
+
+    fn split(self: Box<Self>) -> (Box<dyn Transmit>, Box<dyn Receive>) {
+        let receive = Silent(self.stream.try_clone().unwrap());
+        (self, Box::new(receive))
+    }
+}
+
+impl Transmit for Stuffed {
+    fn send(&mut self, _: &Burst<'_>) -> io::Result<()> {
+        self.full = true;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.full && self.open.load(Ordering::SeqCst) {
+            self.full = false;
+            self.sent.store(true, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    fn has_room(&self) -> bool {
+        !self.full
+    }
+
+    fn has_pending(&self) -> bool {
+        self.full
+    }
+
+    fn packet_limit(&mut self, _: SocketAddr) -> usize {
+        1472
+    }
+}
+
+struct Silent(UnixStream);
+
+impl Receive for Silent {
+    fn receive(&mut self, _: usize) -> io::Result<usize> {
+        Ok(0)
+    }
+
+    fn drain(&mut self, _: &mut dyn FnMut(Arrival<'_>)) {}
+
+    fn reports(&mut self, _: &mut dyn FnMut(Report<'_>)) {}
+}
+
+impl AsFd for Silent {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[test]
+fn whoever_waits_for_a_full_socket_sleeps_and_sees_its_timers() {
+    for poll in [Poll::Block, Poll::Hybrid(Duration::from_micros(50))] {
+        let (mut stream, mut other) = UnixStream::pair().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let mut stuffing = 0;
+        while let Ok(bytes) = stream.write(&[0; 4096]) {
+            stuffing += bytes;
+        }
+        let (open, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let driver = Stuffed { open: open.clone(), sent: sent.clone(), full: false, stream };
+        let endpoint = Builder::default().poll(poll).on(Box::new(driver)).unwrap();
+        let to = SocketAddr::from(([10, 0, 0, 2], 1));
+        let options = CallOptions::new().timeout(Duration::from_millis(50));
+        let error = endpoint.call_with(to, "hello", options).unwrap_err();
+        assert!(error.to_string().contains("deadline"), "{error}");
+        let metrics = endpoint.metrics().engine;
+        // Some timers of the protocol pass in this time, 2.5 ms apart.
+        assert!((1..200).contains(&metrics.sleeps), "{poll}: {metrics:?}");
+        assert!(metrics.kicks < 20, "{poll}: {metrics:?}");
+
+        open.store(true, Ordering::SeqCst);
+        other.read_exact(&mut vec![0; stuffing]).unwrap();
+        while !sent.load(Ordering::SeqCst) {
+            assert!(endpoint.recv_timeout(Duration::from_millis(1)).unwrap().is_none());
+        }
+    }
+}
