@@ -10,6 +10,8 @@
 //! - **Q1** `Rpc::queued` is set exactly while the RPC stands in the lane or in the order; in the order
 //!   it is the key.
 //! - **Q2** `by_remaining` and `by_birth` hold the same RPCs.
+//! - **Q3** `short_live` is the number of RPCs in the lane; the lane is at most twice as long, and
+//!   [`MAX_ENDED`].
 
 use crate::config::Config;
 use crate::message::MessageOut;
@@ -21,6 +23,8 @@ use std::collections::{BTreeSet, VecDeque};
 pub(crate) struct SendQueue {
     /// Short messages, first come first served. May hold RPCs that have ended; they are skipped.
     short: VecDeque<RpcId>,
+    /// How many of them have not ended (Q3).
+    short_live: usize,
     by_remaining: BTreeSet<(u32, u64, RpcId)>,
     by_birth: BTreeSet<(u64, RpcId)>,
     defer_min: u32,
@@ -41,6 +45,7 @@ impl SendQueue {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             short: VecDeque::new(),
+            short_live: 0,
             by_remaining: BTreeSet::new(),
             by_birth: BTreeSet::new(),
             defer_min: config.defer_min_bytes() as u32,
@@ -60,22 +65,37 @@ impl SendQueue {
         self.remove(rpc, entry);
         if let Some(remaining) = wanted {
             entry.queued = Some(remaining);
+            let birth = entry.birth;
             if remaining < self.defer_min {
-                self.short.push_back(rpc);
+                self.push_short(rpcs, rpc);
             } else {
-                self.by_remaining.insert((remaining, entry.birth, rpc));
-                self.by_birth.insert((entry.birth, rpc));
+                self.by_remaining.insert((remaining, birth, rpc));
+                self.by_birth.insert((birth, rpc));
             }
         }
     }
 
+    fn push_short(&mut self, rpcs: &Rpcs, rpc: RpcId) {
+        if self.short.len() > 2 * self.short_live + MAX_ENDED {
+            // While the network takes nothing, nobody skips those that end.
+            let is_short = |remaining| remaining < self.defer_min;
+            self.short.retain(|rpc| {
+                rpcs.get(*rpc).is_some_and(|entry| entry.queued.is_some_and(is_short))
+            });
+        }
+        self.short.push_back(rpc);
+        self.short_live += 1;
+    }
+
     /// Takes `rpc`, whose state is `entry`, out.
     pub(crate) fn remove(&mut self, rpc: RpcId, entry: &mut Rpc) {
-        if let Some(remaining) = entry.queued.take()
-            && remaining >= self.defer_min
-        {
-            self.by_remaining.remove(&(remaining, entry.birth, rpc));
-            self.by_birth.remove(&(entry.birth, rpc));
+        match entry.queued.take() {
+            Some(remaining) if remaining >= self.defer_min => {
+                self.by_remaining.remove(&(remaining, entry.birth, rpc));
+                self.by_birth.remove(&(entry.birth, rpc));
+            }
+            Some(_) => self.short_live -= 1,
+            None => {}
         }
         debug_assert_eq!(self.by_remaining.len(), self.by_birth.len(), "Q2");
     }
@@ -87,6 +107,7 @@ impl SendQueue {
                 && entry.queued.is_some_and(|remaining| remaining < self.defer_min)
             {
                 entry.queued = None;
+                self.short_live -= 1;
                 return Some(rpc);
             }
         }
@@ -119,11 +140,15 @@ impl SendQueue {
         !self.by_remaining.is_empty()
     }
 
-    /// Messages in the queue; a short one that has ended may still count.
+    /// Messages in the queue.
     pub(crate) fn len(&self) -> usize {
-        self.short.len() + self.by_remaining.len()
+        self.short_live + self.by_remaining.len()
     }
 }
+
+/// Ended messages that the lane for short ones may hold beyond as many as there are live ones. Ours: the
+/// lane is looked through at most once in so many messages.
+const MAX_ENDED: usize = 64;
 
 /// Credit at which the oldest message gets its turn: a packet of 1.5 kB, times 1000. Ours: the finest
 /// step that keeps the share exact.
@@ -131,3 +156,30 @@ const FIFO_STEP: u64 = 1_500_000;
 /// Most credit that is saved up: one burst. Without a bound, a long time without competition would
 /// let the oldest message hold all others up afterwards.
 const MAX_FIFO_CREDIT: u64 = 64_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Call, Command, Instant, Transport};
+
+    /// Q3: while the network takes nothing, calls that come and go leave nothing behind.
+    #[test]
+    fn the_lane_does_not_grow_with_messages_that_end() {
+        let mut transport = Transport::new(Config::default(), 1, 1);
+        let now = Instant::from_nanos(1);
+        let call = |transport: &mut Transport| {
+            let to = ([10, 0, 0, 2], 2).into();
+            let call =
+                Call { to, payload: "x".into(), cookie: 0, deadline: None, idempotent: false };
+            transport.command(now, Command::Call(call)).unwrap()
+        };
+        let kept = [call(&mut transport), call(&mut transport)];
+        for _ in 0..1_000 {
+            let rpc = call(&mut transport);
+            transport.command(now, Command::Cancel { rpc }).unwrap();
+            let SendQueue { short, short_live, .. } = &transport.outbox.messages;
+            assert_eq!(*short_live, kept.len());
+            assert!(short.len() <= 2 * kept.len() + MAX_ENDED + 1, "{}", short.len());
+        }
+    }
+}
