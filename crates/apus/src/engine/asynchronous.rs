@@ -4,7 +4,7 @@
 //! again when the driver's descriptor is readable, a timer is due, or somebody kicks. All other tasks
 //! wait to be told; their commands are carried out, and their packets sent, where they are polled.
 
-use super::descriptor::readable;
+use super::descriptor::{ARRIVAL, readable};
 use super::run::{How, Pass};
 use super::shard::Shard;
 use super::waiter::{Told, Waiter};
@@ -143,7 +143,7 @@ impl Sources {
             return tokio::task::yield_now().await;
         }
         tokio::select! {
-            ready = self.driver.readable() => clear(ready),
+            ready = self.driver.ready(ARRIVAL) => clear(ready),
             ready = self.signal.readable() => {
                 shard.signal.lower();
                 clear(ready);

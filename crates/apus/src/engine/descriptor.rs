@@ -9,7 +9,11 @@ use std::os::fd::OwnedFd;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Registers a descriptor with the runtime, for reading.
+/// What a task waits for: something to read, or, at a socket, something in its queue of errors, which the
+/// system does not call readable.
+pub(super) const ARRIVAL: Interest = Interest::READABLE.add(Interest::ERROR);
+
+/// Registers a descriptor with the runtime, for [`ARRIVAL`].
 ///
 /// # Errors
 ///
@@ -22,6 +26,6 @@ pub(super) fn readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: `fd` is open, and owned by the `AsyncFd` from here on, which gives it out only behind a
     // shared reference: nobody can close it or put another file under its number, and an `OwnedFd`
     // always has the same number.
-    let registered = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
+    let registered = unsafe { AsyncFd::register_with_interest(fd, ARRIVAL) };
     registered.map_err(io::Error::from)
 }

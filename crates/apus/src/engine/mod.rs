@@ -18,9 +18,10 @@
 //!
 //! - **Two locks.** `Shard::receive` is held by whoever has the turn, and by nobody else; it is never
 //!   contended. The *core lock* guards everything else: the protocol, the driver's sending half, the
-//!   queues, the lists of waiters, the turn itself. Lock order: `receive`, then core. Nothing of the
-//!   application's ever runs under the core lock, no thread sleeps under it, and the only system calls
-//!   under it are those that send.
+//!   queues, the lists of waiters, the turn itself. Lock order: `receive`, then core. No thread
+//!   sleeps under the core lock, the only system calls under it are those that send, and nothing of the
+//!   application's runs under it but the drop of a payload's owner (`Bytes::from_owner`) and of a task's
+//!   waker: these must not call the endpoint.
 //! - **The turn** ([`turn`]) is a flag under the core lock, not a lock: it can be passed to a certain
 //!   thread.
 //! - **Visibility.** A message is put into its queue under the core lock when it is complete; under the
