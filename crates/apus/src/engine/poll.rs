@@ -62,10 +62,14 @@ const ROUNDS_PER_LOOK: u32 = 16;
 impl Spin {
     /// One round: `true` to go on spinning, `false` to sleep.
     pub(crate) fn go_on(&mut self) -> bool {
-        let Some(limit) = self.limit else { return true };
+        let Some(limit) = self.limit else {
+            pause();
+            return true;
+        };
         if limit.is_zero() {
             return false;
         }
+        pause();
         self.rounds += 1;
         if !self.rounds.is_multiple_of(ROUNDS_PER_LOOK) {
             return true;
@@ -90,7 +94,6 @@ impl Spin {
             if !self.go_on() || deadline.is_some_and(late) {
                 return false;
             }
-            pause();
         }
     }
 }
