@@ -202,11 +202,16 @@ impl Dormant {
         self.sessions.insert(address, (self.next, serving));
         self.order.push_back((self.next, address));
         self.next += 1;
-        while self.order.len() > self.limit {
+        while self.sessions.len() > self.limit {
             let Some((number, address)) = self.order.pop_front() else { break };
-            if self.sessions.get(&address).is_some_and(|(present, _)| *present == number) {
+            if is_present(&self.sessions, number, &address) {
                 self.sessions.remove(&address);
             }
+        }
+        // Clients that woke up have left their places in the order behind.
+        if self.order.len() > 2 * self.limit.max(self.sessions.len()) {
+            let sessions = &self.sessions;
+            self.order.retain(|(number, address)| is_present(sessions, *number, address));
         }
     }
 
@@ -215,10 +220,36 @@ impl Dormant {
     }
 }
 
+/// Whether the session that was put in as `number` is still there, and no later one of that client.
+fn is_present(
+    sessions: &HashMap<Address, (u64, Serving), FixedState>,
+    number: u64,
+    address: &Address,
+) -> bool {
+    sessions.get(address).is_some_and(|(present, _)| *present == number)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::peer::Confirmation;
+
+    /// AMO-6, T3.
+    #[test]
+    fn a_client_that_wakes_and_sleeps_evicts_nobody() {
+        let mut dormant = Dormant::new(2, 1);
+        dormant.put(address(1), Serving::default());
+        for _ in 0..100 {
+            dormant.put(address(2), Serving::default());
+            assert!(dormant.wake(&address(2)).is_some());
+        }
+        assert!(dormant.order.len() <= 5, "places are given back");
+        dormant.put(address(2), Serving::default());
+        assert!(dormant.sessions.contains_key(&address(1)));
+        dormant.put(address(3), Serving::default());
+        assert!(dormant.wake(&address(1)).is_none(), "two younger ones have come");
+        assert!(dormant.wake(&address(2)).is_some() && dormant.wake(&address(3)).is_some());
+    }
 
     fn address(n: u16) -> Address {
         Address::from(([10, 0, 0, 1], n))
