@@ -61,6 +61,8 @@ mod batch;
 mod class;
 mod cmsg;
 mod config;
+#[cfg(test)]
+mod corpus;
 mod counters;
 mod detect;
 mod error_queue;

@@ -2,7 +2,7 @@
 //!
 //! Transports, packets under way and requests in service, in one order of time. All that is left to
 //! chance is drawn from [`Dice`]: a seed's, or the bytes that a fuzzer has thought of. The scenarios
-//! are in `tests/network.rs`, the fuzzer's in `tests/corpus/operations.rs`.
+//! are in `scenarios`, the fuzzer's in `operations`.
 
 use crate::dice::Dice;
 use apus_proto::{

@@ -1,4 +1,7 @@
 //! What holds for any bytes that are taken for control messages?
+//!
+//! The fuzz target `control` in `fuzz/` at the root of the repository feeds this with new inputs, the test
+//! with those that are kept.
 
 use crate::address::{Family, RawAddress, parse as parse_address};
 use crate::cmsg::{Control, Told, parse};
@@ -24,5 +27,27 @@ pub(crate) fn run(bytes: &[u8]) {
             let Some(raw) = RawAddress::new(address, family) else { continue };
             assert_eq!(parse_address(raw.as_bytes()), Some(address));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn the_findings_of_the_fuzzer_still_hold() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/control");
+        if !folder.exists() {
+            eprintln!("SKIPPED: {} is not there: this is not the repository", folder.display());
+            return;
+        }
+        let mut inputs = 0;
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            eprintln!("{}", path.display());
+            super::run(&std::fs::read(path).unwrap());
+            inputs += 1;
+        }
+        assert!(inputs > 0, "{} holds no inputs", folder.display());
     }
 }

@@ -1,24 +1,8 @@
-//! Endpoints that call each other over a network that loses, duplicates, delays and reorders.
-//!
-//! One seed decides everything: sizes, faults, crashes, service times. After each run it must hold
-//! that
-//!
-//! - every call ended with exactly one event (invariant A3, requirement RPC-3),
-//! - every response belongs to its request, byte by byte,
-//! - nothing was executed twice, however late a duplicate came (requirement AMO-2),
-//! - a failed call told the truth about its execution (requirement AMO-5),
-//! - nothing was left in any table (invariant A4).
+//! What may a network and hosts do wrong at random?
 
-#[path = "network/dice.rs"]
-#[allow(dead_code, reason = "the scenarios and the fuzzer use different parts")]
-mod dice;
-#[path = "network/world.rs"]
-#[allow(dead_code, reason = "the scenarios and the fuzzer use different parts")]
-mod world;
-
+use crate::dice::Dice;
+use crate::world::{Faults, MILLISECOND, State, World};
 use apus_proto::{Config, Outcome};
-use dice::Dice;
-use world::{Faults, MILLISECOND, State, World};
 
 /// Calls in random directions at random times, with sizes from a byte to some packets and rarely to
 /// many.

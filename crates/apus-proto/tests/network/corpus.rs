@@ -4,15 +4,7 @@
 //! repository feeds them with new inputs, and the tests of this crate with those that are kept in
 //! `fuzz/corpus`. How to fuzz is in `fuzz/README.md`.
 
-#[path = "../network/dice.rs"]
-#[allow(dead_code, reason = "the scenarios and the fuzzer use different parts")]
-mod dice;
-mod handle_packet;
-mod operations;
-#[path = "../network/world.rs"]
-#[allow(dead_code, reason = "the scenarios and the fuzzer use different parts")]
-mod world;
-
+use crate::{handle_packet, operations};
 use std::path::Path;
 
 /// Gives each input of `target` to `body`.
