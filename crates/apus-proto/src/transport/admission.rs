@@ -35,7 +35,8 @@ impl Transport {
         let id = header.sender_id.client_id();
         if self.shut_down || !self.serving {
             if from.peer.is_some_and(|peer| self.peers[peer].serving.is_finished(id)) {
-                // No refusal: it would say that the request was not executed.
+                // No refusal: it would say that the request was not executed. Unlike in `refuse`, the
+                // packet need not show the session: a copy from before the first confirmation has none.
                 return Err(DropReason::Finished);
             }
             let refusal = if self.shut_down { Refusal::ShuttingDown } else { Refusal::NotServing };
