@@ -4,6 +4,7 @@ use apus_proto::RpcId;
 use std::time::{Duration, Instant};
 
 use crate::engine::calls::Key;
+use crate::engine::core::Ended;
 
 /// Options of a call. The default has no deadline and may be executed once at most.
 ///
@@ -75,4 +76,10 @@ pub struct Completion {
     pub cookie: u64,
     /// The response, or why there is none.
     pub result: Result<bytes::Bytes, apus_proto::RpcError>,
+}
+
+impl From<Ended> for Completion {
+    fn from(Ended { cookie, result }: Ended) -> Self {
+        Self { cookie, result }
+    }
 }

@@ -132,12 +132,9 @@ impl Endpoint {
         let mut submission = Submission { to, payload: request.into(), options, shared: None };
         let (core, call) = self.submit(&mut submission)?;
         // The protocol watches the deadline.
-        let (mut core, ended) = self.shard.wait_for(core, &EndOf(call.key), None);
+        let (core, ended) = self.shard.wait_for(core, &EndOf(call.key), None);
         match ended {
-            Some(result) => {
-                core.transport.taken(result.as_ref().map_or(0, Bytes::len));
-                result.map_err(CallError::Failed)
-            }
+            Some(result) => result.map_err(CallError::Failed),
             None => Err(core.closed_error().into()),
         }
     }
@@ -217,7 +214,7 @@ impl Endpoint {
         }
         let (mut core, first) = self.shard.wait_for(self.shard.lock(), &AnyCompletion, None);
         let Some(first) = first else { return Err(core.closed_error()) };
-        Ok(core.complete_many(first, ends, limit))
+        Ok(core.take_all(&AnyCompletion, first, limit, |ended| ends.push(ended.into())))
     }
 
     /// Waits for a request of any client.
@@ -270,7 +267,7 @@ impl Endpoint {
         let (mut core, first) = self.shard.wait_for(self.shard.lock(), &AnyRequest, None);
         let Some(first) = first else { return Err(core.closed_error()) };
         let request = |arrived| Request::new(self.shard.clone(), arrived);
-        Ok(core.accept_many(first, limit, |arrived| requests.push(request(arrived))))
+        Ok(core.take_all(&AnyRequest, first, limit, |arrived| requests.push(request(arrived))))
     }
 
     /// Lets a call go that was sent: its end will not come out of [`Endpoint::recv`]. `false` if it has
@@ -334,22 +331,18 @@ impl Endpoint {
     }
 
     fn recv_until(&self, deadline: Option<Instant>) -> Result<Option<Completion>, Closed> {
-        let (mut core, ended) = self.shard.wait_for(self.shard.lock(), &AnyCompletion, deadline);
+        let (core, ended) = self.shard.wait_for(self.shard.lock(), &AnyCompletion, deadline);
         match ended {
-            Some(ended) => Ok(Some(core.complete(ended))),
+            Some(ended) => Ok(Some(ended.into())),
             None if core.closed.is_some() => Err(core.closed_error()),
             None => Ok(None),
         }
     }
 
     fn recv_request_until(&self, deadline: Option<Instant>) -> Result<Option<Request>, Closed> {
-        let (mut core, arrived) = self.shard.wait_for(self.shard.lock(), &AnyRequest, deadline);
+        let (core, arrived) = self.shard.wait_for(self.shard.lock(), &AnyRequest, deadline);
         match arrived {
-            Some(arrived) => {
-                core.transport.taken(arrived.payload.len());
-                drop(core);
-                Ok(Some(Request::new(self.shard.clone(), arrived)))
-            }
+            Some(arrived) => Ok(Some(Request::new(self.shard.clone(), arrived))),
             None if core.closed.is_some() => Err(core.closed_error()),
             None => Ok(None),
         }

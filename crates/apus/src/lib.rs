@@ -54,7 +54,6 @@ mod cork;
 mod endpoint;
 mod engine;
 mod error;
-mod receipt;
 mod request;
 mod submit;
 #[cfg(feature = "tokio")]

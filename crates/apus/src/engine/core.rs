@@ -335,6 +335,11 @@ impl Core {
         }
     }
 
+    /// Why the endpoint does not work any more.
+    pub(crate) fn closed_error(&self) -> Closed {
+        self.closed.clone().unwrap_or(Closed::ShutDown)
+    }
+
     /// The engine's counters.
     pub(crate) const fn engine_metrics(&self) -> EngineMetrics {
         self.metrics

@@ -296,24 +296,44 @@ impl Core {
     /// Takes what one wants if it is there, without having been told.
     pub(crate) fn take<W: Want>(&mut self, want: &W, how: How) -> Option<W::Output> {
         let From { message, by } = want.take(self)?;
-        if W::IS_MESSAGE {
+        if let Some(bytes) = W::message_len(&message) {
             // It crosses from one thread to another all the same.
             self.metrics.handoffs += u64::from(by != ThreadToken::current());
-            self.count_message(how);
+            self.message_taken(bytes, how);
         }
         Some(message)
     }
 
+    /// Takes `first`, which was waited for, and all others that are there, at most `limit`; returns how
+    /// many.
+    pub(crate) fn take_all<W: Want>(
+        &mut self,
+        want: &W,
+        first: W::Output,
+        limit: usize,
+        mut sink: impl FnMut(W::Output),
+    ) -> usize {
+        sink(first);
+        let mut count = 1;
+        while count < limit
+            && let Some(next) = self.take(want, How::None)
+        {
+            sink(next);
+            count += 1;
+        }
+        count
+    }
+
     /// Takes what one was told is there. That it is not is a wake-up for nothing.
     pub(crate) fn take_told<W: Want>(&mut self, want: &W, how: How) -> Option<W::Output> {
-        let taken = want.take_told(self);
-        if taken.is_none() && self.closed.is_none() {
-            self.metrics.spurious_wakeups += 1;
+        let Some(From { message, .. }) = want.take_told(self) else {
+            self.metrics.spurious_wakeups += u64::from(self.closed.is_none());
+            return None;
+        };
+        if let Some(bytes) = W::message_len(&message) {
+            self.message_taken(bytes, how);
         }
-        if taken.is_some() && W::IS_MESSAGE {
-            self.count_message(how);
-        }
-        taken.map(|from| from.message)
+        Some(message)
     }
 
     /// Counts that whoever has the turn sleeps.
@@ -321,8 +341,9 @@ impl Core {
         self.metrics.sleeps += 1;
     }
 
-    /// Counts a message that the application gets, and how it was waited for.
-    fn count_message(&mut self, how: How) {
+    /// The application gets a message of `bytes` bytes; counts how it was waited for.
+    fn message_taken(&mut self, bytes: usize, how: How) {
+        self.transport.taken(bytes);
         self.metrics.messages += 1;
         match how {
             How::None => self.metrics.wait_none += 1,

@@ -34,8 +34,10 @@ pub(crate) trait Want {
     )]
     fn refuse(&self, _core: &mut Core) {}
 
-    /// Whether what one gets is a message of the application, to be counted as such.
-    const IS_MESSAGE: bool;
+    /// Length of what one gets, if it is a message of the application; it is counted as such then.
+    fn message_len(_output: &Self::Output) -> Option<usize> {
+        None
+    }
 }
 
 /// The next request.
@@ -44,7 +46,6 @@ pub(crate) struct AnyRequest;
 
 impl Want for AnyRequest {
     type Output = Arrived;
-    const IS_MESSAGE: bool = true;
 
     fn take(&self, core: &mut Core) -> Option<From<Arrived>> {
         core.requests.take()
@@ -52,6 +53,10 @@ impl Want for AnyRequest {
 
     fn take_told(&self, core: &mut Core) -> Option<From<Arrived>> {
         core.closed.is_none().then(|| core.requests.take_reserved())
+    }
+
+    fn message_len(arrived: &Arrived) -> Option<usize> {
+        Some(arrived.payload.len())
     }
 
     fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {
@@ -75,17 +80,24 @@ pub(crate) struct AnyCompletion;
 
 impl Want for AnyCompletion {
     type Output = Ended;
-    const IS_MESSAGE: bool = true;
 
     fn take(&self, core: &mut Core) -> Option<From<Ended>> {
-        core.completions.take()
+        let end = core.completions.take()?;
+        core.call_ended();
+        Some(end)
     }
 
     fn take_told(&self, core: &mut Core) -> Option<From<Ended>> {
         if core.closed.is_some() {
-            return core.completions.take();
+            return self.take(core);
         }
-        Some(core.completions.take_reserved())
+        let end = core.completions.take_reserved();
+        core.call_ended();
+        Some(end)
+    }
+
+    fn message_len(ended: &Ended) -> Option<usize> {
+        Some(response_len(&ended.result))
     }
 
     fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {
@@ -109,12 +121,15 @@ pub(crate) struct EndOf(pub(crate) Key);
 
 impl Want for EndOf {
     type Output = Result<Bytes, RpcError>;
-    const IS_MESSAGE: bool = true;
 
     fn take(&self, core: &mut Core) -> Option<From<Self::Output>> {
         let end = core.calls.take(self.0)?;
         core.call_ended();
         Some(end)
+    }
+
+    fn message_len(result: &Self::Output) -> Option<usize> {
+        Some(response_len(result))
     }
 
     fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {
@@ -135,7 +150,6 @@ pub(crate) struct Room {
 
 impl Want for Room {
     type Output = ();
-    const IS_MESSAGE: bool = false;
 
     fn take(&self, core: &mut Core) -> Option<From<()>> {
         (core.room_changes() != self.seen).then(|| nothing(core))
@@ -160,7 +174,6 @@ pub(crate) struct AllAcknowledged;
 
 impl Want for AllAcknowledged {
     type Output = ();
-    const IS_MESSAGE: bool = false;
 
     fn take(&self, core: &mut Core) -> Option<From<()>> {
         core.is_drained().then(|| nothing(core))
@@ -189,7 +202,6 @@ pub(crate) struct Closing;
 
 impl Want for Closing {
     type Output = ();
-    const IS_MESSAGE: bool = false;
 
     fn take(&self, _core: &mut Core) -> Option<From<()>> {
         None
@@ -206,7 +218,6 @@ pub(crate) struct Relief;
 
 impl Want for Relief {
     type Output = ();
-    const IS_MESSAGE: bool = false;
 
     fn take(&self, core: &mut Core) -> Option<From<()>> {
         core.turn.is_wanted().then(|| nothing(core))
@@ -219,4 +230,8 @@ impl Want for Relief {
 
 fn nothing(core: &Core) -> From<()> {
     From { message: (), by: core.producer }
+}
+
+fn response_len(result: &Result<Bytes, RpcError>) -> usize {
+    result.as_ref().map_or(0, Bytes::len)
 }

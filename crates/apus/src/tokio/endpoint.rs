@@ -155,13 +155,9 @@ impl Endpoint {
         let ended = WaitFor::new(&self.shard, EndOf(call.key)).await;
         // It has ended; there is nothing to cancel any more.
         guard.call = None;
-        let mut core = self.shard.lock();
         match ended {
-            Some(result) => {
-                core.transport.taken(result.as_ref().map_or(0, Bytes::len));
-                result.map_err(CallError::Failed)
-            }
-            None => Err(core.closed_error().into()),
+            Some(result) => result.map_err(CallError::Failed),
+            None => Err(self.shard.lock().closed_error().into()),
         }
     }
 
@@ -205,10 +201,9 @@ impl Endpoint {
     /// [`Closed`]: the endpoint does not work any more, and all ends have been received.
     pub async fn recv(&self) -> Result<Completion, Closed> {
         let ended = WaitFor::new(&self.shard, AnyCompletion).await;
-        let mut core = self.shard.lock();
         match ended {
-            Some(ended) => Ok(core.complete(ended)),
-            None => Err(core.closed_error()),
+            Some(ended) => Ok(ended.into()),
+            None => Err(self.shard.lock().closed_error()),
         }
     }
 
@@ -231,7 +226,9 @@ impl Endpoint {
         let first = WaitFor::new(&self.shard, AnyCompletion).await;
         let mut core = self.shard.lock();
         match first {
-            Some(first) => Ok(core.complete_many(first, ends, limit)),
+            Some(first) => {
+                Ok(core.take_all(&AnyCompletion, first, limit, |ended| ends.push(ended.into())))
+            }
             None => Err(core.closed_error()),
         }
     }
@@ -243,13 +240,9 @@ impl Endpoint {
     /// [`Closed`]: the endpoint does not work any more.
     pub async fn recv_request(&self) -> Result<Request, Closed> {
         let arrived = WaitFor::new(&self.shard, AnyRequest).await;
-        let mut core = self.shard.lock();
         match arrived {
-            Some(arrived) => {
-                core.transport.taken(arrived.payload.len());
-                Ok(Request::new(self.shard.clone(), arrived))
-            }
-            None => Err(core.closed_error()),
+            Some(arrived) => Ok(Request::new(self.shard.clone(), arrived)),
+            None => Err(self.shard.lock().closed_error()),
         }
     }
 
@@ -274,7 +267,7 @@ impl Endpoint {
         let mut core = self.shard.lock();
         let Some(first) = first else { return Err(core.closed_error()) };
         let request = |arrived| Request::new(self.shard.clone(), arrived);
-        Ok(core.accept_many(first, limit, |arrived| requests.push(request(arrived))))
+        Ok(core.take_all(&AnyRequest, first, limit, |arrived| requests.push(request(arrived))))
     }
 
     /// Lets a call go that was sent: its end will not come out of [`Endpoint::recv`]. `false` if it has
