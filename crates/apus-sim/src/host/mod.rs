@@ -1,0 +1,48 @@
+//! What is a host to the fabric?
+//!
+//! Something that takes messages from applications and packets from its link, and gives packets when its
+//! link is free. The fabric knows nothing else about it, so that the transports that are compared are in
+//! exactly the same place.
+//!
+//! # The law
+//!
+//! After any call that takes something, [`Host::poll_outcome`] is called until it is empty,
+//! [`Host::transmit`] as soon as the link is free, and [`Host::handle_timeout`] at [`Host::next_timeout`].
+
+use crate::message::{HostId, Message, Outcome};
+use crate::packet::Packet;
+use crate::time::Nanos;
+
+/// A host with a transport.
+pub trait Host {
+    /// What a packet carries besides its addresses: a header, a segment.
+    type Body;
+
+    /// An application hands a message over.
+    fn submit(&mut self, now: Nanos, message: &Message);
+
+    /// A packet has arrived and passed the host's software.
+    fn receive(&mut self, now: Nanos, packet: &Packet<Self::Body>);
+
+    /// The next packet, if there is one to be sent now. The link is free; asked again when it has sent it,
+    /// or after the next call that takes something.
+    fn transmit(&mut self, now: Nanos) -> Option<Packet<Self::Body>>;
+
+    /// When to call [`Host::handle_timeout`].
+    fn next_timeout(&self) -> Option<Nanos>;
+
+    /// A deadline has passed.
+    fn handle_timeout(&mut self, now: Nanos);
+
+    /// The next thing that applications learn.
+    fn poll_outcome(&mut self) -> Option<Outcome>;
+
+    /// Whether the host knows of messages to it whose sender waits for its permission to go on; what a
+    /// receiver that idles meanwhile wastes (published numbers, figure 16).
+    fn withholds(&self) -> bool {
+        false
+    }
+
+    /// Which host this is.
+    fn id(&self) -> HostId;
+}

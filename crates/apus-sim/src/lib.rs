@@ -1,0 +1,15 @@
+//! How does the protocol behave in a fabric of thousands of hosts?
+
+#![forbid(unsafe_code)]
+
+pub mod host;
+pub mod message;
+pub mod packet;
+pub mod time;
+pub mod topology;
+
+pub use host::Host;
+pub use message::{HostId, Message, Outcome};
+pub use packet::Packet;
+pub use time::{Nanos, Rate};
+pub use topology::{Delays, Shape, Topology, TopologyError};
