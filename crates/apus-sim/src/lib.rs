@@ -4,12 +4,14 @@
 
 pub mod host;
 pub mod message;
+pub mod network;
 pub mod packet;
 pub mod time;
 pub mod topology;
 
 pub use host::Host;
 pub use message::{HostId, Message, Outcome};
+pub use network::Network;
 pub use packet::Packet;
 pub use time::{Nanos, Rate};
 pub use topology::{Delays, Shape, Topology, TopologyError};

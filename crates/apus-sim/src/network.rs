@@ -1,0 +1,16 @@
+//! What is it that carries messages?
+//!
+//! A fabric whose hosts run a transport, or an oracle that needs none: an experiment sees no difference.
+
+use crate::message::{Message, Outcome};
+use crate::time::Nanos;
+
+/// Carries messages, and tells what became of them.
+pub trait Network {
+    /// An application hands a message over, at `message.at`. Time never goes back between calls.
+    fn submit(&mut self, message: &Message);
+
+    /// Lets everything happen that happens up to and including `until`; `tell` learns of it in order of
+    /// time.
+    fn advance(&mut self, until: Nanos, tell: &mut dyn FnMut(Nanos, Outcome));
+}
