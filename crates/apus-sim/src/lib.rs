@@ -2,13 +2,18 @@
 
 #![forbid(unsafe_code)]
 
+pub mod experiment;
+pub mod fabric;
 pub mod host;
 pub mod message;
 pub mod network;
 pub mod packet;
+pub mod preset;
 pub mod time;
 pub mod topology;
 
+pub use experiment::{Experiment, Report};
+pub use fabric::Fabric;
 pub use host::Host;
 pub use message::{HostId, Message, Outcome};
 pub use network::Network;

@@ -9,6 +9,11 @@
 //! After any call that takes something, [`Host::poll_outcome`] is called until it is empty,
 //! [`Host::transmit`] as soon as the link is free, and [`Host::handle_timeout`] at [`Host::next_timeout`].
 
+mod apus;
+
+pub(crate) use apus::wire_bytes;
+pub use apus::{Answer, ApusHost, Frame, Shared};
+
 use crate::message::{HostId, Message, Outcome};
 use crate::packet::Packet;
 use crate::time::Nanos;
