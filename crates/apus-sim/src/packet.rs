@@ -3,7 +3,7 @@
 use crate::message::HostId;
 
 /// A packet, as links and switches see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packet<B> {
     /// Who sent it.
     pub from: HostId,

@@ -287,11 +287,12 @@ impl<H: Host> Fabric<H> {
         if station.busy_until > now {
             return;
         }
-        let Some(packet) = station.host.transmit(now) else { return };
+        let host = &mut station.host;
+        let Some(place) = self.packets.insert(|packet| host.transmit(now, packet)) else { return };
+        let packet = self.packets.get(place);
         let taken = self.topology.host_rate.time(u64::from(packet.wire_bytes));
         station.busy_until = now + taken;
         let port = self.routes.first(packet.from, packet.to);
-        let place = self.packets.insert(packet);
         self.events.put(now + taken, Event::Attend(id));
         self.events.put(now + taken + self.way_to_tor, Event::Enqueue(port, place));
     }

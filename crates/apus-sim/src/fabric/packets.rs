@@ -15,48 +15,50 @@ pub(super) const NOWHERE: Place = u32::MAX;
 /// Packets under way.
 #[derive(Debug)]
 pub(super) struct Packets<B> {
-    places: Vec<Option<Packet<B>>>,
+    /// Free places hold what was there last.
+    places: Vec<Packet<B>>,
     /// What stands behind each packet in its queue.
     next: Vec<Place>,
     free: Vec<Place>,
 }
 
-impl<B> Packets<B> {
+impl<B: Default> Packets<B> {
     pub(super) const fn new() -> Self {
         Self { places: Vec::new(), next: Vec::new(), free: Vec::new() }
     }
 
-    /// Puts a packet into the table.
+    /// A place for the packet that `write` writes, unless it says that there is none.
     #[inline]
-    pub(super) fn insert(&mut self, packet: Packet<B>) -> Place {
-        if let Some(place) = self.free.pop() {
-            self.places[place as usize] = Some(packet);
-            place
-        } else {
-            self.places.push(Some(packet));
+    pub(super) fn insert(&mut self, write: impl FnOnce(&mut Packet<B>) -> bool) -> Option<Place> {
+        if self.free.is_empty() {
+            self.free.push(self.places.len() as Place);
+            self.places.push(Packet::default());
             self.next.push(NOWHERE);
-            (self.places.len() - 1) as Place
         }
+        let place = *self.free.last()?;
+        write(&mut self.places[place as usize]).then(|| {
+            self.free.pop();
+            place
+        })
     }
+}
 
-    /// Takes a packet out of the table.
+impl<B> Packets<B> {
+    /// Frees the place of a packet.
     #[inline]
-    pub(super) fn remove(&mut self, place: Place) -> Packet<B> {
+    pub(super) fn remove(&mut self, place: Place) {
         self.free.push(place);
-        self.places[place as usize]
-            .take()
-            .expect("P1: events and queues name packets that are there")
     }
 
     /// The packet at a place.
     #[inline]
     pub(super) fn get(&self, place: Place) -> &Packet<B> {
-        self.places[place as usize].as_ref().expect("P1")
+        &self.places[place as usize]
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, place: Place) -> &mut Packet<B> {
-        self.places[place as usize].as_mut().expect("P1")
+        &mut self.places[place as usize]
     }
 
     /// What stands behind this packet in its queue.

@@ -65,22 +65,17 @@ mod tests {
         let mut packets = Packets::new();
         let mut queue = Queue::new();
         for (body, priority) in [(0, 3), (1, 7), (2, 0), (3, 7), (4, 3)] {
-            let packet = Packet {
-                from: 0,
-                to: 1,
-                wire_bytes: 100,
-                payload: 0,
-                priority,
-                ecn_capable: false,
-                marked: false,
-                body,
+            let write = |packet: &mut Packet<i32>| {
+                *packet = Packet { priority, body, ..Packet::default() };
+                true
             };
-            let place = packets.insert(packet);
+            let place = packets.insert(write).unwrap();
             queue.push(&mut packets, place);
         }
         let mut order = Vec::new();
         while let Some(place) = queue.pop(&packets) {
-            order.push(packets.remove(place).body);
+            order.push(packets.get(place).body);
+            packets.remove(place);
         }
         assert_eq!(order, [1, 3, 0, 4, 2]);
         assert!(queue.is_empty());

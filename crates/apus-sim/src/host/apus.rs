@@ -13,7 +13,9 @@ use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::rc::Rc;
 
-use apus_proto::{Call, Command, CommandError, Config, Event, Instant, Payload, RpcId, Transport};
+use apus_proto::{
+    Call, Command, CommandError, Config, Event, Instant, Payload, RpcId, Transmit, Transport,
+};
 use apus_wire::MAX_HEADER_LEN;
 use apus_workload::PacketOverhead;
 use bytes::Bytes;
@@ -46,6 +48,12 @@ pub struct Frame {
     header_len: u8,
     /// The first bytes of the payload; the others are zeros.
     beginning: [u8; NUMBER],
+}
+
+impl Default for Frame {
+    fn default() -> Self {
+        Self { header: [0; MAX_HEADER_LEN], header_len: 0, beginning: [0; NUMBER] }
+    }
 }
 
 /// What all hosts of a fabric share.
@@ -225,43 +233,33 @@ impl Host for ApusHost {
         self.take_events(now);
     }
 
-    fn transmit(&mut self, now: Nanos) -> Option<Packet<Frame>> {
-        if let Some(packet) = self.burst.pop_front() {
-            return Some(packet);
+    fn transmit(&mut self, now: Nanos, packet: &mut Packet<Frame>) -> bool {
+        if let Some(next) = self.burst.pop_front() {
+            *packet = next;
+            return true;
         }
-        let transmit = self.transport.poll_transmit(Instant::from_nanos(now))?;
-        let to = host_at(transmit.to());
-        let (packets, header_len) = (transmit.packets(), transmit.header_len());
-        let segment = transmit.segment().max(1);
-        let mut left = transmit.payload_len();
-        let mut payload = transmit.payload();
-        let make = |header: &[u8], payload: usize, beginning: [u8; NUMBER]| {
-            let mut frame =
-                Frame { header: [0; MAX_HEADER_LEN], header_len: header.len() as u8, beginning };
-            frame.header[..header.len()].copy_from_slice(header);
-            Packet {
-                from: self.id,
-                to,
-                wire_bytes: wire_bytes(&self.shared.packets, header.len(), payload),
-                payload: payload as u32,
-                priority: transmit.priority(),
-                ecn_capable: false,
-                marked: false,
-                body: frame,
-            }
+        let Some(transmit) = self.transport.poll_transmit(Instant::from_nanos(now)) else {
+            return false;
         };
+        let header_len = transmit.header_len();
+        let mut write =
+            Writer { from: self.id, packets: &self.shared.packets, transmit: &transmit };
+        let (header, others) = transmit.headers().split_at(header_len);
+        let segment = transmit.segment();
+        let mut left = transmit.payload_len();
+        write.packet(header, left.min(segment), packet);
         // Only the first packet of a message begins with something.
-        let beginning =
-            payload.next().and_then(|piece| piece.first_chunk().copied()).unwrap_or_default();
-        let first = left.min(segment);
-        left -= first;
-        let packet = make(&transmit.headers()[..header_len], first, beginning);
-        for header in transmit.headers().chunks(header_len).take(packets).skip(1) {
-            let bytes = left.min(segment);
-            left -= bytes;
-            self.burst.push_back(make(header, bytes, [0; NUMBER]));
+        packet.body.beginning = match transmit.payload().next().and_then(<[u8]>::first_chunk) {
+            Some(beginning) => *beginning,
+            None => [0; NUMBER],
+        };
+        for header in others.chunks(header_len) {
+            left -= segment;
+            let mut next = Packet::default();
+            write.packet(header, left.min(segment), &mut next);
+            self.burst.push_back(next);
         }
-        Some(packet)
+        true
     }
 
     fn next_timeout(&self) -> Option<Nanos> {
@@ -284,6 +282,29 @@ impl Host for ApusHost {
 
     fn id(&self) -> HostId {
         self.id
+    }
+}
+
+/// Writes the packets of a burst.
+struct Writer<'a> {
+    from: HostId,
+    packets: &'a PacketOverhead,
+    transmit: &'a Transmit<'a>,
+}
+
+impl Writer<'_> {
+    /// Makes `packet` the one with this header and so many bytes of payload.
+    #[inline]
+    fn packet(&self, header: &[u8], payload: usize, packet: &mut Packet<Frame>) {
+        packet.from = self.from;
+        packet.to = host_at(self.transmit.to());
+        packet.wire_bytes = wire_bytes(self.packets, header.len(), payload);
+        packet.payload = payload as u32;
+        packet.priority = self.transmit.priority();
+        packet.ecn_capable = false;
+        packet.marked = false;
+        packet.body.header_len = header.len() as u8;
+        packet.body.header[..header.len()].copy_from_slice(header);
     }
 }
 

@@ -21,7 +21,7 @@ use crate::time::Nanos;
 /// A host with a transport.
 pub trait Host {
     /// What a packet carries besides its addresses: a header, a segment.
-    type Body;
+    type Body: Default;
 
     /// An application hands a message over.
     fn submit(&mut self, now: Nanos, message: &Message);
@@ -29,9 +29,12 @@ pub trait Host {
     /// A packet has arrived and passed the host's software.
     fn receive(&mut self, now: Nanos, packet: &Packet<Self::Body>);
 
-    /// The next packet, if there is one to be sent now. The link is free; asked again when it has sent it,
-    /// or after the next call that takes something.
-    fn transmit(&mut self, now: Nanos) -> Option<Packet<Self::Body>>;
+    /// Makes `packet` the next one, if there is one to be sent now; otherwise leaves it alone. The link is
+    /// free; asked again when it has sent the packet, or after the next call that takes something.
+    ///
+    /// What `packet` was before has no meaning: its memory is used again, because a packet is built in the
+    /// place from which it travels.
+    fn transmit(&mut self, now: Nanos, packet: &mut Packet<Self::Body>) -> bool;
 
     /// When to call [`Host::handle_timeout`].
     fn next_timeout(&self) -> Option<Nanos>;
