@@ -242,7 +242,7 @@ impl Host for ApusHost {
             return false;
         };
         let header_len = transmit.header_len();
-        let mut write =
+        let write =
             Writer { from: self.id, packets: &self.shared.packets, transmit: &transmit };
         let (header, others) = transmit.headers().split_at(header_len);
         let segment = transmit.segment();
