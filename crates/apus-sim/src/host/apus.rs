@@ -5,8 +5,8 @@
 //! one, tells the transport how long packets may be, and hands messages to the application. This file and
 //! the engine's loop are the only places where the protocol meets what carries its packets.
 //!
-//! Payload is neither carried nor kept, but for the number at the beginning of each message; everything else
-//! is zeros that all messages share, and of what arrives the transport keeps the number alone.
+//! Payload is neither carried nor kept, but for the [`Label`] at the beginning of each message; everything
+//! else is zeros that all messages share, and of what arrives the transport keeps the label alone.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -25,8 +25,8 @@ use crate::message::{HostId, Message, Outcome};
 use crate::packet::Packet;
 use crate::time::{Nanos, Rate};
 
-/// Bytes of a message that are carried and kept: its number.
-const NUMBER: usize = Message::SHORTEST as usize;
+/// Bytes of a message that are carried and kept.
+const LABEL: usize = Message::SHORTEST as usize;
 
 /// UDP port of every endpoint.
 const PORT: u16 = 4000;
@@ -41,18 +41,37 @@ pub enum Answer {
     Echo,
 }
 
+/// What a message begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Label {
+    number: u32,
+    /// The message's length.
+    bytes: u32,
+}
+
+impl Label {
+    fn write(self) -> [u8; LABEL] {
+        (u64::from(self.number) << 32 | u64::from(self.bytes)).to_be_bytes()
+    }
+
+    fn read(payload: &[u8]) -> Option<Self> {
+        let label = u64::from_be_bytes(*payload.first_chunk()?);
+        Some(Self { number: (label >> 32) as u32, bytes: label as u32 })
+    }
+}
+
 /// What a packet of apus carries: its header, and the beginning of its payload.
 #[derive(Clone, Debug)]
 pub struct Frame {
     header: [u8; MAX_HEADER_LEN],
     header_len: u8,
     /// The first bytes of the payload; the others are zeros.
-    beginning: [u8; NUMBER],
+    beginning: [u8; LABEL],
 }
 
 impl Default for Frame {
     fn default() -> Self {
-        Self { header: [0; MAX_HEADER_LEN], header_len: 0, beginning: [0; NUMBER] }
+        Self { header: [0; MAX_HEADER_LEN], header_len: 0, beginning: [0; LABEL] }
     }
 }
 
@@ -92,10 +111,10 @@ impl Shared {
         }
     }
 
-    /// A message of `bytes` bytes that begins with its number.
-    fn payload(&self, number: u32, bytes: u32) -> Payload {
-        let beginning = Bytes::copy_from_slice(&number.to_le_bytes());
-        Payload::from_iter([beginning, self.zeros.slice(..bytes as usize - NUMBER)])
+    /// The message with this label.
+    fn payload(&self, label: Label) -> Payload {
+        let beginning = Bytes::copy_from_slice(&label.write());
+        Payload::from_iter([beginning, self.zeros.slice(..label.bytes as usize - LABEL)])
     }
 }
 
@@ -117,6 +136,7 @@ impl ApusHost {
     #[must_use]
     pub fn new(id: HostId, shared: Shared, seed: u64) -> Self {
         let mut transport = Transport::new(shared.config.clone(), PORT, seed);
+        transport.keep_only(LABEL);
         transport.set_link_rate(u32::try_from(shared.rate.mbps()).unwrap_or(u32::MAX));
         Self {
             id,
@@ -138,7 +158,7 @@ impl ApusHost {
     fn call(&mut self, now: Instant, message: &Message) -> bool {
         let call = Call {
             to: address(message.to),
-            payload: self.shared.payload(message.number, message.bytes),
+            payload: self.shared.payload(Label { number: message.number, bytes: message.bytes }),
             cookie: u64::from(message.number),
             deadline: None,
             idempotent: false,
@@ -182,13 +202,11 @@ impl ApusHost {
     /// The application gets a request and answers it at once.
     fn serve(&mut self, now: Instant, rpc: RpcId, payload: &Bytes) {
         self.transport.taken(payload.len());
-        let Some(number) = payload.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)) else {
-            return;
-        };
-        self.outcomes.push_back(Outcome::Delivered(number));
+        let Some(label) = Label::read(payload) else { return };
+        self.outcomes.push_back(Outcome::Delivered(label.number));
         let payload = match self.shared.answer {
             Answer::Nothing => self.shared.zeros.slice(..1).into(),
-            Answer::Echo => self.shared.payload(number, payload.len() as u32),
+            Answer::Echo => self.shared.payload(label),
         };
         // Responses have room of their own, as much as requests have: an answer to what was accepted
         // is refused only if its client is gone, who will not miss it.
@@ -225,7 +243,7 @@ impl Host for ApusHost {
         {
             let mut scratch = self.shared.scratch.borrow_mut();
             scratch[..header_len].copy_from_slice(&frame.header[..header_len]);
-            let beginning = NUMBER.min(packet.payload as usize);
+            let beginning = LABEL.min(packet.payload as usize);
             scratch[header_len..header_len + beginning]
                 .copy_from_slice(&frame.beginning[..beginning]);
             self.transport.handle_packet(now, address(packet.from), &scratch[..end]);
@@ -242,8 +260,7 @@ impl Host for ApusHost {
             return false;
         };
         let header_len = transmit.header_len();
-        let write =
-            Writer { from: self.id, packets: &self.shared.packets, transmit: &transmit };
+        let write = Writer { from: self.id, packets: &self.shared.packets, transmit: &transmit };
         let (header, others) = transmit.headers().split_at(header_len);
         let segment = transmit.segment();
         let mut left = transmit.payload_len();
@@ -251,7 +268,7 @@ impl Host for ApusHost {
         // Only the first packet of a message begins with something.
         packet.body.beginning = match transmit.payload().next().and_then(<[u8]>::first_chunk) {
             Some(beginning) => *beginning,
-            None => [0; NUMBER],
+            None => [0; LABEL],
         };
         for header in others.chunks(header_len) {
             left -= segment;
