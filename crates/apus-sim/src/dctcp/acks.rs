@@ -37,8 +37,8 @@ pub(super) struct Acks {
     owed: Owed,
     /// How far the stream had come at the last ACK.
     told: Position,
-    /// Whether a segment that was not full waits for its ACK.
-    small: bool,
+    /// Whether a segment that ended a message waits for its ACK.
+    pushed: bool,
     /// Whether data goes both ways, so that an ACK had better wait for it.
     both_ways: bool,
     /// ACKs that do not wait.
@@ -69,19 +69,19 @@ impl Acks {
         self.owed = Owed::Now;
         if let Some(old) = old {
             self.told = old.upto;
-            self.small = false;
+            self.pushed = false;
             self.before.push_back(old);
         }
     }
 
-    /// A segment of `len` bytes has arrived; the stream has come to `next`. `timeout` is this side's
-    /// retransmission timeout, which tells what a long silence is.
+    /// A segment has arrived, the last of what its sender had for the moment or not (`pushed`); the stream
+    /// has come to `next`. `timeout` is this side's retransmission timeout, which tells what a long silence is.
     pub(super) fn on_data(
         &mut self,
         config: &Config,
         now: Nanos,
         arrival: Arrival,
-        (len, next): (u32, Position),
+        (pushed, next): (bool, Position),
         timeout: Nanos,
     ) {
         if self.data_at.is_none_or(|at| now - at > timeout) {
@@ -94,10 +94,9 @@ impl Acks {
             self.owed = Owed::Now;
             return;
         }
-        let short = len < config.mss;
-        let second = next - self.told > u64::from(config.mss) || (short && self.small);
-        self.small |= short;
-        let alone = !self.both_ways && (self.quick > 0 || short);
+        let second = next - self.told > u64::from(config.mss) || (pushed && self.pushed);
+        self.pushed |= pushed;
+        let alone = !self.both_ways && (self.quick > 0 || pushed);
         if second || alone {
             self.owed = Owed::Now;
         } else if self.owed == Owed::Nothing {
@@ -145,7 +144,7 @@ impl Acks {
     pub(super) fn on_sent(&mut self, next: Position) {
         self.told = next;
         self.owed = Owed::Nothing;
-        self.small = false;
+        self.pushed = false;
         self.quick = self.quick.saturating_sub(1);
     }
 
@@ -175,9 +174,10 @@ mod tests {
 
         /// A segment arrives in order; whether it is acknowledged at once.
         fn segment(&mut self, len: u32) -> bool {
+            let pushed = len < MSS;
             self.next += u64::from(len);
             self.now += 1_000;
-            let arrival = (len, self.next);
+            let arrival = (pushed, self.next);
             self.acks.on_data(&Config::default(), self.now, Arrival::InOrder, arrival, 10_000_000);
             let due = self.acks.is_due();
             if due {
@@ -225,7 +225,7 @@ mod tests {
         assert!((0..16).all(|_| receiver.segment(MSS)));
         assert!(!receiver.segment(MSS));
         let config = Config::default();
-        receiver.acks.on_data(&config, receiver.now, Arrival::Beyond, (MSS, 0), 10_000_000);
+        receiver.acks.on_data(&config, receiver.now, Arrival::Beyond, (false, 0), 10_000_000);
         assert!(receiver.acks.is_due());
         receiver.acks.on_sent(receiver.next);
         assert!((0..15).all(|_| receiver.segment(MSS)));

@@ -66,7 +66,7 @@ impl Connection {
             self.acks.change(old);
         }
         let arrival = self.reassembly.insert(segment);
-        let progress = (segment.len, self.reassembly.next());
+        let progress = (segment.is_pushed(), self.reassembly.next());
         let timeout = self.sender.rtt.timeout(config);
         self.acks.on_data(config, now, arrival, progress, timeout);
     }

@@ -68,6 +68,7 @@ impl Rack {
 
     /// A segment arrived twice: what was sent again had only been late.
     pub(super) fn duplicate(&mut self, una: Position, next: Position) {
+        self.reordered = true;
         if self.duplicate_round.is_none_or(|round| una >= round) {
             self.duplicate_round = Some(next);
             self.more_quarters = (self.more_quarters + 1).min(MAX_QUARTERS);

@@ -68,6 +68,12 @@ impl Segment {
         self.start..self.start + u64::from(self.len)
     }
 
+    /// Whether a message ends with it, so that its sender has nothing to add for the moment (PSH).
+    #[must_use]
+    pub fn is_pushed(&self) -> bool {
+        self.ends.last().is_some_and(|end| end.at == self.range().end)
+    }
+
     /// Bytes that it occupies on a link; Ethernet's minimum of 84 bytes is less than the headers.
     #[must_use]
     pub fn wire_bytes(&self) -> u32 {

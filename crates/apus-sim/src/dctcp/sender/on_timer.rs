@@ -113,7 +113,10 @@ impl Sender {
 
     /// Source: Linux, `tcp_send_loss_probe`.
     fn on_probe_timer(&mut self, config: &Config, now: Nanos) {
-        self.probe.due = self.probe.high.is_none();
+        if self.probe.high.is_none() {
+            self.probe.due = true;
+            self.timer = None; // The timeout begins with the probe, not with what it probes for.
+        }
         self.rearm(config, now);
     }
 

@@ -45,7 +45,7 @@ pub(super) struct Findings {
 /// Whether the losses of a recovery were any. Source: Linux, `undo_marker` and `undo_retrans`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// Where the recovery began, while there is one.
+    /// Where the last recovery began. Its proof may come when it is over; a new reduction forgets it.
     from: Option<Position>,
     /// Segments that were sent again and not reported as duplicates.
     open: u32,
@@ -88,7 +88,7 @@ impl Sender {
             self.window.forget_undo();
         }
         self.leave_state();
-        if self.undo.is_proven() && self.state.is_recovering() {
+        if self.undo.is_proven() {
             self.take_back();
             self.state = State::Open;
         }
@@ -142,7 +142,6 @@ impl Sender {
     }
 
     fn end_repair(&mut self) {
-        self.undo = Undo::default();
         self.rack.recovered();
         self.state = State::Open;
     }

@@ -1,0 +1,1 @@
+//! Hosts around one switch.
