@@ -265,6 +265,7 @@ impl Scoreboard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// Ten segments of ten bytes, the n-th sent at n.
     fn board() -> Scoreboard {
@@ -323,5 +324,66 @@ mod tests {
         board.acknowledge(30, &mut news, |_| {});
         assert_eq!(news.measure(), None);
         assert_eq!(news.delivered, 3);
+    }
+    #[derive(Clone, Debug)]
+    enum Step {
+        Push,
+        /// Everything before this segment.
+        Acknowledge(u64),
+        /// From this segment on, so many.
+        Sack(u64, u64),
+        Lose(usize),
+        Repair,
+        FindAgain,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            6 => Just(Step::Push),
+            2 => (0u64..60).prop_map(Step::Acknowledge),
+            3 => (0u64..60, 1u64..6).prop_map(|(first, count)| Step::Sack(first, count)),
+            3 => (0usize..20).prop_map(Step::Lose),
+            4 => Just(Step::Repair),
+            1 => Just(Step::FindAgain),
+        ]
+    }
+
+    proptest! {
+        /// Whatever is done, the counts are those of the flags, each segment arrives once, and what is lost is
+        /// repaired from the lowest on.
+        #[test]
+        fn counts_are_those_of_the_flags(steps in proptest::collection::vec(step(), 0..150)) {
+            let mut board = Scoreboard::default();
+            let (mut una, mut next, mut arrived) = (0, 0, 0);
+            for (now, step) in (0..).zip(steps) {
+                let mut news = News::default();
+                match step {
+                    Step::Push => {
+                        board.push(next * 10..next * 10 + 10, now);
+                        next += 1;
+                    }
+                    Step::Acknowledge(upto) if upto <= next => {
+                        board.acknowledge(upto * 10, &mut news, |_| {});
+                        una = una.max(upto);
+                    }
+                    Step::Sack(first, count) if first >= una && first + count <= next => {
+                        board.sack(&(first * 10..(first + count) * 10), &mut news, |_| {});
+                    }
+                    Step::Lose(index) if index < board.len() as usize => board.lose(index),
+                    Step::Repair => {
+                        let waits = |index: &usize| board.waits_for_repair(*index);
+                        let lowest = (0..board.len() as usize).find(waits);
+                        let lowest = lowest.map(|index| board.get(index).unwrap().start);
+                        prop_assert_eq!(board.repair(now).map(|range| range.start), lowest);
+                    }
+                    Step::FindAgain => board.find_again(),
+                    _ => {}
+                }
+                arrived += u64::from(news.delivered);
+                prop_assert!(board.is_sound(), "B2, B3");
+                prop_assert_eq!(u64::from(board.len()), next - una);
+                prop_assert_eq!(arrived, una + u64::from(board.sacked()));
+            }
+        }
     }
 }

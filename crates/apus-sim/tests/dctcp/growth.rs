@@ -110,7 +110,7 @@ fn alpha_follows_the_marks() {
 /// RFC 8257 section 3.2: each ACK tells of segments that were all marked or all not marked.
 #[test]
 fn the_echo_is_exact() {
-    let pattern = |number: u64| number * 7 % 11 < 4 || number % 23 == 0;
+    let pattern = |number: u64| number * 7 % 11 < 4 || number.is_multiple_of(23);
     let mut wire = Wire::new(Config::default(), move |packet| {
         let marked = packet.payload > 0 && pattern(packet.body.start / u64::from(MSS));
         if marked { Fate::Marked } else { Fate::Arrives }
