@@ -125,7 +125,7 @@ pub struct ApusHost {
     shared: Shared,
     transport: Transport,
     /// Packets of a burst that the link has not taken yet.
-    burst: VecDeque<Packet<Frame>>,
+    burst: VecDeque<(Packet, Frame)>,
     /// Messages that the transport has no room for.
     refused: VecDeque<Message>,
     outcomes: VecDeque<Outcome>,
@@ -235,9 +235,8 @@ impl Host for ApusHost {
         self.take_events(at);
     }
 
-    fn receive(&mut self, now: Nanos, packet: &Packet<Frame>) {
+    fn receive(&mut self, now: Nanos, packet: &Packet, frame: &Frame) {
         let now = Instant::from_nanos(now);
-        let frame = &packet.body;
         let header_len = usize::from(frame.header_len);
         let end = header_len + packet.payload as usize;
         {
@@ -251,9 +250,9 @@ impl Host for ApusHost {
         self.take_events(now);
     }
 
-    fn transmit(&mut self, now: Nanos, packet: &mut Packet<Frame>) -> bool {
+    fn transmit(&mut self, now: Nanos, packet: &mut Packet, frame: &mut Frame) -> bool {
         if let Some(next) = self.burst.pop_front() {
-            *packet = next;
+            (*packet, *frame) = next;
             return true;
         }
         let Some(transmit) = self.transport.poll_transmit(Instant::from_nanos(now)) else {
@@ -264,17 +263,17 @@ impl Host for ApusHost {
         let (header, others) = transmit.headers().split_at(header_len);
         let segment = transmit.segment();
         let mut left = transmit.payload_len();
-        write.packet(header, left.min(segment), packet);
+        write.packet(header, left.min(segment), packet, frame);
         // Only the first packet of a message begins with something.
-        packet.body.beginning = match transmit.payload().next().and_then(<[u8]>::first_chunk) {
+        frame.beginning = match transmit.payload().next().and_then(<[u8]>::first_chunk) {
             Some(beginning) => *beginning,
             None => [0; LABEL],
         };
         for header in others.chunks(header_len) {
             left -= segment;
-            let mut next = Packet::default();
-            write.packet(header, left.min(segment), &mut next);
-            self.burst.push_back(next);
+            let (mut packet, mut frame) = Default::default();
+            write.packet(header, left.min(segment), &mut packet, &mut frame);
+            self.burst.push_back((packet, frame));
         }
         true
     }
@@ -312,16 +311,18 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Makes `packet` the one with this header and so many bytes of payload.
     #[inline]
-    fn packet(&self, header: &[u8], payload: usize, packet: &mut Packet<Frame>) {
-        packet.from = self.from;
-        packet.to = host_at(self.transmit.to());
-        packet.wire_bytes = wire_bytes(self.packets, header.len(), payload);
-        packet.payload = payload as u32;
-        packet.priority = self.transmit.priority();
-        packet.ecn_capable = false;
-        packet.marked = false;
-        packet.body.header_len = header.len() as u8;
-        packet.body.header[..header.len()].copy_from_slice(header);
+    fn packet(&self, header: &[u8], payload: usize, packet: &mut Packet, frame: &mut Frame) {
+        *packet = Packet {
+            from: self.from,
+            to: host_at(self.transmit.to()),
+            wire_bytes: wire_bytes(self.packets, header.len(), payload),
+            payload: payload as u32,
+            priority: self.transmit.priority(),
+            ecn_capable: false,
+            marked: false,
+        };
+        frame.header_len = header.len() as u8;
+        frame.header[..header.len()].copy_from_slice(header);
     }
 }
 
