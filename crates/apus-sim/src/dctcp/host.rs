@@ -152,23 +152,23 @@ impl Host for DctcpHost {
         self.settle(now, index);
     }
 
-    fn receive(&mut self, now: Nanos, packet: &Packet<Segment>) {
+    fn receive(&mut self, now: Nanos, packet: &Packet, body: &Segment) {
         let index = self.index(packet.from);
         let connection = &mut self.entries[index as usize].connection;
-        connection.receive(&self.config, now, &packet.body, packet.marked, &mut self.outcomes);
+        connection.receive(&self.config, now, body, packet.marked, &mut self.outcomes);
         self.settle(now, index);
     }
 
-    fn transmit(&mut self, now: Nanos, packet: &mut Packet<Segment>) -> bool {
-        let ack = self.transmit_ack(now, &mut packet.body);
-        let Some(index) = ack.or_else(|| self.transmit_data(now, &mut packet.body)) else {
+    fn transmit(&mut self, now: Nanos, packet: &mut Packet, body: &mut Segment) -> bool {
+        let ack = self.transmit_ack(now, body);
+        let Some(index) = ack.or_else(|| self.transmit_data(now, body)) else {
             return false;
         };
         self.settle(now, index);
         packet.from = self.id;
         packet.to = self.entries[index as usize].connection.peer;
-        packet.wire_bytes = packet.body.wire_bytes();
-        packet.payload = packet.body.len;
+        packet.wire_bytes = body.wire_bytes();
+        packet.payload = body.len;
         packet.priority = PRIORITY;
         // Pure ACKs and retransmissions too, as Linux does under DCTCP (`tcp_ca_needs_ecn`).
         packet.ecn_capable = true;

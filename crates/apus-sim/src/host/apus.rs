@@ -16,7 +16,7 @@ use std::rc::Rc;
 use apus_proto::{
     Call, Command, CommandError, Config, Event, Instant, Payload, RpcId, Transmit, Transport,
 };
-use apus_wire::MAX_HEADER_LEN;
+use apus_wire::{DATA_HEADER_LEN, MAX_HEADER_LEN};
 use apus_workload::PacketOverhead;
 use bytes::Bytes;
 
@@ -100,7 +100,7 @@ impl Shared {
         packets: PacketOverhead,
         longest: u32,
     ) -> Self {
-        let scratch = vec![0; MAX_HEADER_LEN + packets.payload as usize];
+        let scratch = vec![0; MAX_HEADER_LEN + (packets.payload as usize).max(LABEL)];
         Self {
             config,
             answer,
@@ -125,7 +125,7 @@ pub struct ApusHost {
     shared: Shared,
     transport: Transport,
     /// Packets of a burst that the link has not taken yet.
-    burst: VecDeque<Packet<Frame>>,
+    burst: VecDeque<(Packet, Frame)>,
     /// Messages that the transport has no room for.
     refused: VecDeque<Message>,
     outcomes: VecDeque<Outcome>,
@@ -190,7 +190,7 @@ impl ApusHost {
                     self.outcomes.push_back(Outcome::Failed(cookie as u32));
                 }
                 Event::NewPeer(peer) => {
-                    let longest = apus_wire::DATA_HEADER_LEN + self.shared.packets.payload as usize;
+                    let longest = DATA_HEADER_LEN + self.shared.packets.payload as usize;
                     self.transport.set_packet_limit(peer, longest);
                 }
                 Event::Room => self.retry(now),
@@ -235,25 +235,24 @@ impl Host for ApusHost {
         self.take_events(at);
     }
 
-    fn receive(&mut self, now: Nanos, packet: &Packet<Frame>) {
+    fn receive(&mut self, now: Nanos, packet: &Packet, frame: &Frame) {
         let now = Instant::from_nanos(now);
-        let frame = &packet.body;
         let header_len = usize::from(frame.header_len);
         let end = header_len + packet.payload as usize;
         {
             let mut scratch = self.shared.scratch.borrow_mut();
-            scratch[..header_len].copy_from_slice(&frame.header[..header_len]);
-            let beginning = LABEL.min(packet.payload as usize);
-            scratch[header_len..header_len + beginning]
-                .copy_from_slice(&frame.beginning[..beginning]);
+            // Of a constant length, which is no call. What lies behind the label is payload that nobody
+            // reads.
+            scratch[..MAX_HEADER_LEN].copy_from_slice(&frame.header);
+            scratch[header_len..header_len + LABEL].copy_from_slice(&frame.beginning);
             self.transport.handle_packet(now, address(packet.from), &scratch[..end]);
         }
         self.take_events(now);
     }
 
-    fn transmit(&mut self, now: Nanos, packet: &mut Packet<Frame>) -> bool {
+    fn transmit(&mut self, now: Nanos, packet: &mut Packet, frame: &mut Frame) -> bool {
         if let Some(next) = self.burst.pop_front() {
-            *packet = next;
+            (*packet, *frame) = next;
             return true;
         }
         let Some(transmit) = self.transport.poll_transmit(Instant::from_nanos(now)) else {
@@ -264,17 +263,17 @@ impl Host for ApusHost {
         let (header, others) = transmit.headers().split_at(header_len);
         let segment = transmit.segment();
         let mut left = transmit.payload_len();
-        write.packet(header, left.min(segment), packet);
+        write.packet(header, left.min(segment), packet, frame);
         // Only the first packet of a message begins with something.
-        packet.body.beginning = match transmit.payload().next().and_then(<[u8]>::first_chunk) {
+        frame.beginning = match transmit.payload().next().and_then(<[u8]>::first_chunk) {
             Some(beginning) => *beginning,
             None => [0; LABEL],
         };
         for header in others.chunks(header_len) {
             left -= segment;
-            let mut next = Packet::default();
-            write.packet(header, left.min(segment), &mut next);
-            self.burst.push_back(next);
+            let (mut packet, mut frame) = Default::default();
+            write.packet(header, left.min(segment), &mut packet, &mut frame);
+            self.burst.push_back((packet, frame));
         }
         true
     }
@@ -312,23 +311,31 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Makes `packet` the one with this header and so many bytes of payload.
     #[inline]
-    fn packet(&self, header: &[u8], payload: usize, packet: &mut Packet<Frame>) {
-        packet.from = self.from;
-        packet.to = host_at(self.transmit.to());
-        packet.wire_bytes = wire_bytes(self.packets, header.len(), payload);
-        packet.payload = payload as u32;
-        packet.priority = self.transmit.priority();
-        packet.ecn_capable = false;
-        packet.marked = false;
-        packet.body.header_len = header.len() as u8;
-        packet.body.header[..header.len()].copy_from_slice(header);
+    fn packet(&self, header: &[u8], payload: usize, packet: &mut Packet, frame: &mut Frame) {
+        *packet = Packet {
+            from: self.from,
+            to: host_at(self.transmit.to()),
+            wire_bytes: wire_bytes(self.packets, header.len(), payload),
+            payload: payload as u32,
+            priority: self.transmit.priority(),
+            ecn_capable: false,
+            marked: false,
+        };
+        frame.header_len = header.len() as u8;
+        match header.first_chunk::<DATA_HEADER_LEN>() {
+            // Nearly always, and of a constant length, which is no call.
+            Some(data) if header.len() == DATA_HEADER_LEN => {
+                frame.header[..DATA_HEADER_LEN].copy_from_slice(data);
+            }
+            _ => frame.header[..header.len()].copy_from_slice(header),
+        }
     }
 }
 
 /// Bytes that a packet with a header of `header` bytes and so much payload occupies on a link.
 pub(crate) fn wire_bytes(packets: &PacketOverhead, header: usize, payload: usize) -> u32 {
     // `overhead` counts a DATA packet's header.
-    let others = packets.overhead as usize - apus_wire::DATA_HEADER_LEN;
+    let others = packets.overhead as usize - DATA_HEADER_LEN;
     ((others + header + payload) as u32).max(packets.minimum)
 }
 

@@ -81,7 +81,7 @@ fn an_idle_connection_begins_again_with_the_initial_window() {
 fn alpha_follows_the_marks() {
     for every in [8, 12] {
         let mut count = 0;
-        let mut wire = Wire::new(Config::default(), move |packet| {
+        let mut wire = Wire::new(Config::default(), move |packet, _| {
             count += u32::from(packet.payload > 0);
             let marked = packet.payload > 0 && count % every == 0;
             if marked { Fate::Marked } else { Fate::Arrives }
@@ -111,8 +111,8 @@ fn alpha_follows_the_marks() {
 #[test]
 fn the_echo_is_exact() {
     let pattern = |number: u64| number * 7 % 11 < 4 || number.is_multiple_of(23);
-    let mut wire = Wire::new(Config::default(), move |packet| {
-        let marked = packet.payload > 0 && pattern(packet.body.start / u64::from(MSS));
+    let mut wire = Wire::new(Config::default(), move |packet, segment| {
+        let marked = packet.payload > 0 && pattern(segment.start / u64::from(MSS));
         if marked { Fate::Marked } else { Fate::Arrives }
     });
     wire.submit(LEFT, 1_000 * MSS);

@@ -63,7 +63,7 @@ proptest! {
     ) {
         let mut fates = fates.into_iter();
         let mut wire =
-            Wire::new(Config::default(), move |_| fates.next().unwrap_or(Fate::Arrives));
+            Wire::new(Config::default(), move |_, _| fates.next().unwrap_or(Fate::Arrives));
         let mut expected = [Vec::new(), Vec::new()];
         for submission in &submissions {
             let number = wire.submit(submission.from, submission.bytes);

@@ -84,7 +84,7 @@ fn timeouts_double() {
     let mut wire =
         Wire::new(
             Config::default(),
-            |packet| {
+            |packet, _| {
                 if packet.from == LEFT { Fate::Lost } else { Fate::Arrives }
             },
         );
@@ -99,8 +99,8 @@ fn timeouts_double() {
 #[test]
 fn a_lost_retransmission_costs_no_timeout() {
     let mut copies = 0;
-    let mut wire = Wire::new(Config::default(), move |packet| {
-        let hit = packet.from == LEFT && packet.body.start == 200 * u64::from(MSS);
+    let mut wire = Wire::new(Config::default(), move |packet, segment| {
+        let hit = packet.from == LEFT && segment.start == 200 * u64::from(MSS);
         copies += u32::from(hit);
         if hit && copies <= 3 { Fate::Lost } else { Fate::Arrives }
     });
@@ -114,7 +114,7 @@ fn a_lost_retransmission_costs_no_timeout() {
 fn after_a_timeout_everything_is_sent_again_in_slow_start() {
     let until = 2 * MILLISECOND;
     let mut sent = 0;
-    let mut wire = Wire::new(Config::default(), move |packet| {
+    let mut wire = Wire::new(Config::default(), move |packet, _| {
         sent += u32::from(packet.from == LEFT && packet.payload > 0);
         // Everything after the first window is lost, with its probe.
         let dead = packet.from == LEFT && (11..=21).contains(&sent);
@@ -133,7 +133,7 @@ fn after_a_timeout_everything_is_sent_again_in_slow_start() {
 #[test]
 fn lost_acks_do_no_harm() {
     let mut count = 0;
-    let mut wire = Wire::new(Config::default(), move |packet| {
+    let mut wire = Wire::new(Config::default(), move |packet, _| {
         count += u32::from(packet.from == RIGHT);
         if packet.from == RIGHT && count % 3 != 0 { Fate::Lost } else { Fate::Arrives }
     });
@@ -146,7 +146,7 @@ fn lost_acks_do_no_harm() {
 #[test]
 fn slight_reordering_is_no_loss() {
     let mut count = 0;
-    let mut wire = Wire::new(Config::default(), move |packet| {
+    let mut wire = Wire::new(Config::default(), move |packet, _| {
         count += u32::from(packet.payload > 0);
         let late = packet.payload > 0 && count % 50 == 20;
         if late { Fate::Late(2_400) } else { Fate::Arrives }
@@ -161,7 +161,7 @@ fn slight_reordering_is_no_loss() {
 #[test]
 fn a_loss_that_was_none_is_undone() {
     let mut count = 0;
-    let mut wire = Wire::new(Config::default(), move |packet| {
+    let mut wire = Wire::new(Config::default(), move |packet, _| {
         count += u32::from(packet.payload > 0);
         let late = packet.payload > 0 && [60, 260, 300].contains(&count);
         if late { Fate::Late(9_000) } else { Fate::Arrives }

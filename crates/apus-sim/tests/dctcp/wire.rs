@@ -27,7 +27,7 @@ pub(crate) enum Fate {
 }
 
 /// Decides the fate of each packet; it sees what is sent before.
-pub(crate) type Judge = Box<dyn FnMut(&Packet<Segment>) -> Fate>;
+pub(crate) type Judge = Box<dyn FnMut(&Packet, &Segment) -> Fate>;
 
 /// What was sent when, whatever became of it.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub(crate) struct Record {
 }
 
 enum Event {
-    Arrive(Packet<Segment>),
+    Arrive(Packet, Segment),
     Free(HostId),
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Wire {
 impl Wire {
     pub(crate) fn new(
         config: Config,
-        judge: impl FnMut(&Packet<Segment>) -> Fate + 'static,
+        judge: impl FnMut(&Packet, &Segment) -> Fate + 'static,
     ) -> Self {
         Self {
             hosts: [LEFT, RIGHT].map(|id| DctcpHost::new(id, config)),
@@ -78,7 +78,7 @@ impl Wire {
     /// A wire that loses the n-th data segments of the left host, counted from 0, retransmissions too.
     pub(crate) fn losing(config: Config, which: &'static [usize]) -> Self {
         let mut count = 0;
-        Self::new(config, move |packet| {
+        Self::new(config, move |packet, _| {
             if packet.from != LEFT || packet.payload == 0 {
                 return Fate::Arrives;
             }
@@ -111,24 +111,28 @@ impl Wire {
         while let Some(outcome) = host.poll_outcome() {
             self.told.push((self.now, id, outcome));
         }
-        let mut packet = Packet::default();
-        if self.busy_until[id as usize] > self.now || !host.transmit(self.now, &mut packet) {
+        let (mut packet, mut segment) = (Packet::default(), Segment::default());
+        if self.busy_until[id as usize] > self.now
+            || !host.transmit(self.now, &mut packet, &mut segment)
+        {
             return;
         }
         assert_eq!((packet.from, packet.to), (id, 1 - id));
         let sent = self.now + self.rate.time(u64::from(packet.wire_bytes));
         self.busy_until[id as usize] = sent;
         self.put(sent, Event::Free(id));
-        self.sent.push(Record { at: self.now, from: id, segment: packet.body.clone() });
+        self.sent.push(Record { at: self.now, from: id, segment: segment.clone() });
         let there = sent + DELAY;
-        match (self.judge)(&packet) {
-            Fate::Arrives => self.put(there, Event::Arrive(packet)),
+        match (self.judge)(&packet, &segment) {
+            Fate::Arrives => self.put(there, Event::Arrive(packet, segment)),
             Fate::Lost => {}
-            Fate::Marked => self.put(there, Event::Arrive(Packet { marked: true, ..packet })),
-            Fate::Late(more) => self.put(there + more, Event::Arrive(packet)),
+            Fate::Marked => {
+                self.put(there, Event::Arrive(Packet { marked: true, ..packet }, segment));
+            }
+            Fate::Late(more) => self.put(there + more, Event::Arrive(packet, segment)),
             Fate::Twice(more) => {
-                self.put(there, Event::Arrive(packet.clone()));
-                self.put(there + more, Event::Arrive(packet));
+                self.put(there, Event::Arrive(packet, segment.clone()));
+                self.put(there + more, Event::Arrive(packet, segment));
             }
         }
     }
@@ -145,8 +149,8 @@ impl Wire {
             let Reverse((_, place)) = self.events.pop().unwrap();
             match self.bodies[place].take().unwrap() {
                 Event::Free(id) => self.settle(id),
-                Event::Arrive(packet) => {
-                    self.hosts[packet.to as usize].receive(self.now, &packet);
+                Event::Arrive(packet, segment) => {
+                    self.hosts[packet.to as usize].receive(self.now, &packet, &segment);
                     self.settle(packet.to);
                 }
             }
