@@ -34,7 +34,7 @@ pub struct Config {
     /// Yes: Linux, `tcp_slow_start_after_idle`; RFC 5681 section 4.1.
     pub slow_start_after_idle: bool,
     /// The estimate of the marked fraction moves by 1 / 2^this each window, 1 to 10. 4, which is g = 1/16:
-    /// the DCTCP paper, section 3.1 (3); Linux, `dctcp_shift_g`.
+    /// the DCTCP paper, section 4; Linux, `dctcp_shift_g`.
     pub gain_shift: u32,
     /// The estimate at the beginning, in 1024ths, at most 1024. 1024: Linux, `dctcp_alpha_on_init`; RFC 8257
     /// section 4.2.
