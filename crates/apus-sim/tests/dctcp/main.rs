@@ -1,7 +1,7 @@
 //! Does the baseline do what its paper and the RFCs say?
 //!
 //! [`repair`], [`growth`] and [`model`] put two hosts on a [`wire`] that loses, duplicates and delays what the test
-//! names; [`paper`], [`joining`] and [`incast`] put many hosts into the fabric and hold them against what the
+//! names; [`paper`], [`joining`], [`incast`] and [`spraying`] put many hosts into the fabric and hold them against what the
 //! DCTCP paper (Alizadeh et al., SIGCOMM 2010) states.
 
 mod growth;
@@ -10,5 +10,6 @@ mod joining;
 mod model;
 mod paper;
 mod repair;
+mod spraying;
 mod star;
 mod wire;

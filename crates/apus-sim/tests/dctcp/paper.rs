@@ -3,7 +3,7 @@
 //! N flows share a link of capacity C over a round-trip time RTT without queues; packets are marked from K
 //! waiting packets on. Everything is in packets. The windows then grow to W* = (C RTT + K) / N, and
 //!
-//! - the queue is never longer than K + N: all windows grow by one more before marks can tell (9),
+//! - the queue is never longer than K + N: all windows grow by one more before marks can tell (10),
 //! - it oscillates by A = 1/2 sqrt(2 N (C RTT + K)) (8),
 //! - alpha is about sqrt(2 / W*) (6),
 //! - the link never idles if K > C RTT / 7 (13).
