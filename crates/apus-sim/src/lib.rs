@@ -5,6 +5,7 @@
 pub mod host;
 pub mod message;
 pub mod network;
+pub mod oracle;
 pub mod packet;
 pub mod time;
 pub mod topology;
@@ -12,6 +13,7 @@ pub mod topology;
 pub use host::Host;
 pub use message::{HostId, Message, Outcome};
 pub use network::Network;
+pub use oracle::Oracle;
 pub use packet::Packet;
 pub use time::{Nanos, Rate};
 pub use topology::{Delays, Shape, Topology, TopologyError};
