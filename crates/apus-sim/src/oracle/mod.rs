@@ -29,6 +29,7 @@
 mod schedule;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

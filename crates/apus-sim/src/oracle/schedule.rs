@@ -13,31 +13,31 @@
 //! # Invariants
 //!
 //! - **S1** A message transmits if and only if no message of an earlier rank transmits on one of its links.
-//! - **S2** The waiting messages of a link are exactly those that need it and do not transmit.
-//! - **S3** `ends` has exactly the messages that transmit.
+//! - **S2** `ends` has exactly the messages that transmit, `waiting` the others.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use slab::Slab;
 
+use super::waiting::Waiting;
 use crate::message::HostId;
 
 /// Picoseconds since the beginning of the run, or that a message takes on a host's link.
 pub(super) type Picos = u64;
 
 /// Key of a message in the slab.
-type Key = usize;
+pub(super) type Key = usize;
 
 /// Position of a link: uplinks of all hosts first, then downlinks.
-type LinkIndex = usize;
+pub(super) type LinkIndex = usize;
 
 /// What decides between two messages: the smaller goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
+pub(super) struct Rank {
     /// What remains to be sent.
-    remaining: Picos,
+    pub(super) remaining: Picos,
     /// How many messages had come before it.
-    age: u64,
+    pub(super) age: u64,
 }
 
 /// A message that is not completely sent.
@@ -59,18 +59,13 @@ enum State {
     TransmitsUntil(Picos),
 }
 
-/// One direction of a host's link.
-#[derive(Debug, Default)]
-struct Link {
-    carries: Option<Key>,
-    waiting: BTreeMap<Rank, Key>,
-}
-
 /// All messages that are not completely sent, and which of them transmit.
 #[derive(Debug)]
 pub(super) struct Schedule<T> {
-    links: Box<[Link]>,
+    /// What each link carries.
+    carries: Box<[Option<Key>]>,
     jobs: Slab<Job<T>>,
+    waiting: Waiting,
     /// The messages that transmit: when they end, their age, their key.
     ends: BTreeSet<(Picos, u64, Key)>,
     /// Links that have become free since S1 held everywhere.
@@ -82,9 +77,11 @@ pub(super) struct Schedule<T> {
 impl<T> Schedule<T> {
     /// Nothing to send, between so many hosts.
     pub(super) fn new(hosts: u32) -> Self {
+        let links = 2 * hosts as usize;
         Self {
-            links: (0..2 * hosts).map(|_| Link::default()).collect(),
+            carries: vec![None; links].into(),
             jobs: Slab::new(),
+            waiting: Waiting::new(links),
             ends: BTreeSet::new(),
             freed: Vec::new(),
             count: 0,
@@ -98,13 +95,13 @@ impl<T> Schedule<T> {
 
     /// A message comes that takes `work` on a link. `now` is not after the next end.
     pub(super) fn add(&mut self, now: Picos, from: HostId, to: HostId, work: Picos, content: T) {
-        let links = [from as LinkIndex, self.links.len() / 2 + to as LinkIndex];
+        let links = [from as LinkIndex, self.carries.len() / 2 + to as LinkIndex];
         let rank = Rank { remaining: work, age: self.count };
         self.count += 1;
         let state = State::Waits(work);
         let key = self.jobs.insert(Job { links, age: rank.age, state, content });
         if links.iter().any(|&link| self.holds_up(now, link, rank)) {
-            self.queue(key, rank);
+            self.waiting.insert(links, rank, key);
         } else {
             self.start(now, key, rank);
             self.mend(now);
@@ -116,7 +113,7 @@ impl<T> Schedule<T> {
         let (now, _, key) = self.ends.pop_first()?;
         let job = self.jobs.remove(key);
         for link in job.links {
-            self.links[link].carries = None;
+            self.carries[link] = None;
             self.freed.push(link);
         }
         self.mend(now);
@@ -135,16 +132,14 @@ impl<T> Schedule<T> {
 
     /// Whether a link carries a message that goes before one of this rank.
     fn holds_up(&self, now: Picos, link: LinkIndex, rank: Rank) -> bool {
-        self.links[link].carries.is_some_and(|key| self.rank(now, key) < rank)
+        self.carries[link].is_some_and(|key| self.rank(now, key) < rank)
     }
 
     /// Makes S1 hold again.
     fn mend(&mut self, now: Picos) {
         while let Some(link) = self.freed.pop() {
             if let Some((rank, key)) = self.successor(now, link) {
-                for link in self.jobs[key].links {
-                    self.links[link].waiting.remove(&rank);
-                }
+                self.waiting.remove_first(self.jobs[key].links);
                 self.start(now, key, rank);
             }
         }
@@ -152,10 +147,10 @@ impl<T> Schedule<T> {
 
     /// The first message that waits for a link and is held up by none, at either of its links.
     fn successor(&self, now: Picos, link: LinkIndex) -> Option<(Rank, Key)> {
-        let taken_by = self.links[link].carries.map(|key| self.rank(now, key));
+        let taken_by = self.carries[link].map(|key| self.rank(now, key));
         let earlier = |rank: &Rank| taken_by.is_none_or(|taken_by| *rank < taken_by);
-        let waiting = self.links[link].waiting.iter().take_while(|(rank, _)| earlier(rank));
-        waiting.map(|(&rank, &key)| (rank, key)).find(|&(rank, key)| {
+        let mut waiting = self.waiting.firsts(link).take_while(|(rank, _)| earlier(rank));
+        waiting.find(|&(rank, key)| {
             let [uplink, downlink] = self.jobs[key].links;
             let other = if link == uplink { downlink } else { uplink };
             !self.holds_up(now, other, rank)
@@ -166,7 +161,7 @@ impl<T> Schedule<T> {
     fn start(&mut self, now: Picos, key: Key, rank: Rank) {
         let links = self.jobs[key].links;
         for link in links {
-            if let Some(stopped) = self.links[link].carries {
+            if let Some(stopped) = self.carries[link] {
                 // Its other link is free now; who was held up by it at this one still is, by the new one.
                 let others =
                     self.stop(now, stopped).into_iter().filter(|link| !links.contains(link));
@@ -174,7 +169,7 @@ impl<T> Schedule<T> {
             }
         }
         for link in links {
-            self.links[link].carries = Some(key);
+            self.carries[link] = Some(key);
         }
         let end = now + rank.remaining;
         self.jobs[key].state = State::TransmitsUntil(end);
@@ -188,16 +183,9 @@ impl<T> Schedule<T> {
         self.jobs[key].state = State::Waits(rank.remaining);
         let links = self.jobs[key].links;
         for link in links {
-            self.links[link].carries = None;
+            self.carries[link] = None;
         }
-        self.queue(key, rank);
+        self.waiting.insert(links, rank, key);
         links
-    }
-
-    /// Puts a message among those that wait for its links.
-    fn queue(&mut self, key: Key, rank: Rank) {
-        for link in self.jobs[key].links {
-            self.links[link].waiting.insert(rank, key);
-        }
     }
 }

@@ -193,12 +193,16 @@ proptest! {
     #[test]
     fn messages_fare_as_in_the_model(
         mbps in prop::sample::select(vec![4_000u64, 10_000, 16_000]),
-        drafts in prop::collection::vec((0u32..6, 1u32..6, 4u32..400, 0u64..1_000), 1..30),
+        hosts in 2u32..=6,
+        drafts in prop::collection::vec((0u32..60, 0u32..60, 4u32..400, 0u64..1_000), 1..30),
     ) {
         let topology = topology(mbps);
         let mut messages: Vec<Message> = drafts
             .iter()
-            .map(|&(from, further, bytes, at)| message(0, from, (from + further) % 6, bytes, at))
+            .map(|&(from, further, bytes, at)| {
+                let to = from + 1 + further % (hosts - 1);
+                message(0, from % hosts, to % hosts, bytes, at)
+            })
             .collect();
         messages.sort_by_key(|m| m.at);
         for (number, message) in (0..).zip(&mut messages) {
