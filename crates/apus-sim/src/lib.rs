@@ -7,6 +7,7 @@ pub mod message;
 pub mod network;
 pub mod oracle;
 pub mod packet;
+pub mod published;
 pub mod time;
 pub mod topology;
 
