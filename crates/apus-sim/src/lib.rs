@@ -2,15 +2,20 @@
 
 #![forbid(unsafe_code)]
 
+pub mod experiment;
+pub mod fabric;
 pub mod host;
 pub mod message;
 pub mod network;
 pub mod oracle;
 pub mod packet;
+pub mod preset;
 pub mod published;
 pub mod time;
 pub mod topology;
 
+pub use experiment::{Experiment, Report};
+pub use fabric::Fabric;
 pub use host::Host;
 pub use message::{HostId, Message, Outcome};
 pub use network::Network;

@@ -2,6 +2,7 @@
 //!
 //! A fabric whose hosts run a transport, or an oracle that needs none: an experiment sees no difference.
 
+use crate::fabric::Counters;
 use crate::message::{Message, Outcome};
 use crate::time::Nanos;
 
@@ -13,4 +14,12 @@ pub trait Network {
     /// Lets everything happen that happens up to and including `until`; `tell` learns of it in order of
     /// time.
     fn advance(&mut self, until: Nanos, tell: &mut dyn FnMut(Nanos, Outcome));
+
+    /// Begins counting anew.
+    fn reset_counters(&mut self) {}
+
+    /// What has been counted; nothing, where there are no queues and no packets.
+    fn counters(&self) -> Counters {
+        Counters::default()
+    }
 }

@@ -75,7 +75,9 @@ impl Transport {
         metrics
     }
 
-    fn live(&self) -> Live {
+    /// What lives now: [`Metrics::live`] without a copy of all counters, for who looks often.
+    #[must_use]
+    pub fn live(&self) -> Live {
         Live {
             client_rpcs: self.rpcs.count(Role::Client) as u64,
             server_rpcs: self.rpcs.count(Role::Server) as u64,

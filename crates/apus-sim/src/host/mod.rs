@@ -9,6 +9,11 @@
 //! After any call that takes something, [`Host::poll_outcome`] is called until it is empty,
 //! [`Host::transmit`] as soon as the link is free, and [`Host::handle_timeout`] at [`Host::next_timeout`].
 
+mod apus;
+
+pub(crate) use apus::wire_bytes;
+pub use apus::{Answer, ApusHost, Frame, Shared};
+
 use crate::message::{HostId, Message, Outcome};
 use crate::packet::Packet;
 use crate::time::Nanos;
@@ -16,17 +21,20 @@ use crate::time::Nanos;
 /// A host with a transport.
 pub trait Host {
     /// What a packet carries besides its addresses: a header, a segment.
-    type Body;
+    type Body: Default;
 
     /// An application hands a message over.
     fn submit(&mut self, now: Nanos, message: &Message);
 
     /// A packet has arrived and passed the host's software.
-    fn receive(&mut self, now: Nanos, packet: &Packet<Self::Body>);
+    fn receive(&mut self, now: Nanos, packet: &Packet, body: &Self::Body);
 
-    /// The next packet, if there is one to be sent now. The link is free; asked again when it has sent it,
-    /// or after the next call that takes something.
-    fn transmit(&mut self, now: Nanos) -> Option<Packet<Self::Body>>;
+    /// Makes `packet` and `body` the next one, if there is one to be sent now. The link is free; asked again
+    /// when it has sent the packet, or after the next call that takes something.
+    ///
+    /// What both were before has no meaning: their memory is used again, because a packet is built in the
+    /// place from which it travels.
+    fn transmit(&mut self, now: Nanos, packet: &mut Packet, body: &mut Self::Body) -> bool;
 
     /// When to call [`Host::handle_timeout`].
     fn next_timeout(&self) -> Option<Nanos>;

@@ -1,0 +1,207 @@
+//! What happens to the messages of a workload in a fabric?
+//!
+//! An [`Experiment`] is a value; [`Experiment::run`] is a pure function of it: the same experiment gives the
+//! same [`Report`], on any machine.
+//!
+//! Messages come in three parts. *Greetings* make all pairs of hosts known to each other, because first
+//! contacts cost a round trip and belong to no steady state. The *warm-up* fills the queues. Then come
+//! the messages that count. Others go on coming until the last one that counts is over, so that the
+//! end of the run is as busy as its middle.
+
+mod backlog;
+mod cost;
+mod load;
+mod slowdown;
+mod tally;
+
+pub use backlog::TOLERATED;
+pub use load::{Load, Pattern};
+pub use slowdown::{Bin, CLOSINGS, Slowdown};
+
+use apus_proto::Config;
+use apus_workload::{PacketOverhead, Workload};
+
+use crate::fabric::{Counters, Fabric, Settings};
+use crate::host::{Answer, ApusHost, Shared};
+use crate::message::{HostId, Message};
+use crate::network::Network;
+use crate::time::{MICROSECOND, Nanos};
+use tally::Tally;
+
+/// The transport that carries the messages.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Carrier {
+    /// apus, with this configuration.
+    Apus(Config),
+}
+
+/// Everything that decides a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// The fabric.
+    pub fabric: Settings,
+    /// Who carries the messages.
+    pub carrier: Carrier,
+    /// How the load is reckoned: what apus with this configuration needs for a message.
+    pub reckoned_with: Config,
+    /// Sizes of the messages.
+    pub workload: Workload,
+    /// Share of the links to hosts that is busy, above 0 and up to 1.
+    pub load: f64,
+    /// Who sends to whom.
+    pub pattern: Pattern,
+    /// What receivers answer.
+    pub answer: Answer,
+    /// How messages are cut into packets.
+    pub packets: PacketOverhead,
+    /// Messages that count.
+    pub messages: u32,
+    /// Messages before those.
+    pub warm_up: u32,
+    /// Whether all pairs of hosts are made known to each other first.
+    pub greet: bool,
+    /// Decides everything that is random, but for the ways of packets.
+    pub seed: u64,
+}
+
+/// What came out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// How long messages took.
+    pub slowdown: Slowdown,
+    /// What the fabric saw while the messages that count were handed over.
+    pub counters: Counters,
+    /// Messages that count and are over.
+    pub messages: u64,
+    /// Those of them that failed.
+    pub failed: u64,
+    /// Payload bytes of those that were delivered.
+    pub bytes: u64,
+    /// Data packets that reached their hosts in the whole run.
+    pub packets: u64,
+    /// How long the run lasted in the fabric's time.
+    pub simulated: Nanos,
+    /// Share of the bytes handed over by which the backlog grew ([`TOLERATED`]).
+    pub growth: f64,
+}
+
+impl Report {
+    /// Whether the fabric carried what it was offered. If not, the slowdowns mean nothing.
+    #[must_use]
+    pub fn is_steady(&self) -> bool {
+        self.growth <= TOLERATED
+    }
+}
+
+/// Between two greetings, of all hosts together.
+const GREETING_GAP: Nanos = 100;
+/// After the last greeting, until everything is quiet: acknowledgments that no packet carries are asked
+/// for after milliseconds, but do no harm to the first messages.
+const QUIET: Nanos = 100 * MICROSECOND;
+/// The run ends when so many times the messages that count have come, whether or not they are over.
+const PATIENCE: u32 = 4;
+
+impl Experiment {
+    /// Runs it. `progress` learns from time to time which share is done.
+    #[must_use]
+    pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Report {
+        match &self.carrier {
+            Carrier::Apus(config) => {
+                let longest = self.workload.sizes().largest().max(Message::SHORTEST);
+                let rate = self.fabric.topology.host_rate;
+                let shared = Shared::new(config.clone(), self.answer, rate, self.packets, longest);
+                let mut fabric = Fabric::new(&self.fabric, |id| {
+                    ApusHost::new(id, shared.clone(), self.seed_of(id))
+                });
+                self.drive(&mut fabric, progress)
+            }
+        }
+    }
+
+    /// A host's own seed.
+    const fn seed_of(&self, id: HostId) -> u64 {
+        // Multiples of an odd number are different for different hosts.
+        (self.seed << 32 | id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    fn drive(&self, network: &mut impl Network, progress: &mut dyn FnMut(f64)) -> Report {
+        let greetings = self.greetings();
+        let window_start = greetings.len() as u32 + self.warm_up;
+        let window = window_start..window_start + self.messages;
+        let last = window.end.saturating_add(self.messages.saturating_mul(PATIENCE - 1));
+        let topology = self.fabric.topology;
+        let sizes = self.workload.sizes();
+        let mut tally = Tally::new(topology, self.packets, self.answer, sizes, window.clone());
+        let mut packets = 0;
+        let mut counters = Counters::default();
+        let mut now = 0;
+
+        for message in greetings.iter().copied().chain(self.load(&greetings)) {
+            now = message.at;
+            network.advance(now, &mut |at, outcome| tally.tell(at, outcome));
+            if message.number == window.start {
+                packets += network.counters().data_packets;
+                network.reset_counters();
+            } else if message.number == window.end {
+                counters = network.counters();
+            }
+            let over = tally.is_complete() || tally.backlog.growth() > TOLERATED;
+            if message.number >= window.end && (over || message.number == last) {
+                break;
+            }
+            network.submit(&message);
+            tally.submitted(&message);
+            if message.number % 1_024 == 0 {
+                progress(f64::from(message.number) / f64::from(window.end));
+            }
+        }
+        packets += network.counters().data_packets;
+        let slowdown = tally.summary();
+        Report {
+            messages: slowdown.by_size.iter().map(|bin| bin.count).sum(),
+            slowdown,
+            counters,
+            failed: tally.failed,
+            bytes: tally.bytes,
+            packets,
+            simulated: now,
+            growth: tally.backlog.growth(),
+        }
+    }
+
+    /// The first messages, one from each host to each other one.
+    fn greetings(&self) -> Vec<Message> {
+        let hosts = self.fabric.topology.shape.hosts();
+        if !self.greet {
+            return Vec::new();
+        }
+        // In each round every host sends one message and gets one.
+        let pairs =
+            (1..hosts).flat_map(|round| (0..hosts).map(move |from| (from, (from + round) % hosts)));
+        pairs
+            .zip(0..)
+            .map(|((from, to), number)| {
+                let at = Nanos::from(number) * GREETING_GAP;
+                Message { number, from, to, bytes: Message::SHORTEST, at }
+            })
+            .collect()
+    }
+
+    /// The messages of the workload.
+    fn load(&self, greetings: &[Message]) -> Load {
+        let topology = &self.fabric.topology;
+        let sizes = self.workload.sizes();
+        let per_second = cost::messages_per_second(
+            self.load,
+            topology,
+            sizes,
+            &self.packets,
+            &self.reckoned_with,
+            self.answer,
+        );
+        let begin = greetings.last().map_or(0, |last| last.at + QUIET);
+        let hosts = topology.shape.hosts();
+        let first = greetings.len() as u32;
+        Load::new(sizes.clone(), hosts, self.pattern, per_second, begin, first, self.seed)
+    }
+}

@@ -1,0 +1,180 @@
+//! Which way does a packet take?
+
+use rand::Rng;
+use rand_pcg::Pcg64Mcg;
+
+use super::{PortId, Spreading};
+use crate::message::HostId;
+use crate::topology::Shape;
+
+/// Where a packet is after a port has sent it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hop {
+    /// At the output of a switch.
+    Port(PortId),
+    /// At the host that it is for.
+    Host,
+}
+
+/// Which switch output a port is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// From a TOR to one of its hosts.
+    TorToHost,
+    /// From a TOR to a spine.
+    TorToSpine,
+    /// From a spine to a TOR.
+    SpineToTor,
+}
+
+/// The map of a fabric. Ports are numbered: one to each host, then those from TORs to spines by rack, then
+/// those from spines to TORs by spine.
+#[derive(Debug)]
+pub(super) struct Routes {
+    shape: Shape,
+    spreading: Spreading,
+    /// The rack of each host: a look is cheaper than a division.
+    rack_of: Vec<u32>,
+    hosts: u32,
+    to_spines: u32,
+    rng: Pcg64Mcg,
+}
+
+impl Routes {
+    pub(super) fn new(shape: Shape, spreading: Spreading, rng: Pcg64Mcg) -> Self {
+        let hosts = shape.hosts();
+        let rack_of = (0..hosts).map(|host| shape.rack_of(host)).collect();
+        let to_spines = shape.racks * shape.spines;
+        Self { shape, spreading, rack_of, hosts, to_spines, rng }
+    }
+
+    /// Number of ports.
+    pub(super) const fn ports(&self) -> u32 {
+        self.hosts + 2 * self.to_spines
+    }
+
+    /// What a port is, and which switch it belongs to: TORs are numbered first, then spines.
+    pub(super) fn port(&self, port: PortId) -> (Kind, u32) {
+        if port < self.hosts {
+            (Kind::TorToHost, self.rack_of[port as usize])
+        } else if port < self.hosts + self.to_spines {
+            (Kind::TorToSpine, (port - self.hosts) / self.shape.spines)
+        } else {
+            let spine = (port - self.hosts - self.to_spines) / self.shape.racks;
+            (Kind::SpineToTor, self.shape.racks + spine)
+        }
+    }
+
+    /// The rack at the lower end of a port between a TOR and a spine.
+    pub(super) fn rack_of_port(&self, port: PortId) -> u32 {
+        if port < self.hosts {
+            self.rack_of[port as usize]
+        } else if port < self.hosts + self.to_spines {
+            (port - self.hosts) / self.shape.spines
+        } else {
+            (port - self.hosts - self.to_spines) % self.shape.racks
+        }
+    }
+
+    /// The port at which a packet is enqueued when it comes from its sender.
+    #[inline]
+    pub(super) fn first(&mut self, from: HostId, to: HostId) -> PortId {
+        let (near, far) = (self.rack_of[from as usize], self.rack_of[to as usize]);
+        if near == far {
+            return to;
+        }
+        self.hosts + near * self.shape.spines + self.spine(from, to)
+    }
+
+    /// Where a packet to `to` goes that leaves through `port`.
+    #[inline]
+    pub(super) fn next(&self, port: PortId, to: HostId) -> Hop {
+        if port < self.hosts {
+            Hop::Host
+        } else if port < self.hosts + self.to_spines {
+            let spine = (port - self.hosts) % self.shape.spines;
+            let down = spine * self.shape.racks + self.rack_of[to as usize];
+            Hop::Port(self.hosts + self.to_spines + down)
+        } else {
+            Hop::Port(to)
+        }
+    }
+
+    /// The spine over which a packet goes.
+    #[inline]
+    fn spine(&mut self, from: HostId, to: HostId) -> u32 {
+        let chance = match self.spreading {
+            Spreading::PerPacket => self.rng.next_u32(),
+            Spreading::PerFlow => flow_hash(from, to),
+        };
+        // The high bits of a product, instead of a division.
+        ((u64::from(chance) * u64::from(self.shape.spines)) >> 32) as u32
+    }
+}
+
+/// A number for each pair of hosts that looks random (the finaliser of MurmurHash3).
+const fn flow_hash(from: HostId, to: HostId) -> u32 {
+    let mut hash = ((from as u64) << 32 | to as u64).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash ^= hash >> 33;
+    hash = hash.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    (hash >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+
+    fn routes(spreading: Spreading) -> Routes {
+        Routes::new("9x16x4".parse().unwrap(), spreading, Pcg64Mcg::seed_from_u64(1))
+    }
+
+    #[test]
+    fn a_packet_reaches_its_host_in_one_or_three_hops() {
+        let mut routes = routes(Spreading::PerPacket);
+        for (from, to, hops) in [(0, 1, 1), (0, 16, 3), (143, 0, 3), (128, 143, 1)] {
+            let mut port = routes.first(from, to);
+            let mut switches = vec![routes.port(port)];
+            while let Hop::Port(next) = routes.next(port, to) {
+                port = next;
+                switches.push(routes.port(port));
+            }
+            assert_eq!((port, switches.len()), (to, hops));
+            let shape = routes.shape;
+            assert_eq!(switches.last(), Some(&(Kind::TorToHost, shape.rack_of(to))));
+            if hops == 3 {
+                assert_eq!(switches[0], (Kind::TorToSpine, shape.rack_of(from)));
+                assert!(matches!(switches[1], (Kind::SpineToTor, 9..=12)));
+            }
+        }
+    }
+
+    #[test]
+    fn every_port_belongs_to_a_switch() {
+        let routes = routes(Spreading::PerFlow);
+        assert_eq!(routes.ports(), 144 + 36 + 36);
+        assert_eq!(routes.port(routes.ports() - 1), (Kind::SpineToTor, 12));
+        assert_eq!(routes.rack_of_port(routes.ports() - 1), 8);
+        assert_eq!(routes.rack_of_port(144), 0);
+    }
+
+    #[test]
+    fn packets_are_sprayed_evenly_and_a_flow_keeps_its_way() {
+        let mut spray = routes(Spreading::PerPacket);
+        let mut counts = [0; 4];
+        for _ in 0..4_000 {
+            counts[(spray.first(0, 16) - 144) as usize] += 1;
+        }
+        // Five standard deviations: sqrt(4000 * 0.25 * 0.75) * 5 = 137.
+        assert!(counts.iter().all(|count| (863..1_137).contains(count)), "{counts:?}");
+
+        let mut flows = routes(Spreading::PerFlow);
+        let mut counts = [0; 4];
+        for to in 16..144 {
+            let way = flows.first(0, to);
+            assert_eq!(way, flows.first(0, to));
+            counts[(way - 144) as usize] += 1;
+        }
+        assert!(counts.iter().all(|count| *count > 10), "{counts:?}");
+    }
+}
