@@ -9,8 +9,8 @@
 //!
 //! What it leaves out, all in its favour:
 //!
-//! - grants, acknowledgements and everything else that is not data: only DATA packets with their headers
-//!   take time;
+//! - grants, acknowledgements and everything else that is not data: only the packets of messages take time,
+//!   with their headers, and those of responses if messages are answered in kind ([`Answer::Echo`]);
 //! - the core: switches between racks never limit, even where [`Topology::core_capacity`] is below 1, and
 //!   nothing ever queues in a switch;
 //! - loss.
@@ -31,13 +31,13 @@ mod schedule;
 mod tests;
 mod waiting;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, VecDeque};
 
 use apus_workload::PacketOverhead;
 
 use self::schedule::{Picos, Schedule};
-use crate::message::{Message, Outcome};
+use crate::host::Answer;
+use crate::message::{HostId, Message, Outcome};
 use crate::network::Network;
 use crate::time::Nanos;
 use crate::topology::Topology;
@@ -49,16 +49,29 @@ use crate::topology::Topology;
 pub struct Oracle {
     topology: Topology,
     packets: PacketOverhead,
-    schedule: Schedule<Course>,
-    /// What has been sent and not yet been told: when it arrives, and its number.
-    underway: BinaryHeap<Reverse<(Nanos, u32)>>,
+    answer: Answer,
+    /// What is not completely sent.
+    schedule: Schedule<(Course, Trip)>,
+    /// What is completely sent and has not arrived, by the time when it will and its number.
+    underway: BTreeMap<(Nanos, u32), Trip>,
+    /// What has not been told yet.
+    outcomes: VecDeque<(Nanos, Outcome)>,
 }
 
-/// How a message fares if nothing is in its way.
+/// A message, or the response to it.
+#[derive(Clone, Copy, Debug)]
+struct Trip {
+    /// Number of the message.
+    number: u32,
+    from: HostId,
+    to: HostId,
+    bytes: u32,
+    is_response: bool,
+}
+
+/// How a trip goes if nothing is in its way.
 #[derive(Clone, Copy, Debug)]
 struct Course {
-    /// Its number.
-    number: u32,
     /// When its last bit leaves the sender.
     sent: Picos,
     /// When it has arrived; never before it is sent.
@@ -71,23 +84,63 @@ const fn picos(nanos: Nanos) -> Picos {
 }
 
 impl Oracle {
-    /// An idle fabric; messages travel in packets of this format.
+    /// An idle fabric; messages travel in packets of this format. A response is handed over at the moment
+    /// when the message has arrived.
     #[must_use]
-    pub fn new(topology: &Topology, packets: PacketOverhead) -> Self {
+    pub fn new(topology: &Topology, packets: PacketOverhead, answer: Answer) -> Self {
         Self {
             topology: *topology,
             packets,
+            answer,
             schedule: Schedule::new(topology.shape.hosts()),
-            underway: BinaryHeap::new(),
+            underway: BTreeMap::new(),
+            outcomes: VecDeque::new(),
         }
     }
 
-    /// Ends the transmission of all messages that are completely sent by now.
-    fn complete_until(&mut self, now: Picos) {
-        while self.schedule.next_end().is_some_and(|end| end <= now) {
-            let (end, course) = self.schedule.complete().expect("there is a next end");
-            let waited = (end - course.sent).div_ceil(1_000);
-            self.underway.push(Reverse((course.arrived + waited, course.number)));
+    /// Lets everything happen that happens up to and including `until`.
+    fn run(&mut self, until: Nanos) {
+        loop {
+            let arrival = self.underway.first_key_value().map_or(Nanos::MAX, |(&(at, _), _)| at);
+            let end = self.schedule.next_end().filter(|&end| end <= picos(arrival.min(until)));
+            if end.is_some() {
+                self.end_sending();
+            } else if arrival <= until
+                && let Some(((at, _), trip)) = self.underway.pop_first()
+            {
+                self.arrive(at, trip);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Something is to be sent from now on.
+    fn begin(&mut self, now: Nanos, trip: Trip) {
+        let Trip { from, to, bytes, .. } = trip;
+        let work = self.topology.host_rate.picos(self.packets.wire_bytes(bytes));
+        // Where links are so fast that their times round to 0, the ideal may be below the sending time.
+        let ideal = self.topology.ideal(from, to, bytes, &self.packets).max(work.div_ceil(1_000));
+        let course = Course { sent: picos(now) + work, arrived: now + ideal };
+        self.schedule.add(picos(now), from, to, work, (course, trip));
+    }
+
+    /// The next one is completely sent.
+    fn end_sending(&mut self) {
+        let Some((now, (course, trip))) = self.schedule.complete() else { return };
+        let waited = (now - course.sent).div_ceil(1_000);
+        self.underway.insert((course.arrived + waited, trip.number), trip);
+    }
+
+    fn arrive(&mut self, now: Nanos, trip: Trip) {
+        let Trip { number, from, to, .. } = trip;
+        if !trip.is_response {
+            self.outcomes.push_back((now, Outcome::Delivered(number)));
+        }
+        if !trip.is_response && self.answer == Answer::Echo {
+            self.begin(now, Trip { from: to, to: from, is_response: true, ..trip });
+        } else {
+            self.outcomes.push_back((now, Outcome::Done(number)));
         }
     }
 }
@@ -97,25 +150,17 @@ impl Network for Oracle {
     ///
     /// If a host is not in the fabric, or a message empty.
     fn submit(&mut self, message: &Message) {
-        let now = picos(message.at);
-        self.complete_until(now);
-        let work = self.topology.host_rate.picos(self.packets.wire_bytes(message.bytes));
         let Message { number, from, to, bytes, at } = *message;
-        // Where links are so fast that their times round to 0, the ideal may be below the sending time.
-        let ideal = self.topology.ideal(from, to, bytes, &self.packets).max(work.div_ceil(1_000));
-        let course = Course { number, sent: now + work, arrived: at + ideal };
-        self.schedule.add(now, from, to, work, course);
+        self.run(at);
+        self.begin(at, Trip { number, from, to, bytes, is_response: false });
     }
 
-    /// Nobody is told of a message's end any later than of its arrival: the sender, too, knows everything.
+    /// The sender of a message that needs no answer knows everything, too: the message is done when it is
+    /// delivered.
     fn advance(&mut self, until: Nanos, tell: &mut dyn FnMut(Nanos, Outcome)) {
-        self.complete_until(picos(until));
-        while let Some(&Reverse((at, number))) = self.underway.peek()
-            && at <= until
-        {
-            self.underway.pop();
-            tell(at, Outcome::Delivered(number));
-            tell(at, Outcome::Done(number));
+        self.run(until);
+        for (at, outcome) in self.outcomes.drain(..) {
+            tell(at, outcome);
         }
     }
 }

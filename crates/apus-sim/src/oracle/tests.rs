@@ -5,6 +5,7 @@ use apus_workload::PacketOverhead;
 use proptest::prelude::*;
 
 use super::Oracle;
+use crate::host::Answer;
 use crate::message::{HostId, Message, Outcome};
 use crate::network::Network;
 use crate::time::{Nanos, Rate};
@@ -25,7 +26,7 @@ fn topology(mbps: u64) -> Topology {
 
 /// When each message is delivered, in the order of submission; each is told once, and done at once.
 fn delivered(topology: &Topology, messages: &[Message]) -> Vec<Nanos> {
-    let mut oracle = Oracle::new(topology, PACKETS);
+    let mut oracle = Oracle::new(topology, PACKETS, Answer::Nothing);
     let mut told = vec![None; messages.len()];
     let mut last = (0, None);
     let mut tell = |at, outcome| {
@@ -151,6 +152,42 @@ fn the_core_never_limits() {
     assert!(topology.core_capacity() < 1.0);
     let messages = [0, 1, 2].map(|i| message(i, i, i + 3, 100_000, 0));
     assert_eq!(waits(&topology, &messages), [0, 0, 0]);
+}
+
+/// Everything that is told of the messages.
+fn outcomes(answer: Answer, messages: &[Message]) -> Vec<(Nanos, Outcome)> {
+    let mut oracle = Oracle::new(&topology(10_000), PACKETS, answer);
+    let mut told = Vec::new();
+    for message in messages {
+        oracle.submit(message);
+    }
+    oracle.advance(Nanos::MAX, &mut |at, outcome| told.push((at, outcome)));
+    told
+}
+
+#[test]
+fn an_answer_goes_back_when_the_message_has_arrived() {
+    let ideal = topology(10_000).ideal(0, 3, 10_000, &PACKETS);
+    let messages = [message(7, 0, 3, 10_000, 5)];
+    let (there, back) = (5 + ideal, 5 + 2 * ideal);
+    let told = outcomes(Answer::Echo, &messages);
+    assert_eq!(told, [(there, Outcome::Delivered(7)), (back, Outcome::Done(7))]);
+    let told = outcomes(Answer::Nothing, &messages);
+    assert_eq!(told, [(there, Outcome::Delivered(7)), (there, Outcome::Done(7))]);
+}
+
+#[test]
+fn answers_are_messages_like_others() {
+    let topology = topology(10_000);
+    let ideal = |bytes| topology.ideal(0, 3, bytes, &PACKETS);
+    let back = ideal(10_000);
+    // The answer to 0 waits for 1, of which a byte less remains.
+    let messages = [message(0, 0, 3, 10_000, 0), message(1, 4, 0, 9_999, back)];
+    let told = outcomes(Answer::Echo, &messages);
+    let before = work(&topology, 9_999).div_ceil(1_000);
+    assert!(told.contains(&(back + ideal(9_999), Outcome::Delivered(1))), "{told:?}");
+    assert!(told.contains(&(2 * back + before, Outcome::Done(0))), "{told:?}");
+    assert!(told.is_sorted_by_key(|(at, _)| *at));
 }
 
 /// The rule of the module's head, word by word, applied anew in every small step of time.
