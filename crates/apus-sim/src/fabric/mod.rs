@@ -46,7 +46,7 @@ use route::{Hop, Kind, Routes};
 type PortId = u32;
 
 /// What can happen.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 enum Event {
     /// A packet stands at the output of a switch.
     Enqueue(PortId, Place),
@@ -59,6 +59,7 @@ enum Event {
     /// A host's deadline has passed.
     Timer(HostId),
     /// It is time to look who idles.
+    #[default]
     Sample,
 }
 

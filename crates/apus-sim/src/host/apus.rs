@@ -16,7 +16,7 @@ use std::rc::Rc;
 use apus_proto::{
     Call, Command, CommandError, Config, Event, Instant, Payload, RpcId, Transmit, Transport,
 };
-use apus_wire::MAX_HEADER_LEN;
+use apus_wire::{DATA_HEADER_LEN, MAX_HEADER_LEN};
 use apus_workload::PacketOverhead;
 use bytes::Bytes;
 
@@ -100,7 +100,7 @@ impl Shared {
         packets: PacketOverhead,
         longest: u32,
     ) -> Self {
-        let scratch = vec![0; MAX_HEADER_LEN + packets.payload as usize];
+        let scratch = vec![0; MAX_HEADER_LEN + (packets.payload as usize).max(LABEL)];
         Self {
             config,
             answer,
@@ -190,7 +190,7 @@ impl ApusHost {
                     self.outcomes.push_back(Outcome::Failed(cookie as u32));
                 }
                 Event::NewPeer(peer) => {
-                    let longest = apus_wire::DATA_HEADER_LEN + self.shared.packets.payload as usize;
+                    let longest = DATA_HEADER_LEN + self.shared.packets.payload as usize;
                     self.transport.set_packet_limit(peer, longest);
                 }
                 Event::Room => self.retry(now),
@@ -241,10 +241,10 @@ impl Host for ApusHost {
         let end = header_len + packet.payload as usize;
         {
             let mut scratch = self.shared.scratch.borrow_mut();
-            scratch[..header_len].copy_from_slice(&frame.header[..header_len]);
-            let beginning = LABEL.min(packet.payload as usize);
-            scratch[header_len..header_len + beginning]
-                .copy_from_slice(&frame.beginning[..beginning]);
+            // Of a constant length, which is no call. What lies behind the label is payload that nobody
+            // reads.
+            scratch[..MAX_HEADER_LEN].copy_from_slice(&frame.header);
+            scratch[header_len..header_len + LABEL].copy_from_slice(&frame.beginning);
             self.transport.handle_packet(now, address(packet.from), &scratch[..end]);
         }
         self.take_events(now);
@@ -322,14 +322,20 @@ impl Writer<'_> {
             marked: false,
         };
         frame.header_len = header.len() as u8;
-        frame.header[..header.len()].copy_from_slice(header);
+        match header.first_chunk::<DATA_HEADER_LEN>() {
+            // Nearly always, and of a constant length, which is no call.
+            Some(data) if header.len() == DATA_HEADER_LEN => {
+                frame.header[..DATA_HEADER_LEN].copy_from_slice(data);
+            }
+            _ => frame.header[..header.len()].copy_from_slice(header),
+        }
     }
 }
 
 /// Bytes that a packet with a header of `header` bytes and so much payload occupies on a link.
 pub(crate) fn wire_bytes(packets: &PacketOverhead, header: usize, payload: usize) -> u32 {
     // `overhead` counts a DATA packet's header.
-    let others = packets.overhead as usize - apus_wire::DATA_HEADER_LEN;
+    let others = packets.overhead as usize - DATA_HEADER_LEN;
     ((others + header + payload) as u32).max(packets.minimum)
 }
 
