@@ -19,8 +19,9 @@
 //! the mean over messages. It is not a bound for each size. The shortest remaining message first is the best
 //! mean for one link; for many, no such rule is known. And the oracle has no buffers: a message waits at its
 //! sender until the receiver's link is free, where in a fabric it can wait behind the switch and leave its
-//! sender's link to the next one. So a good transport is below the oracle for messages of some kilobytes of
-//! W2, here and in the paper (published numbers A.4: 1.77 and 5.03 for Homa, 2.40 and 6.37 for the oracle).
+//! sender's link to the next one. So a good transport can be below the oracle, as Homa is in the paper for
+//! messages of 3 KB of W2 (published numbers A.4: median and p99 are 1.77 and 5.03, the oracle's 2.40 and
+//! 6.37).
 //!
 //! # Invariants
 //!
