@@ -49,10 +49,11 @@ fn a_message_takes_the_ideal_time() {
         let took = took(&mut fabric, from, to, &sizes);
         for (bytes, took) in sizes.iter().zip(took).skip(1) {
             let ideal = topology.ideal(from, to, *bytes, &PACKETS);
-            assert!(
-                took.abs_diff(ideal) <= rounding(*bytes),
-                "{bytes} bytes: {took}, ideally {ideal}"
-            );
+            assert!(took <= ideal + rounding(*bytes), "{bytes} bytes: {took}, ideally {ideal}");
+            // A short last packet may take another spine and pass the one before it.
+            let last = PACKETS.wire_bytes((bytes - 1) % PACKETS.payload + 1);
+            let passed = u64::from(*bytes > PACKETS.payload) * topology.host_rate.time(last);
+            assert!(took + passed + rounding(*bytes) >= ideal, "{bytes} bytes: {took} < {ideal}");
         }
     }
 }
