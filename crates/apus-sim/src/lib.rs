@@ -8,8 +8,10 @@ pub mod fabric;
 pub mod host;
 pub mod message;
 pub mod network;
+pub mod oracle;
 pub mod packet;
 pub mod preset;
+pub mod published;
 pub mod time;
 pub mod topology;
 
@@ -18,6 +20,7 @@ pub use fabric::Fabric;
 pub use host::Host;
 pub use message::{HostId, Message, Outcome};
 pub use network::Network;
+pub use oracle::Oracle;
 pub use packet::Packet;
 pub use time::{Nanos, Rate};
 pub use topology::{Delays, Shape, Topology, TopologyError};

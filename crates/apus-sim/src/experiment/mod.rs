@@ -25,14 +25,19 @@ use crate::fabric::{Counters, Fabric, Settings};
 use crate::host::{Answer, ApusHost, Shared};
 use crate::message::{HostId, Message};
 use crate::network::Network;
+use crate::oracle::Oracle;
 use crate::time::{MICROSECOND, Nanos};
 use tally::Tally;
 
 /// The transport that carries the messages.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one of them for each run")]
 pub enum Carrier {
     /// apus, with this configuration.
     Apus(Config),
+    /// The omniscient scheduler, which needs no fabric: its faults, buffers and ways of packets do not
+    /// matter, and it counts nothing.
+    Oracle,
 }
 
 /// Everything that decides a run.
@@ -114,6 +119,10 @@ impl Experiment {
                     ApusHost::new(id, shared.clone(), self.seed_of(id))
                 });
                 self.drive(&mut fabric, progress)
+            }
+            Carrier::Oracle => {
+                let mut oracle = Oracle::new(&self.fabric.topology, self.packets, self.answer);
+                self.drive(&mut oracle, progress)
             }
         }
     }
