@@ -9,6 +9,8 @@ pub mod message;
 pub mod network;
 pub mod packet;
 pub mod preset;
+pub mod report;
+pub mod sweep;
 pub mod time;
 pub mod topology;
 

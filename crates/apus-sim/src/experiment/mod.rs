@@ -85,6 +85,15 @@ pub struct Report {
     pub growth: f64,
 }
 
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// Share of the messages up to the last one that counts; 1 while those are waited for.
+    pub share: f64,
+    /// Data packets that have reached their hosts.
+    pub packets: u64,
+}
+
 impl Report {
     /// Whether the fabric carried what it was offered. If not, the slowdowns mean nothing.
     #[must_use]
@@ -100,11 +109,13 @@ const GREETING_GAP: Nanos = 100;
 const QUIET: Nanos = 100 * MICROSECOND;
 /// The run ends when so many times the messages that count have come, whether or not they are over.
 const PATIENCE: u32 = 4;
+/// Messages between two reports of progress.
+const PROGRESS_EVERY: u32 = 4_096;
 
 impl Experiment {
-    /// Runs it. `progress` learns from time to time which share is done.
+    /// Runs it. `progress` learns from time to time how far it is.
     #[must_use]
-    pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Report {
+    pub fn run(&self, progress: &mut dyn FnMut(Progress)) -> Report {
         match &self.carrier {
             Carrier::Apus(config) => {
                 let longest = self.workload.sizes().largest().max(Message::SHORTEST);
@@ -124,7 +135,7 @@ impl Experiment {
         (self.seed << 32 | id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    fn drive(&self, network: &mut impl Network, progress: &mut dyn FnMut(f64)) -> Report {
+    fn drive(&self, network: &mut impl Network, progress: &mut dyn FnMut(Progress)) -> Report {
         let greetings = self.greetings();
         let window_start = greetings.len() as u32 + self.warm_up;
         let window = window_start..window_start + self.messages;
@@ -151,8 +162,10 @@ impl Experiment {
             }
             network.submit(&message);
             tally.submitted(&message);
-            if message.number % 1_024 == 0 {
-                progress(f64::from(message.number) / f64::from(window.end));
+            if message.number.is_multiple_of(PROGRESS_EVERY) {
+                let share = f64::from(message.number) / f64::from(window.end);
+                let packets = packets + network.counters().data_packets;
+                progress(Progress { share: share.min(1.0), packets });
             }
         }
         packets += network.counters().data_packets;
