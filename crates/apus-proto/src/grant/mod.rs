@@ -275,11 +275,12 @@ impl Granter {
         self.dirty |= key.is_some() != entry.grant.key.is_some();
         if key != entry.grant.key {
             let (peer, birth) = (entry.peer, entry.birth);
-            if let Some(missing) = entry.grant.key {
-                self.candidates.remove(peer, Key { missing, birth, rpc });
-            }
-            if let Some(missing) = key {
-                self.candidates.insert(peer, Key { missing, birth, rpc });
+            let named = |missing| Key { missing, birth, rpc };
+            match (entry.grant.key.map(named), key.map(named)) {
+                (Some(old), Some(new)) => self.candidates.replace(peer, old, new),
+                (Some(old), None) => self.candidates.remove(peer, old),
+                (None, Some(new)) => self.candidates.insert(peer, new),
+                (None, None) => {}
             }
             entry.grant.key = key;
         }

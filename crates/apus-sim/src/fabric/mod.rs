@@ -33,6 +33,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::host::Host;
 use crate::message::{HostId, Message, Outcome};
 use crate::network::Network;
+use crate::packet::Packet;
 use crate::time::Nanos;
 use crate::topology::Topology;
 use events::Events;
@@ -45,7 +46,7 @@ use route::{Hop, Kind, Routes};
 type PortId = u32;
 
 /// What can happen.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 enum Event {
     /// A packet stands at the output of a switch.
     Enqueue(PortId, Place),
@@ -58,6 +59,7 @@ enum Event {
     /// A host's deadline has passed.
     Timer(HostId),
     /// It is time to look who idles.
+    #[default]
     Sample,
 }
 
@@ -239,7 +241,11 @@ impl<H: Host> Fabric<H> {
         let to = packet.to;
         self.tally.packets += 1;
         self.tally.data_packets += u64::from(packet.payload > 0);
-        self.stations[to as usize].host.receive(self.events.now(), packet);
+        self.stations[to as usize].host.receive(
+            self.events.now(),
+            packet,
+            self.packets.body(place),
+        );
         self.packets.remove(place);
         self.settle(to, tell);
     }
@@ -288,7 +294,8 @@ impl<H: Host> Fabric<H> {
             return;
         }
         let host = &mut station.host;
-        let Some(place) = self.packets.insert(|packet| host.transmit(now, packet)) else { return };
+        let write = |packet: &mut Packet, body: &mut H::Body| host.transmit(now, packet, body);
+        let Some(place) = self.packets.insert(write) else { return };
         let packet = self.packets.get(place);
         let taken = self.topology.host_rate.time(u64::from(packet.wire_bytes));
         station.busy_until = now + taken;
