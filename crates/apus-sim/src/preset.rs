@@ -6,6 +6,7 @@
 use apus_proto::{Config, ConfigError};
 use apus_workload::{PacketOverhead, Sizes, Workload};
 
+use crate::published;
 use crate::time::Rate;
 use crate::topology::{Delays, Shape, Topology};
 
@@ -58,21 +59,15 @@ pub fn sigcomm18_config(workload: &Workload) -> Result<Config, ConfigError> {
         .build()
 }
 
-/// Levels for scheduled packets, and messages granted at the same time. Source: A.1; for workloads of one's
-/// own the share of unscheduled bytes, as section 3.4 of the paper has it.
+/// Levels for scheduled packets, and messages granted at the same time. For workloads of one's own the share
+/// of unscheduled bytes decides, as section 3.4 of the paper has it.
 fn scheduled_levels(name: &str, sizes: &Sizes) -> usize {
-    match name {
-        "w1" => 1,
-        "w2" => 3,
-        "w3" => 4,
-        "w4" | "w5" => 7,
-        _ => {
-            let share =
-                unscheduled_bytes(sizes).map(|(_, bytes)| bytes).sum::<f64>() / sizes.mean();
-            let unscheduled = (share * LEVELS as f64).round() as usize;
-            LEVELS - unscheduled.clamp(1, LEVELS - 1)
-        }
+    if let Some(levels) = published::scheduled_levels(name) {
+        return levels as usize;
     }
+    let share = unscheduled_bytes(sizes).map(|(_, bytes)| bytes).sum::<f64>() / sizes.mean();
+    let unscheduled = (share * LEVELS as f64).round() as usize;
+    LEVELS - unscheduled.clamp(1, LEVELS - 1)
 }
 
 /// For each level the longest message whose unscheduled packets use it; `levels` levels, of which each gets

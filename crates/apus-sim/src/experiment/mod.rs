@@ -25,6 +25,7 @@ use crate::fabric::{Counters, Fabric, Settings};
 use crate::host::{Answer, ApusHost, Shared};
 use crate::message::{HostId, Message};
 use crate::network::Network;
+use crate::oracle::Oracle;
 use crate::time::{MICROSECOND, Nanos};
 use tally::Tally;
 
@@ -33,6 +34,9 @@ use tally::Tally;
 pub enum Carrier {
     /// apus, with this configuration.
     Apus(Config),
+    /// The omniscient scheduler, which needs no fabric: its faults, buffers and ways of packets do not
+    /// matter, and it counts nothing.
+    Oracle,
 }
 
 /// Everything that decides a run.
@@ -125,6 +129,10 @@ impl Experiment {
                     ApusHost::new(id, shared.clone(), self.seed_of(id))
                 });
                 self.drive(&mut fabric, progress)
+            }
+            Carrier::Oracle => {
+                let mut oracle = Oracle::new(&self.fabric.topology, self.packets, self.answer);
+                self.drive(&mut oracle, progress)
             }
         }
     }

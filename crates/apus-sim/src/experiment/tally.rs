@@ -111,13 +111,8 @@ impl Tally {
 
     /// The best possible time.
     fn unloaded(&self, message: &Message) -> Nanos {
-        let way = |from: HostId, to: HostId| {
-            let packets = self.packets;
-            let count = u64::from(message.bytes.div_ceil(packets.payload));
-            let last = message.bytes - (count as u32 - 1) * packets.payload;
-            let full = packets.wire_bytes(packets.payload);
-            self.topology.unloaded(from, to, count, full, packets.wire_bytes(last))
-        };
+        let way =
+            |from: HostId, to: HostId| self.topology.ideal(from, to, message.bytes, &self.packets);
         let there = way(message.from, message.to);
         match self.answer {
             Answer::Nothing => there,
