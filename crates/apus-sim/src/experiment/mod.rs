@@ -27,6 +27,7 @@ use crate::message::{HostId, Message};
 use crate::network::Network;
 use crate::oracle::Oracle;
 use crate::time::{MICROSECOND, Nanos};
+use crate::topology::Topology;
 use tally::Tally;
 
 /// The transport that carries the messages.
@@ -81,6 +82,9 @@ pub struct Report {
     pub failed: u64,
     /// Payload bytes of those that were delivered.
     pub bytes: u64,
+    /// Share of the links to hosts that the packets of messages took which were delivered while those that
+    /// count were handed over.
+    pub carried: f64,
     /// Data packets that reached their hosts in the whole run.
     pub packets: u64,
     /// How long the run lasted in the fabric's time.
@@ -103,6 +107,13 @@ impl Report {
     #[must_use]
     pub fn is_steady(&self) -> bool {
         self.growth <= TOLERATED
+    }
+
+    /// Share of the links to hosts that was busy while the messages that count were handed over; without a
+    /// fabric that counts, with the packets of messages alone.
+    #[must_use]
+    pub fn achieved_load(&self) -> f64 {
+        if self.counters.time > 0 { self.counters.utilisation } else { self.carried }
     }
 }
 
@@ -153,7 +164,7 @@ impl Experiment {
         let mut tally = Tally::new(topology, self.packets, self.answer, sizes, window.clone());
         let mut packets = 0;
         let mut counters = Counters::default();
-        let mut now = 0;
+        let (mut now, mut began, mut carried) = (0, (0, 0), 0.0);
 
         for message in greetings.iter().copied().chain(self.load(&greetings)) {
             now = message.at;
@@ -161,8 +172,10 @@ impl Experiment {
             if message.number == window.start {
                 packets += network.counters().data_packets;
                 network.reset_counters();
+                began = (now, tally.wire_bytes);
             } else if message.number == window.end {
                 counters = network.counters();
+                carried = self.share_of_links(now - began.0, tally.wire_bytes - began.1);
             }
             let over = tally.is_complete() || tally.backlog.growth() > TOLERATED;
             if message.number >= window.end && (over || message.number == last) {
@@ -184,10 +197,18 @@ impl Experiment {
             counters,
             failed: tally.failed,
             bytes: tally.bytes,
+            carried,
             packets,
             simulated: now,
             growth: tally.backlog.growth(),
         }
+    }
+
+    /// Share of the links to hosts that so many bytes take in this time.
+    fn share_of_links(&self, time: Nanos, wire_bytes: u64) -> f64 {
+        let Topology { shape, host_rate, .. } = self.fabric.topology;
+        let all = f64::from(shape.hosts()) * host_rate.bytes(time) as f64;
+        wire_bytes as f64 / all.max(1.0)
     }
 
     /// The first messages, one from each host to each other one.

@@ -64,6 +64,8 @@ pub enum Preset {
 pub enum Transport {
     /// The protocol that ships.
     Apus,
+    /// One scheduler that knows all messages: a lower bound, not a transport ([`crate::oracle`]).
+    Oracle,
 }
 
 /// The values of one parameter of apus: `NAME=V1,V2`.
@@ -265,6 +267,7 @@ impl fmt::Display for Transport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Apus => "apus",
+            Self::Oracle => "oracle",
         })
     }
 }
@@ -275,7 +278,8 @@ impl FromStr for Transport {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "apus" => Ok(Self::Apus),
-            _ => Err("there is apus".to_owned()),
+            "oracle" => Ok(Self::Oracle),
+            _ => Err("there are apus and oracle".to_owned()),
         }
     }
 }

@@ -124,6 +124,7 @@ impl Setting<'_> {
             for seed in options.seeds() {
                 let carrier = match transport {
                     Transport::Apus => Carrier::Apus(config.clone()),
+                    Transport::Oracle => Carrier::Oracle,
                 };
                 points.push(Point {
                     index: points.len() as u32,

@@ -140,7 +140,7 @@ impl Figures {
             growth: rounded(report.growth),
             slowdown: report.is_steady().then(|| Slowdown::new(&report.slowdown)),
             queues: (counters.time > 0).then(|| Queues::new(counters)),
-            achieved_load: rounded(counters.utilisation),
+            achieved_load: rounded(report.achieved_load()),
             wasted: rounded(counters.wasted),
             level_shares: counters
                 .level_bytes
