@@ -6,7 +6,7 @@ use apus_lab::result::{Figure, Outcome, Row, table};
 use serde_json::{Map, Value, json};
 
 use super::setting::{Contender, Setting, flat};
-use super::tables;
+use super::{page, plots, tables};
 use crate::sweep::{Done, Record};
 
 /// The result of a sweep: the outcome as every experiment has one, and what is drawn from it.
@@ -37,6 +37,18 @@ impl Findings {
         }
         Self { outcome, settings }
     }
+
+    /// A page that shows everything, for a browser; it loads nothing from elsewhere.
+    #[must_use]
+    pub fn html(&self) -> String {
+        page::render(self)
+    }
+
+    /// The charts of the page as SVG files: name and content of each.
+    #[must_use]
+    pub fn svg_files(&self) -> Vec<(String, String)> {
+        plots::files(&self.settings)
+    }
 }
 
 /// Tables for people.
@@ -44,8 +56,11 @@ impl fmt::Display for Findings {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let details = match &self.settings[..] {
             [] => String::new(),
-            [one] => tables::one(one),
-            several => tables::overview(several),
+            [one] => {
+                let tables = tables::of_setting(one);
+                tables.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n\n")
+            }
+            several => tables::overview(several).to_string(),
         };
         table::write(&self.outcome, &[], &details, formatter)
     }

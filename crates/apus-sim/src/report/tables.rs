@@ -1,125 +1,232 @@
-//! How does a sweep look in a terminal?
+//! Which tables does a sweep fill?
+
+use std::fmt;
 
 use apus_lab::result::table::{grid, short};
 use apus_lab::stats::Spread;
+use serde::Serialize;
 
+use super::reference::Reference;
 use super::setting::{Contender, Setting};
+use crate::published::{QueueLength, Row};
+use crate::sweep::{Bin, Figures, Slowdown};
 
-/// Everything about one setting: slowdown by size, what summarises it, queues.
-pub(super) fn one(setting: &Setting) -> String {
+/// A table, for a terminal and for a page. Its first column says what a line is about.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Table {
+    /// What it is about.
+    title: &'static str,
+    header: Vec<String>,
+    lines: Vec<Vec<String>>,
+}
+
+/// What stands where there is no figure.
+const ABSENT: &str = "–";
+
+impl fmt::Display for Table {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "{}", self.title)?;
+        write!(formatter, "{}", grid(self.header.clone(), self.lines.iter().cloned()))
+    }
+}
+
+/// Everything about one setting: slowdown by size, what summarises it, queues. Published figures stand beside
+/// those that they are for.
+pub(super) fn of_setting(setting: &Setting) -> Vec<Table> {
+    let reference = Reference::of(setting);
     let contenders = &setting.contenders;
-    let tables = [by_size(contenders), summary(contenders), queues(contenders)];
-    tables.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+    let queues = queues(contenders, &reference);
+    by_size(contenders, &reference)
+        .into_iter()
+        .chain([slowdowns(contenders, &reference)])
+        .chain(queues)
+        .chain([load(contenders)])
+        .collect()
+}
+
+/// A column for each contender, and one for what is published about it.
+fn columns<'a, P, T>(
+    contenders: &'a [Contender],
+    published: impl Fn(&str) -> Option<P>,
+    ours: impl Fn(&'a Contender) -> T,
+    theirs: impl Fn(P) -> T,
+) -> Vec<T> {
+    let column = |each: &'a Contender| {
+        [Some(ours(each)), published(&each.name).map(&theirs)].into_iter().flatten()
+    };
+    contenders.iter().flat_map(column).collect()
 }
 
 /// Slowdown by size, one line per bin; `None` if nobody found a steady state.
-fn by_size(contenders: &[Contender]) -> Option<String> {
-    let steady: Vec<_> = contenders.iter().map(|each| (each, each.by_size())).collect();
-    let (_, bins) = steady.iter().find(|(_, bins)| !bins.is_empty())?;
-    let names = contenders.iter().map(|each| format!("{} p50 / p99", each.name));
-    let header = ["percentile", "size up to", "messages"].map(str::to_owned);
-    let line = |index: usize| {
-        let bin = bins[index];
-        let cell = |bins: &Vec<crate::sweep::Bin>| match bins.get(index) {
-            Some(bin) => pair(bin.p50, bin.p99),
-            None => "–".to_owned(),
-        };
+fn by_size(contenders: &[Contender], reference: &Reference) -> Option<Table> {
+    let bins = contenders.iter().map(Contender::by_size).find(|bins| !bins.is_empty())?;
+    let published = |name: &str| reference.row(name);
+    let names = columns(
+        contenders,
+        published,
+        |each| each.name.clone(),
+        |row| format!("{} (published)", row.scheme),
+    );
+    let ours: Vec<Vec<Bin>> = contenders.iter().map(Contender::by_size).collect();
+    let line = |(index, bin): (usize, &Bin)| {
+        let cells = contenders.iter().zip(&ours).flat_map(|(each, bins)| {
+            let here = bins.get(index).map_or_else(absent, |bin| pair(bin.p50, bin.p99));
+            let there = published(&each.name).map(|row| closing(row, bin.percentile));
+            [Some(here), there].into_iter().flatten()
+        });
         let what = [percentile(bin.percentile), bin.upto.to_string(), bin.count.to_string()];
-        what.into_iter().chain(steady.iter().map(|(_, bins)| cell(bins))).collect()
+        what.into_iter().chain(cells).collect()
     };
-    let header = header.into_iter().chain(names).collect();
-    Some(format!("slowdown by size\n{}", grid(header, (0..bins.len()).map(line))))
+    let header = ["percentile", "size up to", "messages"].map(str::to_owned);
+    Some(Table {
+        title: "slowdown by size, p50 / p99",
+        header: header.into_iter().chain(names).collect(),
+        lines: bins.iter().enumerate().map(line).collect(),
+    })
 }
 
-/// One line per figure, one column per contender.
-fn summary(contenders: &[Contender]) -> Option<String> {
-    let absent = || "–".to_owned();
-    let slowdown = |name: &str, of: fn(&crate::sweep::Slowdown) -> f64| {
-        let cells = contenders.iter().map(|each| each.slowdown(of).map_or_else(absent, words));
-        [name.to_owned()].into_iter().chain(cells).collect::<Vec<String>>()
+/// What is published for the size that closes a percentile.
+fn closing(row: &Row, percentile: f64) -> String {
+    let point = row.points().find(|point| f64::from(point.percent) == percentile);
+    point.map_or_else(absent, |point| pair(Some(point.median), Some(point.p99)))
+}
+
+/// What summarises slowdowns, one line per figure.
+fn slowdowns(contenders: &[Contender], reference: &Reference) -> Table {
+    let published = |name: &str| reference.row(name);
+    let line = |name: &str, ours: fn(&Slowdown) -> f64, theirs: fn(&Row) -> f64| {
+        let cells = columns(
+            contenders,
+            published,
+            |each| each.slowdown(ours).map_or_else(absent, words),
+            |row| short(theirs(row)),
+        );
+        [name.to_owned()].into_iter().chain(cells).collect()
     };
-    let figure = |name: &str, of: &dyn Fn(&Contender) -> String| {
+    let names = columns(
+        contenders,
+        published,
+        |each| each.name.clone(),
+        |row| format!("{} (published)", row.scheme),
+    );
+    Table {
+        title: "slowdown",
+        header: [String::new()].into_iter().chain(names).collect(),
+        lines: vec![
+            line(
+                "greatest p99 of the smaller half",
+                |of| of.small_half_p99_max,
+                |row| row.summary.small_half_p99_max,
+            ),
+            line("mean by messages", |of| of.mean_by_messages, |row| row.summary.mean_by_messages),
+            line("mean by bytes", |of| of.mean_by_bytes, |row| row.summary.mean_by_bytes),
+            line("p99 of the longest", |of| of.largest_bin_p99, |row| row.longest().p99),
+        ],
+    }
+}
+
+/// Queues of switches, mean and longest; `None` if nobody has any.
+fn queues(contenders: &[Contender], reference: &Reference) -> Option<Table> {
+    let with: Vec<Contender> =
+        contenders.iter().filter(|each| each.queues().is_some()).cloned().collect();
+    if with.is_empty() {
+        return None;
+    }
+    let published = |name: &str| reference.queues_of(name);
+    let names =
+        columns(&with, published, |each| each.name.clone(), |_| "Homa (published)".to_owned());
+    let line = |(index, name): (usize, &str)| {
+        let cells = columns(
+            &with,
+            published,
+            |each| each.queues().map_or_else(absent, |queues| both(queues[index])),
+            |queues| {
+                let QueueLength { mean_kb, max_kb } = queues[index];
+                format!("{} / {}", short(mean_kb), short(max_kb))
+            },
+        );
+        [name.to_owned()].into_iter().chain(cells).collect()
+    };
+    let lines = ["TOR to spine", "spine to TOR", "TOR to host"].into_iter().enumerate().map(line);
+    Some(Table {
+        title: "queues in KB, mean / longest",
+        header: [String::new()].into_iter().chain(names).collect(),
+        lines: lines.collect(),
+    })
+}
+
+/// What the fabric carried.
+fn load(contenders: &[Contender]) -> Table {
+    let line = |name: &str, of: &dyn Fn(&Contender) -> String| {
         [name.to_owned()].into_iter().chain(contenders.iter().map(of)).collect::<Vec<String>>()
     };
-    let count = |of: fn(&crate::sweep::Figures) -> u64| {
+    let count = |of: fn(&Figures) -> u64| {
         move |each: &Contender| each.runs.iter().map(of).sum::<u64>().to_string()
     };
-    let speed = |each: &Contender| match &each.speeds[..] {
-        [] => absent(),
-        speeds => words(Spread::over(speeds)),
-    };
-    let lines = [
-        slowdown("greatest p99 of the smaller half", |of| of.small_half_p99_max),
-        slowdown("mean by messages", |of| of.mean_by_messages),
-        slowdown("mean by bytes", |of| of.mean_by_bytes),
-        slowdown("p99 of the longest", |of| of.largest_bin_p99),
-        figure("achieved load", &|each| words(each.spread(|run| run.achieved_load))),
-        figure("wasted", &|each| words(each.spread(|run| run.wasted))),
-        figure("messages", &count(|run| run.messages)),
-        figure("failed", &count(|run| run.failed)),
-        figure("dropped packets", &count(|run| run.dropped)),
-        figure("data packets", &count(|run| run.packets)),
-        figure("packets per second here", &speed),
+    let mut lines = vec![
+        line("achieved load", &|each| words(each.spread(|run| run.achieved_load))),
+        line("wasted", &|each| words(each.spread(|run| run.wasted))),
+        line("messages", &count(|run| run.messages)),
+        line("failed messages", &count(|run| run.failed)),
+        line("dropped packets", &count(|run| run.dropped)),
+        line("data packets", &count(|run| run.packets)),
     ];
-    let header = [String::new()].into_iter().chain(contenders.iter().map(|each| each.name.clone()));
-    Some(grid(header.collect(), lines.into_iter()).to_string())
-}
-
-/// Queues of switches, mean and longest.
-fn queues(contenders: &[Contender]) -> Option<String> {
-    let all: Vec<_> = contenders.iter().map(|each| (each, each.queues())).collect();
-    all.iter().find(|(_, queues)| queues.is_some())?;
-    let header = ["queues in KB".to_owned()]
-        .into_iter()
-        .chain(contenders.iter().map(|each| format!("{} mean / max", each.name)));
-    let line = |(index, name): (usize, &str)| {
-        let cell = |queues: &Option<[(Spread, Spread); 3]>| match queues {
-            Some(queues) => format!("{} / {}", words(queues[index].0), words(queues[index].1)),
-            None => "–".to_owned(),
-        };
-        [name.to_owned()].into_iter().chain(all.iter().map(|(_, queues)| cell(queues))).collect()
-    };
-    let names = ["TOR to spine", "spine to TOR", "TOR to host"];
-    Some(grid(header.collect(), names.into_iter().enumerate().map(line)).to_string())
+    if contenders.iter().any(|each| !each.speeds.is_empty()) {
+        lines.push(line("data packets per second here", &|each| match &each.speeds[..] {
+            [] => absent(),
+            speeds => words(Spread::over(speeds)),
+        }));
+    }
+    let names = contenders.iter().map(|each| each.name.clone());
+    Table { title: "load", header: [String::new()].into_iter().chain(names).collect(), lines }
 }
 
 /// One line per setting and contender.
-pub(super) fn overview(settings: &[Setting]) -> String {
+pub(super) fn overview(settings: &[Setting]) -> Table {
     let header = [
         "",
+        "offered load",
         "achieved load",
         "small half p99 max",
         "mean by bytes",
-        "longest p99",
-        "TOR to host KB mean / max",
+        "p99 of the longest",
+        "TOR to host KB, mean / longest",
     ];
-    let absent = || "–".to_owned();
     let line = |(setting, contender): (&Setting, &Contender)| {
-        let slowdown = |of: fn(&crate::sweep::Slowdown) -> f64| {
-            contender.slowdown(of).map_or_else(absent, words)
-        };
-        let queues = contender
-            .queues()
-            .map_or_else(absent, |[.., host]| format!("{} / {}", words(host.0), words(host.1)));
+        let slowdown = |of: fn(&Slowdown) -> f64| contender.slowdown(of).map_or_else(absent, words);
         vec![
             setting.name_of(contender),
+            short(setting.load()),
             words(contender.spread(|run| run.achieved_load)),
             slowdown(|of| of.small_half_p99_max),
             slowdown(|of| of.mean_by_bytes),
             slowdown(|of| of.largest_bin_p99),
-            queues,
+            contender.queues().map_or_else(absent, |[.., host]| both(host)),
         ]
     };
     let lines = settings.iter().flat_map(|each| each.contenders.iter().map(move |c| (each, c)));
-    grid(header.map(str::to_owned).to_vec(), lines.map(line)).to_string()
+    Table {
+        title: "all settings",
+        header: header.map(str::to_owned).to_vec(),
+        lines: lines.map(line).collect(),
+    }
+}
+
+fn absent() -> String {
+    ABSENT.to_owned()
 }
 
 /// `1.43 / 2.00`.
 fn pair(p50: Option<f64>, p99: Option<f64>) -> String {
     match (p50, p99) {
         (Some(p50), Some(p99)) => format!("{} / {}", short(p50), short(p99)),
-        _ => "–".to_owned(),
+        _ => absent(),
     }
+}
+
+/// Mean and longest.
+fn both((mean, max): (Spread, Spread)) -> String {
+    format!("{} / {}", words(mean), words(max))
 }
 
 /// `5.91 (5.80 – 6.12)`, or without the range if all runs agree.
@@ -133,7 +240,6 @@ fn words(spread: Spread) -> String {
 }
 
 /// `99`, `99.9`.
-fn percentile(percentile: f64) -> String {
-    let text = format!("{percentile:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+pub(super) fn percentile(percentile: f64) -> String {
+    apus_lab::chart::short_number(percentile)
 }
