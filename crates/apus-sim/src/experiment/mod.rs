@@ -32,6 +32,7 @@ use tally::Tally;
 
 /// The transport that carries the messages.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one of them for each run")]
 pub enum Carrier {
     /// apus, with this configuration.
     Apus(Config),
