@@ -52,7 +52,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),
-        Command::Sim(arguments) => sim::run(arguments),
+        Command::Sim(arguments) => sim::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     }

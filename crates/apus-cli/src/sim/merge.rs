@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use apus_sim::report::Findings;
-use apus_sim::sweep::{MergeError, merge};
+use apus_sim::sweep::{MergeError, merge, write};
 use clap::Args;
 
 use super::results::Results;
@@ -31,9 +31,12 @@ pub(crate) struct Arguments {
 }
 
 /// Merges and shows what came out.
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let results = arguments.results.open()?;
     let records = merge(&arguments.files).map_err(failure)?;
+    if let Some(path) = &arguments.out {
+        write(path, &records).map_err(|error| Failure::Work(error.to_string()))?;
+    }
     results.show(&Findings::new(&records, &[]))
 }
 

@@ -33,9 +33,9 @@ enum Command {
 }
 
 /// Simulates, or puts together what has been simulated.
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-    match arguments.command {
-        Command::Run(arguments) => run::run(*arguments),
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Run(arguments) => run::run(arguments),
         Command::Merge(arguments) => merge::run(arguments),
     }
 }

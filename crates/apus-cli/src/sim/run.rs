@@ -155,9 +155,9 @@ struct Fabric {
 }
 
 /// Simulates and shows what came out.
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-    let plan = Plan::new(&options(&arguments))?;
-    let shard = shard(&arguments)?;
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let plan = Plan::new(&options(arguments))?;
+    let shard = shard(arguments)?;
     let mut lines = match &arguments.out {
         None => None,
         Some(name) => {
@@ -166,7 +166,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
             Some(lines.map_err(|error| wrong("--out", &error))?)
         }
     };
-    let jobs = jobs(&arguments)?;
+    let jobs = jobs(arguments)?;
     let results = arguments.results.open()?;
     let points: Vec<&Point> = plan
         .points

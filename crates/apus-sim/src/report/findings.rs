@@ -28,7 +28,9 @@ impl Findings {
             for contender in &setting.contenders {
                 outcome.rows.push(row(setting, contender));
                 let name = setting.name_of(contender);
-                outcome.notes.extend(contender.trouble().map(|why| format!("{name}: {why}")));
+                outcome
+                    .notes
+                    .extend(contender.trouble(setting.load()).map(|why| format!("{name}: {why}")));
                 let failed: u64 = contender.runs.iter().map(|run| run.failed).sum();
                 if failed > 0 {
                     outcome.notes.push(format!("{name}: {failed} messages failed"));

@@ -185,22 +185,22 @@ impl Contender {
     }
 
     /// Why there are no slowdowns, if there are none.
-    pub(super) fn trouble(&self) -> Option<String> {
-        let unsteady: Vec<f64> = self
-            .runs
-            .iter()
-            .filter(|run| run.slowdown.is_none())
-            .map(|run| 100.0 * run.growth)
-            .collect();
-        let worst = unsteady.iter().copied().reduce(f64::max)?;
+    pub(super) fn trouble(&self, load: f64) -> Option<String> {
+        let unsteady: Vec<&Figures> =
+            self.runs.iter().filter(|run| run.slowdown.is_none()).collect();
+        let worst = unsteady.iter().copied().max_by(|a, b| a.growth.total_cmp(&b.growth))?;
         let runs = match self.runs.len() {
             1 => String::new(),
             all => format!(" in {} of {all} runs", unsteady.len()),
         };
         Some(format!(
-            "no steady state{runs}: what waited to be delivered grew by {worst:.1} % of what was handed \
-             over, so that slowdowns would only tell how long the run was; achieved load {:.2}",
-            self.spread(|run| run.achieved_load).median
+            "no steady state{runs}: what waited to be delivered grew by {:.1} % of what was handed over, and \
+             {:.1} % would be no sign of trouble. The fabric carried {:.2} of {:.2}; it cannot carry more, \
+             or the run was too short (--messages, --warm-up)",
+            100.0 * worst.growth,
+            100.0 * worst.allowed_growth,
+            self.spread(|run| run.achieved_load).median,
+            load,
         ))
     }
 }

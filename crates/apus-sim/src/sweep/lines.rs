@@ -111,6 +111,10 @@ impl Lines {
     ///
     /// The disk is full, or the directory cannot be written.
     pub fn add(&mut self, records: impl IntoIterator<Item = Record>) -> Result<(), LinesError> {
+        // What is no file is not replaced by one: /dev/stdout is a name, too.
+        if fs::metadata(&self.path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(LinesError::NotAFile(self.path.clone()));
+        }
         self.records.extend(records.into_iter().map(|record| (record.index, record)));
         self.replace().map_err(|source| LinesError::System { path: self.path.clone(), source })
     }
@@ -134,6 +138,15 @@ impl Lines {
             .permissions(fs::Permissions::from_mode(0o666))
             .tempfile_in(directory.unwrap_or_else(|| Path::new(".")))
     }
+}
+
+/// Writes records into a file that takes the place of what was there.
+///
+/// # Errors
+///
+/// The disk is full, or the directory cannot be written.
+pub fn write(path: &Path, records: &[Record]) -> Result<(), LinesError> {
+    Lines { path: path.to_owned(), records: BTreeMap::new() }.add(records.iter().cloned())
 }
 
 /// The records in a file.

@@ -24,7 +24,7 @@ mod shard;
 pub mod words;
 
 pub use execute::{Done, Status, execute};
-pub use lines::{Lines, LinesError};
+pub use lines::{Lines, LinesError, write};
 pub use merge::{MergeError, merge};
 pub use options::{Axis, MOST_MESSAGES, Options, OptionsError, Preset, Transport};
 pub use plan::{Plan, Point};

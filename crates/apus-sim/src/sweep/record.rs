@@ -38,6 +38,8 @@ pub struct Record {
 pub struct Figures {
     /// Share of the bytes handed over by which the backlog grew.
     pub growth: f64,
+    /// How much of that is no sign of a load that cannot be sustained.
+    pub allowed_growth: f64,
     /// How much slower than on an idle fabric messages were; `None` if the run found no steady state.
     pub slowdown: Option<Slowdown>,
     /// How long queues were; `None` for a transport that has none.
@@ -138,6 +140,7 @@ impl Figures {
         let bytes: u64 = counters.level_bytes.iter().sum();
         Self {
             growth: rounded(report.growth),
+            allowed_growth: rounded(report.allowed_growth),
             slowdown: report.is_steady().then(|| Slowdown::new(&report.slowdown)),
             queues: (counters.time > 0).then(|| Queues::new(counters)),
             achieved_load: rounded(report.achieved_load()),
