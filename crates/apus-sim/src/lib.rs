@@ -12,6 +12,8 @@ pub mod oracle;
 pub mod packet;
 pub mod preset;
 pub mod published;
+pub mod report;
+pub mod sweep;
 pub mod time;
 pub mod topology;
 
