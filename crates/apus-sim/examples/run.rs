@@ -18,7 +18,11 @@ fn main() {
     let config = builder.build().unwrap();
     let e = Experiment {
         fabric: Settings::new(preset::sigcomm18(), seed),
-        carrier: if std::env::var("ORACLE").is_ok() { Carrier::Oracle } else { Carrier::Apus(config.clone()) },
+        carrier: if std::env::var("ORACLE").is_ok() {
+            Carrier::Oracle
+        } else {
+            Carrier::Apus(config.clone())
+        },
         reckoned_with: config,
         workload,
         load,

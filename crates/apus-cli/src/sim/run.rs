@@ -88,11 +88,11 @@ pub(crate) struct Arguments {
     /// chance
     #[arg(long, value_name = "RUNS", default_value_t = 1, allow_negative_numbers = true)]
     runs: u32,
-    /// Messages that count [default: as many as make ten million packets, 2000 to 1000000]. The more, the
+    /// Messages that count [default: as many as make 25 million packets, 2000 to 3000000]. The more, the
     /// steadier: a p99 needs hundreds of messages in its bin, and the last bin has a thousandth of all
     #[arg(long, value_name = "MESSAGES", allow_negative_numbers = true)]
     messages: Option<u32>,
-    /// Messages before those, which fill the queues [default: a fifth]
+    /// Messages before those, which fill the queues [default: as many]
     #[arg(long, value_name = "MESSAGES", allow_negative_numbers = true)]
     warm_up: Option<u32>,
     #[command(flatten)]
