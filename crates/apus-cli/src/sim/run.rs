@@ -68,7 +68,8 @@ pub(crate) struct Arguments {
     /// Racks, hosts in each, spines; `1x16x0` is one rack
     #[arg(long, value_name = "RxHxS", value_delimiter = ',', default_value = "9x16x4")]
     topology: Vec<Shape>,
-    /// Who carries the messages: apus. Several carry the same messages and are compared
+    /// Who carries the messages: `apus`, or `oracle`, one scheduler that knows them all (a lower bound).
+    /// Several carry the same messages and are compared
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "apus")]
     transport: Vec<Transport>,
     /// A parameter of apus, instead of the preset's value; several values are compared
@@ -89,10 +90,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RUNS", default_value_t = 1, allow_negative_numbers = true)]
     runs: u32,
     /// Messages that count [default: as many as make ten million packets, 2000 to 1000000]. The more, the
-    /// steadier: a p99 needs hundreds of messages in its bin, and the last bin has a thousandth of all
+    /// steadier: a p99 needs hundreds of messages in its bin, and the last bin has a thousandth of all. A
+    /// run ends when all of them are over; until then others go on coming
     #[arg(long, value_name = "MESSAGES", allow_negative_numbers = true)]
     messages: Option<u32>,
-    /// Messages before those, which fill the queues [default: a fifth]
+    /// Messages before those, until queues are as long as they become [default: as many]. With too few,
+    /// long messages look faster than they are: those of W4 are under way for a fifth of a second
     #[arg(long, value_name = "MESSAGES", allow_negative_numbers = true)]
     warm_up: Option<u32>,
     #[command(flatten)]
