@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod dctcp;
 pub mod experiment;
 pub mod fabric;
 pub mod host;

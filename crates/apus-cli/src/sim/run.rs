@@ -42,7 +42,7 @@ use crate::failure::Failure;
 #[command(after_help = "Examples:
   apus sim run
   apus sim run --preset sigcomm18 --workload w4 --load 0.8 --json
-  apus sim run --workload w2 --runs 5 --html w2.html
+  apus sim run --workload w2 --transport apus,dctcp,oracle --html w2.html
   apus sim run --param max_overcommit=1,7 --load 0.6,0.7,0.8,0.9
   apus sim run --topology 1x16x0 --pattern incast=15 --workload 10000 --buffer per-port=200kB
   apus sim run --load 0.5,0.8 --shard 0/2 --out part-{shard}.jsonl")]
@@ -68,8 +68,8 @@ pub(crate) struct Arguments {
     /// Racks, hosts in each, spines; `1x16x0` is one rack
     #[arg(long, value_name = "RxHxS", value_delimiter = ',', default_value = "9x16x4")]
     topology: Vec<Shape>,
-    /// Who carries the messages: `apus`, or `oracle`, one scheduler that knows them all (a lower bound).
-    /// Several carry the same messages and are compared
+    /// Who carries the messages: `apus`, `dctcp` (as Linux has it), `oracle` (one scheduler
+    /// that knows them all: a lower bound). Several carry the same messages and are compared
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "apus")]
     transport: Vec<Transport>,
     /// A parameter of apus, instead of the preset's value; several values are compared
@@ -155,6 +155,10 @@ struct Fabric {
     /// packets beyond are dropped
     #[arg(long, value_name = "BUFFER", default_value = "unlimited")]
     buffer: Buffers,
+    /// Bytes that wait at an output to a host when its packets begin to be marked, for dctcp; outputs to
+    /// spines mark in proportion to their rate [default: as in the DCTCP paper, 65 packets at 10gbit]
+    #[arg(long, value_name = "BYTES", value_parser = words::bytes, allow_hyphen_values = true)]
+    mark_at: Option<u64>,
 }
 
 /// Simulates and shows what came out.
@@ -248,6 +252,7 @@ fn options(arguments: &Arguments) -> Options {
     let fabric = &arguments.fabric;
     options.fabric.spreading = fabric.spreading;
     options.fabric.buffers = fabric.buffer;
+    options.fabric.mark_at = fabric.mark_at;
     let topology = &mut options.fabric.topology;
     topology.host_rate = fabric.link.unwrap_or(topology.host_rate);
     topology.fabric_rate = fabric.fabric_link.unwrap_or(topology.fabric_rate);

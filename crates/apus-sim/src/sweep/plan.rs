@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::options::{Options, OptionsError, Transport};
 use super::words;
+use crate::dctcp;
 use crate::experiment::{Carrier, Experiment};
 use crate::fabric::Settings;
 use crate::topology::Shape;
@@ -124,6 +125,7 @@ impl Setting<'_> {
             for seed in options.seeds() {
                 let carrier = match transport {
                     Transport::Apus => Carrier::Apus(config.clone()),
+                    Transport::Dctcp => Carrier::Dctcp(dctcp::Config::default()),
                     Transport::Oracle => Carrier::Oracle,
                 };
                 points.push(Point {
@@ -142,6 +144,8 @@ impl Setting<'_> {
         let (messages, warm_up) = self.options.messages_of(self.workload);
         let mut fabric = Settings { seed, ..self.options.fabric };
         fabric.topology.shape = self.shape;
+        // Marks are for those who understand them.
+        fabric.mark_at = matches!(carrier, Carrier::Dctcp(_)).then(|| self.mark_at());
         Experiment {
             fabric,
             carrier,
@@ -156,6 +160,12 @@ impl Setting<'_> {
             greet: self.greets(),
             seed,
         }
+    }
+
+    /// Bytes that wait at an output to a host when packets begin to be marked.
+    fn mark_at(&self) -> u64 {
+        let fabric = &self.options.fabric;
+        fabric.mark_at.unwrap_or_else(|| dctcp::marking_threshold(fabric.topology.host_rate))
     }
 
     /// Whether all pairs of hosts are made known to each other first.
@@ -188,6 +198,9 @@ impl Setting<'_> {
             ("pattern", json!(pattern.to_string())),
             ("answer", json!(answer.to_string())),
         ];
+        if self.options.transports.contains(&Transport::Dctcp) {
+            all.push(("mark_at", json!(self.mark_at())));
+        }
         if !self.greets() {
             all.push(("first_contacts", json!(true)));
         }
