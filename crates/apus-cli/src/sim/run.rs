@@ -156,7 +156,8 @@ struct Fabric {
     #[arg(long, value_name = "BUFFER", default_value = "unlimited")]
     buffer: Buffers,
     /// Bytes that wait at an output to a host when its packets begin to be marked, for dctcp; outputs to
-    /// spines mark in proportion to their rate [default: as in the DCTCP paper, 65 packets at 10gbit]
+    /// spines mark in proportion to their rate [default: 8 packets at 10gbit, with which DCTCP is at its
+    /// best in this fabric; its paper has 65]
     #[arg(long, value_name = "BYTES", value_parser = words::bytes, allow_hyphen_values = true)]
     mark_at: Option<u64>,
 }
