@@ -259,7 +259,7 @@ impl Experiment {
         let per_second = cost::messages_per_second(
             self.load,
             topology,
-            sizes,
+            &self.workload,
             &self.packets,
             &self.reckoned_with,
             self.answer,

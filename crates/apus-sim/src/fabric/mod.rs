@@ -6,7 +6,7 @@
 //!        └── link free                  └──┴── port free: strict priority      └─▶ outcomes, link, timer
 //! ```
 //!
-//! All that happens is an [`Event`]; [`Fabric::happen`] is the table of contents. An uncontended hop costs
+//! All that happens is an `Event`; `Fabric::happen` is the table of contents. An uncontended hop costs
 //! one event (the packet's place in the next queue), a contended one two (and the link becomes free).
 //!
 //! # Invariants

@@ -115,7 +115,8 @@ fn row(setting: &Setting, contender: &Contender) -> Row {
         .with("small_half_p99_max", slowdown(|of| of.small_half_p99_max))
         .with("mean_by_messages", slowdown(|of| of.mean_by_messages))
         .with("mean_by_bytes", slowdown(|of| of.mean_by_bytes))
-        .with("largest_bin_p99", slowdown(|of| of.largest_bin_p99));
+        .with("largest_bin_p99", slowdown(|of| of.largest_bin_p99))
+        .with("longest_p99", slowdown(|of| of.longest_p99));
     let queues = contender.queues();
     let names = ["tor_spine", "spine_tor", "tor_host"];
     for (index, name) in names.into_iter().enumerate().rev() {

@@ -76,6 +76,8 @@ pub struct Slowdown {
     pub mean_by_bytes: f64,
     /// p99 of the bin with the longest messages.
     pub largest_bin_p99: f64,
+    /// p99 of the longest messages alone, a thousandth of all at least.
+    pub longest_p99: f64,
     /// By size, smallest first.
     pub by_size: Vec<Bin>,
 }
@@ -172,6 +174,7 @@ impl Slowdown {
             mean_by_messages: rounded(slowdown.mean_by_messages),
             mean_by_bytes: rounded(slowdown.mean_by_bytes),
             largest_bin_p99: rounded(slowdown.largest_bin_p99),
+            longest_p99: rounded(slowdown.longest.p99),
             by_size: slowdown.by_size.iter().map(bin).collect(),
         }
     }
