@@ -13,11 +13,10 @@ use crate::topology::{Delays, Shape, Topology};
 /// Payload bytes that are sent without permission, about what the link carries in a round-trip time. Source:
 /// A.1.
 const UNSCHEDULED_BYTES: u64 = 9_328;
-/// Bytes granted and not received, over all messages. Source: ours. The paper grants seven messages 9.7 KB
-/// each; this is what they add up to, less what keeps the queues at the hosts as short as the paper's (A.3).
-/// It is divided among the active messages (GRANT-4), so that a single one can have more than a round-trip
-/// time's and grants may come in steps.
-const MAX_INCOMING: u64 = 60_000;
+/// Bytes granted and not received, over all messages: what seven messages with RTTbytes each have in the
+/// paper. Here it is divided among the active messages, be they few or many (GRANT-4), so that a single
+/// one can have more than a round-trip time's and grants may come in steps. Source: A.3, sanity bound.
+const MAX_INCOMING: u64 = 68_000;
 /// Levels of priority.
 const LEVELS: usize = 8;
 
