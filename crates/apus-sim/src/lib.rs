@@ -1,4 +1,36 @@
 //! How does the protocol behave in a fabric of thousands of hosts?
+//!
+//! Simulated hosts run [`apus_proto::Transport`] as it ships, one each; links, switches and time are made of
+//! integers. An [`Experiment`] says everything that decides a run, and running it is a pure function: the same
+//! experiment gives the same [`Report`] on any machine.
+//!
+//! ```text
+//!   sweep, report        many experiments, and what they say: tables, charts, a page
+//!     └── experiment     messages of a workload at a load, and how long they took
+//!           ├── fabric   events, links, switches with eight levels of priority
+//!           │     └── host: apus · dctcp
+//!           ├── oracle   one scheduler that knows all messages; needs no fabric
+//!           └── preset, published     the paper's set-up, and what others have measured
+//!   topology, time, message, packet   what all of them speak of
+//! ```
+//!
+//! ```
+//! use apus_sim::sweep::{Options, Plan};
+//!
+//! let mut options = Options::new(); // 144 hosts, W4 at 80 % load
+//! options.shapes = vec!["2x4x1".parse()?];
+//! options.messages = Some(500);
+//! let plan = Plan::new(&options)?;
+//! let report = plan.points[0].experiment.run(&mut |_| {});
+//! assert_eq!(report.failed, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is absent
+//!
+//! Processors: hosts have software delays, but never too much to do. Failures of links and switches beyond
+//! packets that are dropped for lack of room. Topologies other than leaf and spine. Payload: messages are as
+//! long as they say, and what is in them is zeros.
 
 #![forbid(unsafe_code)]
 

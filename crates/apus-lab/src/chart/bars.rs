@@ -4,9 +4,8 @@ use std::fmt::{self, Write};
 
 use minijinja::HtmlEscape;
 
-use super::{
-    Axis, BOTTOM, HEIGHT, LEFT, Look, RIGHT, WIDTH, draw_y, label_x, open, place_y, short_number,
-};
+use super::{Axis, BOTTOM, HEIGHT, LEFT, Look, RIGHT, WIDTH, draw_y, label_x, open, place_y};
+use crate::result::table::short;
 
 /// Groups of bars over an upright axis.
 #[derive(Clone, Debug)]
@@ -96,7 +95,7 @@ impl Bars<'_> {
             r#"<rect class="c{colour}{look}" x="{x:.1}" y="{top:.1}" width="{wide:.1}" height="{high:.1}" rx="2"><title>{title}</title></rect>"#
         )?;
         if width >= LABELLED {
-            let (x, y, value) = (left + width / 2.0, top - 4.0, short_number(*value));
+            let (x, y, value) = (left + width / 2.0, top - 4.0, short(*value));
             writeln!(
                 to,
                 r#"<text class="value" x="{x:.1}" y="{y:.1}" text-anchor="middle">{value}</text>"#
@@ -109,7 +108,7 @@ impl Bars<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::{Scale, steps};
+    use crate::chart::{Scale, short_number, steps};
 
     #[test]
     fn bars_are_as_high_as_their_values() {

@@ -20,6 +20,7 @@ pub use slowdown::{Bin, CLOSINGS, Slowdown};
 use apus_proto::Config;
 use apus_workload::{PacketOverhead, Workload};
 
+use crate::dctcp::{self, DctcpHost};
 use crate::fabric::{Counters, Fabric, Settings};
 use crate::host::{Answer, ApusHost, Shared};
 use crate::message::{HostId, Message};
@@ -35,6 +36,9 @@ use tally::Tally;
 pub enum Carrier {
     /// apus, with this configuration.
     Apus(Config),
+    /// DCTCP over connections that are established; needs [`Settings::mark_at`], and carries one-way
+    /// messages only ([`Answer::Nothing`]).
+    Dctcp(dctcp::Config),
     /// The omniscient scheduler, which needs no fabric: its faults, buffers and ways of packets do not
     /// matter, and it counts nothing.
     Oracle,
@@ -146,6 +150,10 @@ impl Experiment {
                 let mut fabric = Fabric::new(&self.fabric, |id| {
                     ApusHost::new(id, shared.clone(), self.seed_of(id))
                 });
+                self.drive(&mut fabric, allowed, progress)
+            }
+            Carrier::Dctcp(config) => {
+                let mut fabric = Fabric::new(&self.fabric, |id| DctcpHost::new(id, *config));
                 self.drive(&mut fabric, allowed, progress)
             }
             Carrier::Oracle => {

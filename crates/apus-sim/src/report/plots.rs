@@ -123,8 +123,9 @@ fn by_size(setting: &Setting, reference: &Reference, which: &Percentile) -> Plot
             sizes = bins;
         }
     }
-    let greatest =
-        lines.iter().flat_map(|line| &line.points).map(|point| point.y).fold(1.0, f64::max);
+    // What others measured beyond the axis is drawn at its end.
+    let ours = lines.iter().filter(|line| line.look == Look::Plain).flat_map(|line| &line.points);
+    let greatest = ours.map(|point| point.y).fold(1.0, f64::max);
     let chart = Chart {
         description: which.title,
         x: Axis {

@@ -46,7 +46,7 @@ pub struct Options {
     pub answer: Answer,
     /// Messages that count; `None`: as many as make [`Options::ENOUGH_PACKETS`] packets.
     pub messages: Option<u32>,
-    /// Messages before those; `None`: a fifth of them.
+    /// Messages before those; `None`: as many.
     pub warm_up: Option<u32>,
 }
 
@@ -64,6 +64,8 @@ pub enum Preset {
 pub enum Transport {
     /// The protocol that ships.
     Apus,
+    /// DCTCP as Linux has it ([`crate::dctcp`]).
+    Dctcp,
     /// One scheduler that knows all messages: a lower bound, not a transport ([`crate::oracle`]).
     Oracle,
 }
@@ -172,6 +174,8 @@ impl Options {
         require((1..=MOST_RUNS).contains(&self.runs), "runs", "there are 1 to 1000 runs; try 5")?;
         let one_way = self.runs == 1 || self.seeds.len() == 1;
         require(one_way, "runs", "several runs follow one seed; give one --seed, or no --runs")?;
+        let echo = self.answer == Answer::Echo && self.transports.contains(&Transport::Dctcp);
+        require(!echo, "answer", "dctcp carries one-way messages only; try none")?;
         self.check_buffers()?;
         self.check_pattern()?;
         self.check_repeats()
@@ -268,6 +272,7 @@ impl fmt::Display for Transport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Apus => "apus",
+            Self::Dctcp => "dctcp",
             Self::Oracle => "oracle",
         })
     }
@@ -279,8 +284,9 @@ impl FromStr for Transport {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "apus" => Ok(Self::Apus),
+            "dctcp" => Ok(Self::Dctcp),
             "oracle" => Ok(Self::Oracle),
-            _ => Err("there are apus and oracle".to_owned()),
+            _ => Err("there are apus, dctcp and oracle".to_owned()),
         }
     }
 }
