@@ -21,7 +21,8 @@
 //! options.shapes = vec!["2x4x1".parse()?];
 //! options.messages = Some(500);
 //! let plan = Plan::new(&options)?;
-//! let report = plan.points[0].experiment.run(&mut |_| {});
+//! let experiment = &plan.points[0].experiment;
+//! let report = experiment.run(experiment.allowed_growth(), &mut |_| {});
 //! assert_eq!(report.failed, 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -135,13 +135,19 @@ const PATIENCE: u32 = 4;
 const PROGRESS_EVERY: u32 = 4_096;
 
 impl Experiment {
-    /// Runs it. `progress` learns from time to time how far it is.
+    /// Share of the bytes handed over by which the backlog may grow in a steady state: a little, and what the
+    /// oracle's backlog grows with the same messages.
     #[must_use]
-    pub fn run(&self, progress: &mut dyn FnMut(Progress)) -> Report {
+    pub fn allowed_growth(&self) -> f64 {
         // Stops at once where the load ends.
         let mut oracle = Oracle::new(&self.fabric.topology, self.packets, self.answer);
-        let growth = self.drive(&mut oracle, f64::NEG_INFINITY, &mut |_| {}).growth;
-        let allowed = backlog::allowed(growth);
+        backlog::allowed(self.drive(&mut oracle, f64::NEG_INFINITY, &mut |_| {}).growth)
+    }
+
+    /// Runs it. `allowed` is [`Experiment::allowed_growth`]: who compares several carriers of the same
+    /// messages needs it once. `progress` learns from time to time how far it is.
+    #[must_use]
+    pub fn run(&self, allowed: f64, progress: &mut dyn FnMut(Progress)) -> Report {
         match &self.carrier {
             Carrier::Apus(config) => {
                 let longest = self.workload.sizes().largest().max(Message::SHORTEST);
