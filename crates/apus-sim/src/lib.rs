@@ -5,23 +5,22 @@
 //! experiment gives the same [`Report`] on any machine.
 //!
 //! ```text
-//!   sweep, report        many experiments, and what they say: tables, charts, a page
-//!     └── experiment     messages of a workload at a load, and how long they took
-//!           ├── fabric   events, links, switches with eight levels of priority
-//!           │     └── host: apus · dctcp
-//!           ├── oracle   one scheduler that knows all messages; needs no fabric
-//!           └── preset, published     the paper's set-up, and what others have measured
-//!   topology, time, message, packet   what all of them speak of
+//!   experiment           messages of a workload at a load, and how long they took
+//!     ├── fabric         events, links, switches with eight levels of priority
+//!     │     └── host: apus · dctcp
+//!     ├── oracle         one scheduler that knows all messages; needs no fabric
+//!     └── published      what others have measured
+//!   preset               the paper's set-up as an experiment
+//!   topology, time, message, packet, words   what all of them speak of
 //! ```
 //!
 //! ```
-//! use apus_sim::sweep::{Options, Plan};
+//! use apus_sim::preset;
+//! use apus_workload::Workload;
 //!
-//! let mut options = Options::new(); // 144 hosts, W4 at 80 % load
-//! options.shapes = vec!["2x4x1".parse()?];
-//! options.messages = Some(500);
-//! let plan = Plan::new(&options)?;
-//! let experiment = &plan.points[0].experiment;
+//! let mut experiment = preset::sigcomm18_experiment(Workload::published(4), 0.8, 1)?;
+//! experiment.fabric.topology.shape = "2x4x1".parse()?;
+//! (experiment.messages, experiment.warm_up) = (500, 100);
 //! let report = experiment.run(experiment.allowed_growth(), &mut |_| {});
 //! assert_eq!(report.failed, 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -45,10 +44,9 @@ pub mod oracle;
 pub mod packet;
 pub mod preset;
 pub mod published;
-pub mod report;
-pub mod sweep;
 pub mod time;
 pub mod topology;
+pub mod words;
 
 pub use experiment::{Experiment, Report};
 pub use fabric::Fabric;

@@ -7,15 +7,15 @@ use std::thread;
 use std::time::Instant;
 
 use apus_lab::progress::Progress;
+use apus_lab::simulation::report::Findings;
+use apus_lab::simulation::sweep::{
+    Axis, Choice, Done, Lines, Options, OptionsError, Plan, Point, Preset, Record, Shard, Status,
+    Transport, execute,
+};
 use apus_sim::experiment::Pattern;
 use apus_sim::fabric::{Buffers, Spreading};
 use apus_sim::host::Answer;
-use apus_sim::report::Findings;
-use apus_sim::sweep::{
-    Axis, Choice, Done, Lines, Options, OptionsError, Plan, Point, Preset, Record, Shard, Status,
-    Transport, execute, words,
-};
-use apus_sim::{Nanos, Rate, Shape};
+use apus_sim::{Nanos, Rate, Shape, words};
 use apus_workload::Workload;
 use clap::Args;
 
@@ -229,7 +229,7 @@ fn simulate(
         done.borrow_mut().push(each);
         Ok(())
     })
-    .map_err(|error: apus_sim::sweep::LinesError| Failure::Work(error.to_string()))?;
+    .map_err(|error: apus_lab::simulation::sweep::LinesError| Failure::Work(error.to_string()))?;
     Ok(done.into_inner())
 }
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use apus_sim::report::Findings;
-use apus_sim::sweep::{
+use apus_lab::simulation::report::Findings;
+use apus_lab::simulation::sweep::{
     Axis, Done, Lines, LinesError, MergeError, Options, Plan, Point, Shard, Transport, execute,
     merge, write,
 };

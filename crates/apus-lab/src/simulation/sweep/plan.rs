@@ -2,18 +2,18 @@
 
 use std::fmt::Write;
 
-use apus_lab::result::COMMIT;
+use crate::result::COMMIT;
 use apus_proto::Config;
 use apus_workload::Workload;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::options::{Options, OptionsError, Transport};
-use super::words;
-use crate::dctcp;
-use crate::experiment::{Carrier, Experiment};
-use crate::fabric::Settings;
-use crate::topology::Shape;
+use apus_sim::dctcp;
+use apus_sim::experiment::{Carrier, Experiment};
+use apus_sim::fabric::Settings;
+use apus_sim::topology::Shape;
+use apus_sim::words;
 
 /// All points of a sweep, in order: the seed changes fastest, then the transport, then parameters, topology,
 /// load and workload.
@@ -249,7 +249,7 @@ fn name(points: &[Point]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sweep::Axis;
+    use crate::simulation::sweep::Axis;
 
     fn options() -> Options {
         let transports = vec![Transport::Apus, Transport::Dctcp];
@@ -311,14 +311,14 @@ mod tests {
         fits(Options { messages: Some(0), ..options() }, "messages: ");
         fits(Options { workloads: vec!["3".parse().unwrap()], ..options() }, "bytes at least");
         fits(Options { workloads: vec!["67108865".parse().unwrap()], ..options() }, "max_message");
-        fits(Options { pattern: crate::experiment::Pattern::Incast(144), ..options() }, "143");
+        fits(Options { pattern: apus_sim::experiment::Pattern::Incast(144), ..options() }, "143");
         fits(Options { runs: 2, seeds: vec![1, 2], ..options() }, "runs: ");
         fits(Options { seeds: vec![1, 1], runs: 1, ..options() }, "given twice");
-        fits(Options { answer: crate::host::Answer::Echo, ..options() }, "one-way");
+        fits(Options { answer: apus_sim::host::Answer::Echo, ..options() }, "one-way");
         let seeds = (0..100_001).collect();
         fits(Options { seeds, runs: 1, ..options() }, "points");
         let mut small = options();
-        small.fabric.buffers = crate::fabric::Buffers::PerPort(1_000);
+        small.fabric.buffers = apus_sim::fabric::Buffers::PerPort(1_000);
         fits(small, "1538");
     }
 

@@ -3,10 +3,10 @@
 //! One file that loads nothing from elsewhere: style sheet and charts are in it, and it looks well in light
 //! and in dark.
 
-use apus_lab::chart::short_number;
-use apus_lab::page::style;
-use apus_lab::result::Outcome;
-use apus_lab::result::table::short;
+use crate::chart::short_number;
+use crate::page::style;
+use crate::result::Outcome;
+use crate::result::table::short;
 use minijinja::Environment;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;

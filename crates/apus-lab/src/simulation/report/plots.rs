@@ -1,15 +1,15 @@
 //! Which charts does a sweep draw?
 
-use apus_lab::chart::{
+use crate::chart::{
     Axis, Bar, Bars, Chart, Group, Line, Look, Point, Scale, bytes, short_number, standalone, steps,
 };
-use apus_lab::result::table::short;
+use crate::result::table::short;
 use serde::Serialize;
 
 use super::reference::Reference;
 use super::setting::{Contender, Setting};
-use crate::published::{self, Scheme};
-use crate::sweep::Bin;
+use crate::simulation::sweep::Bin;
+use apus_sim::published::{self, Scheme};
 
 /// A chart with what belongs to it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -199,7 +199,7 @@ fn queues(setting: &Setting, reference: &Reference, longest: bool) -> Option<Plo
             }
         };
         if let Some(queues) = contender.queues() {
-            let value = |(mean, max): (apus_lab::stats::Spread, apus_lab::stats::Spread)| {
+            let value = |(mean, max): (crate::stats::Spread, crate::stats::Spread)| {
                 if longest { max.median } else { mean.median }
             };
             add(&contender.name, Look::Plain, queues.map(value));

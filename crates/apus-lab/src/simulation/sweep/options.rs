@@ -6,12 +6,12 @@ use std::str::FromStr;
 use apus_proto::{Config, PARAMETERS, Parameter};
 use apus_workload::{PacketOverhead, Workload};
 
-use crate::experiment::Pattern;
-use crate::fabric::{Buffers, Settings};
-use crate::host::Answer;
-use crate::message::Message;
-use crate::preset;
-use crate::topology::Shape;
+use apus_sim::experiment::Pattern;
+use apus_sim::fabric::{Buffers, Settings};
+use apus_sim::host::Answer;
+use apus_sim::message::Message;
+use apus_sim::preset;
+use apus_sim::topology::Shape;
 
 /// Most messages of a run, and of its warm-up. Source: ours; all messages of a run are numbered with 32 bits,
 /// and those that keep the fabric busy at the end are several times as many as count.
@@ -64,9 +64,9 @@ pub enum Preset {
 pub enum Transport {
     /// The protocol that ships.
     Apus,
-    /// DCTCP as Linux has it ([`crate::dctcp`]).
+    /// DCTCP as Linux has it ([`apus_sim::dctcp`]).
     Dctcp,
-    /// One scheduler that knows all messages: a lower bound, not a transport ([`crate::oracle`]).
+    /// One scheduler that knows all messages: a lower bound, not a transport ([`apus_sim::oracle`]).
     Oracle,
 }
 

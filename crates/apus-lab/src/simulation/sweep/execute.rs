@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::plan::{Plan, Point};
 use super::record::Record;
-use crate::experiment::Progress;
+use apus_sim::experiment::Progress;
 
 /// A point that has run.
 #[derive(Clone, Debug, PartialEq)]
