@@ -55,8 +55,9 @@ pub(crate) struct Arguments {
     /// are `SIZE SHARE`, the share of the messages up to that size
     #[arg(long, value_name = "WORKLOAD", value_delimiter = ',', default_value = "w4")]
     workload: Vec<Workload>,
-    /// Share of the links to hosts that is busy with the messages and all that belongs to them: above 0
-    /// and up to 1
+    /// Share of the links to hosts that is busy with the messages and all that belongs to them, headers
+    /// and grants included: above 0 and up to 1. Reckoned with what apus needs; all transports get the same
+    /// messages
     #[arg(
         long,
         value_name = "SHARE",
