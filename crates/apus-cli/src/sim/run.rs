@@ -219,7 +219,10 @@ fn simulate(
             let rate = status.packets as f64 / began.elapsed().as_secs_f64().max(1e-9) / 1e6;
             let Status { share, points: done, .. } = status;
             let of = points.len();
-            progress.done(share, &format!("{done}/{of} points, {rate:.2} M packets/s"));
+            let what = format!("{done}/{of} points, {rate:.2} M packets/s");
+            let waits =
+                if share >= 1.0 && done < of { ", waiting for the last messages" } else { "" };
+            progress.done(share, &(what + waits));
         }
     };
     let done = RefCell::new(Vec::new());
