@@ -55,8 +55,9 @@ pub(crate) struct Arguments {
     /// are `SIZE SHARE`, the share of the messages up to that size
     #[arg(long, value_name = "WORKLOAD", value_delimiter = ',', default_value = "w4")]
     workload: Vec<Workload>,
-    /// Share of the links to hosts that is busy with the messages and all that belongs to them: above 0
-    /// and up to 1
+    /// Share of the links to hosts that is busy with the messages and all that belongs to them, headers
+    /// and grants included: above 0 and up to 1. Reckoned with what apus needs; all transports get the same
+    /// messages
     #[arg(
         long,
         value_name = "SHARE",
@@ -218,7 +219,10 @@ fn simulate(
             let rate = status.packets as f64 / began.elapsed().as_secs_f64().max(1e-9) / 1e6;
             let Status { share, points: done, .. } = status;
             let of = points.len();
-            progress.done(share, &format!("{done}/{of} points, {rate:.2} M packets/s"));
+            let what = format!("{done}/{of} points, {rate:.2} M packets/s");
+            let waits =
+                if share >= 1.0 && done < of { ", waiting for the last messages" } else { "" };
+            progress.done(share, &(what + waits));
         }
     };
     let done = RefCell::new(Vec::new());

@@ -131,8 +131,8 @@ const GREETING_GAP: Nanos = 100;
 const QUIET: Nanos = 100 * MICROSECOND;
 /// The run ends when so many times the messages that count have come, whether or not they are over.
 const PATIENCE: u32 = 4;
-/// Messages between two reports of progress.
-const PROGRESS_EVERY: u32 = 4_096;
+/// Messages, and bytes of messages, between two reports of progress at most: less than a second's work.
+const PROGRESS_EVERY: (u32, u64) = (4_096, 50_000_000);
 
 impl Experiment {
     /// Share of the bytes handed over by which the backlog may grow in a steady state: a little, and what the
@@ -193,6 +193,7 @@ impl Experiment {
         let mut packets = 0;
         let mut counters = Counters::default();
         let (mut now, mut began, mut carried) = (0, (0, 0), 0.0);
+        let mut silent = (0, 0);
 
         for message in greetings.iter().copied().chain(self.load(&greetings)) {
             now = message.at;
@@ -211,7 +212,9 @@ impl Experiment {
             }
             network.submit(&message);
             tally.submitted(&message);
-            if message.number.is_multiple_of(PROGRESS_EVERY) {
+            silent = (silent.0 + 1, silent.1 + u64::from(message.bytes));
+            if silent.0 >= PROGRESS_EVERY.0 || silent.1 >= PROGRESS_EVERY.1 {
+                silent = (0, 0);
                 let share = f64::from(message.number) / f64::from(window.end);
                 let packets = packets + network.counters().data_packets;
                 progress(Progress { share: share.min(1.0), packets });

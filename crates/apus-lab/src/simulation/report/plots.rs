@@ -342,8 +342,8 @@ fn achieved(settings: &[Setting]) -> Plot {
     Plot {
         name: "achieved-load".to_owned(),
         title: title.to_owned(),
-        caption: "Share of the links to hosts that was busy. A line that bends away from the diagonal is at \
-                  its end."
+        caption: "Share of the links to hosts that was busy. A line that bends is at its end; transports \
+                  that need less for a message begin below the diagonal."
             .to_owned(),
         legend,
         svg: chart.svg(),
