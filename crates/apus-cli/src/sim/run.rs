@@ -90,9 +90,9 @@ pub(crate) struct Arguments {
     /// chance
     #[arg(long, value_name = "RUNS", default_value_t = 1, allow_negative_numbers = true)]
     runs: u32,
-    /// Messages that count [default: as many as make 25 million packets, 2000 to 3000000]. The more, the
-    /// steadier: a p99 needs hundreds of messages in its bin, and the last bin has a thousandth of all. A
-    /// run ends when all of them are over; until then others go on coming
+    /// Messages that are handed over while it is measured [default: as many as make 25 million packets,
+    /// 2000 to 3000000]; what is delivered meanwhile counts. The more, the steadier: a p99 needs hundreds
+    /// of messages in its bin
     #[arg(long, value_name = "MESSAGES", allow_negative_numbers = true)]
     messages: Option<u32>,
     /// Messages before those, until queues are as long as they become [default: as many]. With too few,

@@ -44,7 +44,7 @@ pub struct Options {
     pub pattern: Pattern,
     /// What receivers answer.
     pub answer: Answer,
-    /// Messages that count; `None`: as many as make [`Options::ENOUGH_PACKETS`] packets.
+    /// Messages in the window of measurement; `None`: as many as make [`Options::ENOUGH_PACKETS`] packets.
     pub messages: Option<u32>,
     /// Messages before those; `None`: as many.
     pub warm_up: Option<u32>,
@@ -96,7 +96,7 @@ impl OptionsError {
 }
 
 impl Options {
-    /// Data packets of the messages that count, if nobody says how many there are. Source: ours; with W4 at
+    /// Data packets of the window of measurement, if nobody says how many there are. Source: ours; with W4 at
     /// 80 % load the longest messages need half a second of the fabric's time to get into their steady state,
     /// and a p99 of them some hundreds of messages.
     pub const ENOUGH_PACKETS: f64 = 2.5e7;
@@ -127,7 +127,7 @@ impl Options {
     /// How messages are cut into packets.
     pub(super) const PACKETS: PacketOverhead = PacketOverhead::UDP_OVER_ETHERNET;
 
-    /// Messages that count, and those before them.
+    /// Messages in the window of measurement, and those before them.
     pub(super) fn messages_of(&self, workload: &Workload) -> (u32, u32) {
         let messages = self.messages.unwrap_or_else(|| {
             let payload = f64::from(Self::PACKETS.payload);

@@ -50,9 +50,9 @@ pub struct Figures {
     pub wasted: f64,
     /// Share of the bytes on links to hosts by priority level, from 0.
     pub level_shares: [f64; 8],
-    /// Messages that count and were delivered.
+    /// Messages that were delivered in the window of measurement.
     pub messages: u64,
-    /// Messages that count and failed.
+    /// Messages that failed in it.
     pub failed: u64,
     /// Data packets of the whole run.
     pub packets: u64,
