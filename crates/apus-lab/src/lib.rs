@@ -53,7 +53,7 @@ pub mod machine;
 pub mod meter;
 mod ping_pong;
 pub mod process;
-mod progress;
+pub mod progress;
 pub mod result;
 pub mod stats;
 

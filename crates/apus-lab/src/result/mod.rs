@@ -5,7 +5,7 @@
 
 mod ratio;
 mod row;
-pub(crate) mod table;
+pub mod table;
 
 pub use ratio::Ratio;
 pub use row::{Figure, Row};

@@ -9,7 +9,11 @@ use super::{Figure, Outcome, Ratio, Row};
 use crate::stats::Spread;
 
 /// Writes title, the columns of the rows that are asked for, `details`, ratios and notes.
-pub(crate) fn write(
+///
+/// # Errors
+///
+/// What `to` says.
+pub fn write(
     outcome: &Outcome,
     columns: &[&str],
     details: &str,
@@ -22,7 +26,7 @@ pub(crate) fn write(
         machine.cpus, machine.kernel, machine.arch
     )?;
     writeln!(to, "{}", config(outcome))?;
-    if !outcome.rows.is_empty() {
+    if !outcome.rows.is_empty() && !columns.is_empty() {
         writeln!(to, "\n{}", rows(&outcome.rows, columns))?;
     }
     if !details.is_empty() {
@@ -81,13 +85,15 @@ fn ratios(ratios: &[(String, Ratio)]) -> Table {
 }
 
 /// `0.80 (0.78 – 0.83)`.
-pub(crate) fn ratio_in_words(ratio: &Ratio) -> String {
+#[must_use]
+pub fn ratio_in_words(ratio: &Ratio) -> String {
     let Ratio { median, min, max, .. } = *ratio;
     cell(&Figure::Spread(Spread { median, min, max }))
 }
 
 /// A table with a line under its header and no other lines, all columns but the first flush right.
-pub(crate) fn grid(header: Vec<String>, lines: impl Iterator<Item = Vec<String>>) -> Table {
+#[must_use]
+pub fn grid(header: Vec<String>, lines: impl Iterator<Item = Vec<String>>) -> Table {
     const STYLE: TableStyle =
         TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
     let mut table = Table::new();
@@ -111,7 +117,8 @@ fn cell(figure: &Figure) -> String {
 }
 
 /// Three significant digits, but never cut whole ones.
-pub(crate) fn short(value: f64) -> String {
+#[must_use]
+pub fn short(value: f64) -> String {
     let digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 + 1 };
     let decimals = usize::try_from(3 - digits).unwrap_or(0).min(3);
     format!("{value:.decimals$}")
@@ -123,7 +130,8 @@ fn words(name: &str) -> String {
 }
 
 /// Rounds to five significant digits: more than any measurement here is worth, few enough to read.
-pub(crate) fn rounded(value: f64) -> f64 {
+#[must_use]
+pub fn rounded(value: f64) -> f64 {
     const DIGITS: i32 = 5;
     if value == 0.0 || !value.is_finite() {
         return value;
