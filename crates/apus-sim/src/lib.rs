@@ -4,6 +4,7 @@
 
 pub mod experiment;
 pub mod fabric;
+pub mod fault;
 pub mod host;
 pub mod message;
 pub mod network;

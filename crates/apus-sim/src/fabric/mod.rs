@@ -18,6 +18,7 @@
 
 mod counters;
 mod events;
+mod faulty;
 mod packets;
 mod port;
 mod queue;
@@ -30,6 +31,7 @@ pub use settings::{Buffers, Settings, Spreading};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
+use crate::fault::Trouble;
 use crate::host::Host;
 use crate::message::{HostId, Message, Outcome};
 use crate::network::Network;
@@ -59,6 +61,12 @@ enum Event {
     Timer(HostId),
     /// It is time to look who idles.
     Sample,
+    /// A packet is late enough; only if there are faults.
+    Deliver(Place),
+    /// A host dies; only if there are faults.
+    Crash(HostId),
+    /// A host wakes up or comes back; only if there are faults.
+    Return(HostId),
 }
 
 /// A host and its link into the fabric.
@@ -85,6 +93,8 @@ pub struct Fabric<H: Host> {
     /// From a host's decision to send to the packet's place in the TOR's queue, but for its time on the link.
     way_to_tor: Nanos,
     tally: Tally,
+    /// What goes wrong, if anything does.
+    trouble: Option<Box<Trouble>>,
 }
 
 /// What is counted for the whole fabric.
@@ -127,6 +137,7 @@ impl<H: Host> Fabric<H> {
             routes,
             way_to_tor: delays.host_out + delays.propagation + delays.switch,
             tally: Tally { sample_every: settings.sample_every, ..Tally::default() },
+            trouble: None,
         }
     }
 
@@ -169,6 +180,9 @@ impl<H: Host> Fabric<H> {
             Event::Attend(host) => self.settle(host, tell),
             Event::Timer(host) => self.timer(host, tell),
             Event::Sample => self.sample(),
+            Event::Deliver(_) | Event::Crash(_) | Event::Return(_) => {
+                unreachable!("without faults nobody puts these in, and with them `faulty` takes them")
+            }
         }
     }
 
@@ -325,6 +339,9 @@ impl<H: Host> Fabric<H> {
 
 impl<H: Host> Network for Fabric<H> {
     fn submit(&mut self, message: &Message) {
+        if self.trouble.is_some() && self.keeps_back(message) {
+            return;
+        }
         let now = self.events.now();
         self.stations[message.from as usize].host.submit(now, message);
         self.events.put(now, Event::Attend(message.from));
@@ -332,7 +349,11 @@ impl<H: Host> Network for Fabric<H> {
 
     fn advance(&mut self, until: Nanos, tell: &mut dyn FnMut(Nanos, Outcome)) {
         while let Some(event) = self.events.take(until) {
-            self.happen(event, tell);
+            if self.trouble.is_some() {
+                self.happen_in_trouble(event, tell);
+            } else {
+                self.happen(event, tell);
+            }
         }
     }
 
