@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod experiment;
 pub mod fabric;
 pub mod fault;

@@ -11,7 +11,7 @@
 
 mod apus;
 
-pub(crate) use apus::wire_bytes;
+pub(crate) use apus::{PORT, address, host_at, wire_bytes};
 pub use apus::{Answer, ApusHost, Frame, Shared};
 
 use crate::message::{HostId, Message, Outcome};

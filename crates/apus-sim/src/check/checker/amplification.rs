@@ -1,0 +1,175 @@
+//! Does anybody get much more than was sent in his name, and do control packets end?
+//!
+//! - BAD-5: until a client has repeated the session that a server proposed, the server sends it at most three
+//!   times the bytes that came from its address, IP and UDP headers included.
+//! - TIME-6: RESENDs to a peer that is silent come in bursts of at most 64, one each resend interval.
+//! - TIME-9: a server asks a silent client at most so often for an acknowledgment.
+//! - BUSY, RPC_UNKNOWN and CUTOFFS are answers: there are at most two for each packet that came, and one for
+//!   each request that was let go.
+
+use std::collections::HashMap;
+
+use apus_proto::Profile;
+use apus_wire::{Body, Flags, Role};
+use foldhash::fast::FixedState;
+
+use super::Checker;
+use crate::check::directory::Directory;
+use crate::check::seen::{Seen, What, Wire};
+use crate::check::violation::{Kind, Violation};
+use crate::message::HostId;
+use crate::time::{MICROSECOND, MILLISECOND, Nanos};
+
+/// IPv4 and UDP headers.
+const AROUND: u64 = 28;
+/// What a forged address may get of what was sent in its name (BAD-5).
+const FACTOR: u64 = 3;
+/// RESENDs of a burst (TIME-6).
+const BURST: u64 = 64;
+/// NEED_ACKs come at most this far apart (TIME-9).
+const FARTHEST: Nanos = 100 * MILLISECOND;
+
+/// What each host knows of each other one, and each call's questions.
+#[derive(Debug)]
+pub(crate) struct Amplification {
+    pairs: HashMap<(HostId, HostId), Pair, FixedState>,
+    /// NEED_ACKs for each call since its client said anything about it.
+    questions: Vec<u64>,
+}
+
+/// What one host has exchanged with another one.
+#[derive(Debug, Default)]
+struct Pair {
+    /// As a server, with a client.
+    received: u64,
+    sent: u64,
+    /// Sessions that the client was asked about.
+    proposed: Vec<u32>,
+    /// Whether it has repeated one of them.
+    proved: bool,
+    /// Packets of any kind.
+    packets: u64,
+    /// BUSY, RPC_UNKNOWN, CUTOFFS, and what besides packets may cause them.
+    answers: u64,
+    let_go: u64,
+    /// RESENDs since the peer's last packet, and when the first of them left.
+    resends: u64,
+    since: Nanos,
+}
+
+impl Amplification {
+    pub(crate) fn new(directory: &Directory) -> Self {
+        Self { pairs: HashMap::default(), questions: vec![0; directory.scenario.calls.len()] }
+    }
+
+    fn pair(&mut self, here: HostId, there: HostId) -> &mut Pair {
+        self.pairs.entry((here, there)).or_default()
+    }
+
+    fn received(&mut self, host: HostId, wire: &Wire<'_>) {
+        if let Some(call) = wire.call.filter(|_| wire.sender == Role::Client) {
+            self.questions[call as usize] = 0;
+        }
+        let pair = self.pair(host, wire.peer);
+        pair.packets += 1;
+        pair.resends = 0;
+        if wire.sender == Role::Client {
+            pair.received += wire.len as u64 + AROUND;
+            let fields = wire.packet.header.udp();
+            let shown = fields.filter(|fields| fields.flags.contains(Flags::SESSION));
+            pair.proved |= shown.is_some_and(|fields| pair.proposed.contains(&fields.incarnation));
+        }
+    }
+
+    fn sent(&mut self, directory: &Directory, at: Nanos, host: HostId, wire: &Wire<'_>) -> Result<(), Violation> {
+        let config = &directory.scenario.config;
+        if config.profile() == Profile::Udp && wire.sender == Role::Server {
+            self.sent_to_client(host, wire)?;
+        }
+        match &wire.packet.body {
+            Body::Busy | Body::RpcUnknown | Body::Cutoffs(_) => self.answered(host, wire),
+            Body::Resend(_) => self.asked_again(config.resend_interval_usecs() * MICROSECOND, at, host, wire),
+            Body::NeedAck => self.asked(directory, wire),
+            _ => Ok(()),
+        }
+    }
+
+    fn sent_to_client(&mut self, host: HostId, wire: &Wire<'_>) -> Result<(), Violation> {
+        let pair = self.pair(host, wire.peer);
+        if let (Body::NeedAck, Some(fields)) = (&wire.packet.body, wire.packet.header.udp())
+            && !pair.proposed.contains(&fields.incarnation)
+        {
+            pair.proposed.push(fields.incarnation);
+        }
+        if pair.proved {
+            return Ok(());
+        }
+        pair.sent += wire.len as u64 + AROUND;
+        Violation::unless(pair.sent <= FACTOR * pair.received, Kind::Amplification, wire.call, || {
+            (
+                format!("at most {FACTOR} times {} bytes to host {}, which has not shown that it is there", pair.received, wire.peer),
+                format!("host {host} has sent it {} bytes, the last a {:?}", pair.sent, wire.packet.body.kind()),
+            )
+        })
+    }
+
+    fn answered(&mut self, host: HostId, wire: &Wire<'_>) -> Result<(), Violation> {
+        let pair = self.pair(host, wire.peer);
+        pair.answers += 1;
+        let most = 2 * pair.packets + pair.let_go;
+        Violation::unless(pair.answers <= most, Kind::Amplification, wire.call, || {
+            (
+                format!("at most {most} answers of host {host} to host {}", wire.peer),
+                format!("{}, the last a {:?}", pair.answers, wire.packet.body.kind()),
+            )
+        })
+    }
+
+    fn asked_again(&mut self, interval: Nanos, at: Nanos, host: HostId, wire: &Wire<'_>) -> Result<(), Violation> {
+        let pair = self.pair(host, wire.peer);
+        if pair.resends == 0 {
+            pair.since = at;
+        }
+        pair.resends += 1;
+        let most = BURST * (1 + (at - pair.since) / interval);
+        Violation::unless(pair.resends <= most, Kind::Amplification, wire.call, || {
+            (
+                format!("at most {most} RESENDs of host {host} to host {}, silent since {} ns", wire.peer, pair.since),
+                format!("{}", pair.resends),
+            )
+        })
+    }
+
+    fn asked(&mut self, directory: &Directory, wire: &Wire<'_>) -> Result<(), Violation> {
+        let Some(call) = wire.call else { return Ok(()) };
+        let config = &directory.scenario.config;
+        let questions = &mut self.questions[call as usize];
+        *questions += 1;
+        // They double from `need_ack_usecs` on, up to the farthest distance, until both limits are reached;
+        // an RPC that was asked whether it lives may have been asked four times before.
+        let doublings = FARTHEST / (config.need_ack_usecs() * MICROSECOND);
+        let in_time = config.timeout_usecs() * MICROSECOND / FARTHEST + u64::from(doublings.max(1).ilog2()) + 2;
+        let most = config.need_ack_limit().max(in_time) + 4;
+        Violation::unless(*questions <= most, Kind::Amplification, call, || {
+            (
+                format!("at most {most} NEED_ACKs for call {call}, about which its client says nothing"),
+                format!("{questions}"),
+            )
+        })
+    }
+}
+
+impl Checker for Amplification {
+    fn see(&mut self, directory: &Directory, seen: &Seen<'_>) -> Result<(), Violation> {
+        let host = seen.host;
+        match &seen.what {
+            What::Received(wire) => self.received(host, wire),
+            What::Sent(wire) => self.sent(directory, seen.at, host, wire)?,
+            What::Abandoned(call) => self.pair(host, directory.call(*call).from).let_go += 1,
+            What::Crashed => self.pairs.retain(|(here, _), _| *here != host),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
