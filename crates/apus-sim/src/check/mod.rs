@@ -22,6 +22,7 @@ mod checker;
 mod directory;
 mod draw;
 mod payload;
+mod quiet;
 mod scenario;
 mod seed;
 mod seen;

@@ -1,8 +1,11 @@
 //! What came out of one seed?
 
-use std::any::Any;
+use std::cell::RefCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use super::quiet;
 
 use super::scenario::Scenario;
 use super::trace::Trace;
@@ -53,68 +56,51 @@ pub struct Finding {
 #[must_use]
 pub fn check(seed: u64) -> Verdict {
     let scenario = Scenario::draw(seed);
-    let end = match attempt(&scenario, None) {
-        Ok(end) => end,
-        Err(panic) => return panicked(&scenario, &panic),
+    let (tally, violation, at) = match attempt(&scenario, None) {
+        Ok(end) => {
+            let tally = Tally { packets: end.packets, rpcs: end.rpcs, faults: end.faults };
+            let differs = || differs(&scenario, end.hash);
+            (tally, end.violation.or_else(differs), end.simulated)
+        }
+        Err(violation) => (Tally::default(), Some(violation), 0),
     };
-    let tally = Tally { packets: end.packets, rpcs: end.rpcs, faults: end.faults };
-    let violation = end.violation.clone().or_else(|| differs(&scenario, &end));
     let finding = violation.map(|violation| {
         // Once more, and this time with a pencil.
-        let trace = Trace::of(violation.call);
-        let lines = attempt(&scenario, Some(trace)).map_or_else(|_| Vec::new(), |end| end.lines);
-        Box::new(Finding {
-            seed,
-            violation,
-            drawn: scenario.to_string(),
-            at: end.simulated,
-            trace: lines,
-        })
+        let trace = Rc::new(RefCell::new(Trace::of(&violation.calls)));
+        let _ = attempt(&scenario, Some(Rc::clone(&trace)));
+        let trace = trace.borrow().to_lines();
+        Box::new(Finding { seed, violation, drawn: scenario.to_string(), at, trace })
     });
     Verdict { tally, finding }
 }
 
 /// Some seeds are run twice, and must give the same.
-fn differs(scenario: &Scenario, first: &End) -> Option<Violation> {
+fn differs(scenario: &Scenario, first: u64) -> Option<Violation> {
     if scenario.seed % TWICE != 0 {
         return None;
     }
     let second = attempt(scenario, None).map_or(0, |end| end.hash);
-    let same = second == first.hash;
-    Violation::unless(same, Kind::Determinism, None, || {
+    Violation::unless(second == first, Kind::Determinism, None, || {
         let hash = |hash| format!("a hash of {hash:016x} over everything that was seen");
-        (hash(first.hash), hash(second))
+        (hash(first), hash(second))
     })
     .err()
 }
 
-/// A run, or the message with which it has panicked.
-fn attempt(scenario: &Scenario, trace: Option<Trace>) -> Result<End, String> {
+/// A run, or the panic with which it has ended.
+fn attempt(scenario: &Scenario, trace: Option<Rc<RefCell<Trace>>>) -> Result<End, Violation> {
     let scenario = scenario.clone();
-    // What a run has touched is not looked at after a panic.
-    catch_unwind(AssertUnwindSafe(|| world::run(scenario, trace))).map_err(|panic| text(&*panic))
-}
-
-fn text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned()
-}
-
-fn panicked(scenario: &Scenario, panic: &str) -> Verdict {
-    let violation = Violation {
-        kind: Kind::Panic,
-        call: None,
-        expected: "no panic".to_owned(),
-        seen: panic.to_owned(),
-    };
-    let finding = Finding {
-        seed: scenario.seed,
-        violation,
-        drawn: scenario.to_string(),
-        at: 0,
-        trace: Vec::new(),
-    };
-    Verdict { tally: Tally::default(), finding: Some(Box::new(finding)) }
+    // What a run has touched is not looked at after a panic; a trace is whole after each line.
+    catch_unwind(AssertUnwindSafe(|| world::run(scenario, trace))).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        Violation {
+            kind: Kind::Panic,
+            calls: Vec::new(),
+            expected: "no panic".to_owned(),
+            seen: format!("{}{}", text.unwrap_or("no message"), quiet::place()),
+        }
+    })
 }
 
 impl Tally {
@@ -139,15 +125,16 @@ impl Tally {
 /// The whole story, but for the command that replays it.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Violation { kind, call, expected, seen } = &self.violation;
+        let Violation { kind, calls, expected, seen } = &self.violation;
         writeln!(f, "seed {}: {kind}: {}", self.seed, kind.promise())?;
         writeln!(f, "  expected   {expected}")?;
         writeln!(f, "  seen       {seen}")?;
         writeln!(f, "  at         {:.6} ms of the run", self.at as f64 / MILLISECOND as f64)?;
         write!(f, "{}", self.drawn)?;
-        match call {
-            Some(call) => writeln!(f, "  the last that concerns call {call}:")?,
-            None => writeln!(f, "  the last that happened:")?,
+        if calls.is_empty() {
+            writeln!(f, "  the last that happened:")?;
+        } else {
+            writeln!(f, "  the last that concerns {calls:?}:")?;
         }
         self.trace.iter().try_for_each(|line| writeln!(f, "  {line}"))
     }

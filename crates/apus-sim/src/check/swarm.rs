@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::ops::Range;
-use std::panic;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, mpsc};
+use std::sync::mpsc;
 use std::thread;
 
+use super::quiet::Quiet;
 use super::seed::{Finding, Tally, Verdict, check};
 
 /// Seeds, to be run on some threads.
@@ -75,37 +75,5 @@ impl Summary {
             summary.findings.extend(finding.map(|finding| *finding));
         }
         summary
-    }
-}
-
-/// Swarms of this process that run now, and the hook that they have put aside.
-static HOOK: Mutex<(usize, Option<Hook>)> = Mutex::new((0, None));
-
-type Hook = Box<dyn Fn(&panic::PanicHookInfo<'_>) + Send + Sync>;
-
-/// As long as it lives, panics print nothing.
-struct Quiet;
-
-impl Quiet {
-    fn begin() -> Self {
-        let mut hook = HOOK.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        hook.0 += 1;
-        if hook.0 == 1 {
-            hook.1 = Some(panic::take_hook());
-            panic::set_hook(Box::new(|_| {}));
-        }
-        Self
-    }
-}
-
-impl Drop for Quiet {
-    fn drop(&mut self) {
-        let mut hook = HOOK.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        hook.0 -= 1;
-        if hook.0 == 0
-            && let Some(before) = hook.1.take()
-        {
-            panic::set_hook(before);
-        }
     }
 }

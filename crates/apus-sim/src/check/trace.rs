@@ -3,43 +3,51 @@
 //! Nothing is written down in an ordinary run: a run that breaks a promise is repeated, and what concerns the
 //! call in question is written down then. The same seed gives the same run.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
 use apus_wire::{Body, Flags};
 
 use super::seen::{CallId, Seen, What, Wire};
 
-/// Lines that are kept: the last ones.
+/// Lines that are kept for each call: the last ones.
 const LINES: usize = 40;
 
-/// The last things that concern a call, or anything at all.
+/// The last things that concern some calls, or anything at all.
 #[derive(Debug)]
 pub(crate) struct Trace {
-    call: Option<CallId>,
-    lines: VecDeque<String>,
+    /// Lines with their numbers, for each call; or for everything.
+    lines: BTreeMap<Option<CallId>, VecDeque<(u64, String)>>,
+    number: u64,
 }
 
 impl Trace {
-    /// Of a call, or of everything.
-    pub(crate) const fn of(call: Option<CallId>) -> Self {
-        Self { call, lines: VecDeque::new() }
+    /// Of these calls, or of everything if there are none.
+    pub(crate) fn of(calls: &[CallId]) -> Self {
+        let mut lines: BTreeMap<_, _> =
+            calls.iter().map(|call| (Some(*call), VecDeque::new())).collect();
+        if lines.is_empty() {
+            lines.insert(None, VecDeque::new());
+        }
+        Self { lines, number: 0 }
     }
 
-    /// Notes what was seen, if it concerns the call.
+    /// Notes what was seen, if it concerns the calls.
     pub(crate) fn see(&mut self, seen: &Seen<'_>) {
-        if self.call.is_some() && call_of(&seen.what) != self.call && !matches!(seen.what, What::Crashed) {
-            return;
+        let call = if self.lines.contains_key(&None) { None } else { call_of(&seen.what) };
+        let Some(lines) = self.lines.get_mut(&call) else { return };
+        if lines.len() == LINES {
+            lines.pop_front();
         }
-        if self.lines.len() == LINES {
-            self.lines.pop_front();
-        }
-        self.lines.push_back(line(seen));
+        self.number += 1;
+        lines.push_back((self.number, line(seen)));
     }
 
     /// What was noted, oldest first.
-    pub(crate) fn into_lines(self) -> Vec<String> {
-        self.lines.into()
+    pub(crate) fn to_lines(&self) -> Vec<String> {
+        let mut lines: Vec<_> = self.lines.values().flatten().collect();
+        lines.sort_unstable();
+        lines.into_iter().map(|(_, line)| line.clone()).collect()
     }
 }
 

@@ -74,8 +74,8 @@ impl fmt::Display for Kind {
 pub struct Violation {
     /// Which promise.
     pub kind: Kind,
-    /// The call that it is about, if it is about one.
-    pub call: Option<CallId>,
+    /// The calls that it is about, if it is about any.
+    pub calls: Vec<CallId>,
     /// What should have been.
     pub expected: String,
     /// What was.
@@ -83,6 +83,12 @@ pub struct Violation {
 }
 
 impl Violation {
+    /// The same, about one more call.
+    pub(crate) fn and(mut self, call: CallId) -> Self {
+        self.calls.push(call);
+        self
+    }
+
     /// Nothing, if `holds`; otherwise the violation, for which nothing is written before it is needed.
     pub(crate) fn unless(
         holds: bool,
@@ -94,7 +100,7 @@ impl Violation {
             return Ok(());
         }
         let (expected, seen) = texts();
-        Err(Self { kind, call: call.into(), expected, seen })
+        Err(Self { kind, calls: call.into().into_iter().collect(), expected, seen })
     }
 }
 

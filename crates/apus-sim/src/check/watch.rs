@@ -3,7 +3,9 @@
 //! All checkers, one after the other, until one finds a violation. From then on nobody looks any more, and
 //! the world stands still.
 
+use std::cell::RefCell;
 use std::hash::{BuildHasher, Hasher};
+use std::rc::Rc;
 
 use apus_proto::Profile;
 use apus_wire::{MAX_HEADER_LEN, Packet, Role};
@@ -32,7 +34,7 @@ pub(crate) struct Watch {
     checkers: Option<Checkers>,
     profile: Profile,
     hash: FoldHasher<'static>,
-    pub(crate) trace: Option<Trace>,
+    trace: Option<Rc<RefCell<Trace>>>,
     pub(crate) violation: Option<Violation>,
     /// Packets that were handed to drivers.
     pub(crate) packets: u64,
@@ -75,7 +77,7 @@ impl Checkers {
 
 impl Watch {
     /// Calls from `probes` on are probes.
-    pub(crate) fn new(scenario: Scenario, probes: CallId, trace: Option<Trace>) -> Self {
+    pub(crate) fn new(scenario: Scenario, probes: CallId, trace: Option<Rc<RefCell<Trace>>>) -> Self {
         let profile = scenario.config.profile();
         let strict = !scenario.lets_corruption_through();
         let directory = Directory::new(scenario);
@@ -105,8 +107,8 @@ impl Watch {
         let seen = Seen { at, host, what };
         self.hash(&seen);
         self.rpcs += u64::from(matches!(what, What::Called(_)));
-        if let Some(trace) = &mut self.trace {
-            trace.see(&seen);
+        if let Some(trace) = &self.trace {
+            trace.borrow_mut().see(&seen);
         }
         let result = self.liveness.see(&self.directory, &seen).and_then(|()| match &mut self.checkers {
             Some(checkers) => checkers.see(&self.directory, &seen),
@@ -128,7 +130,7 @@ impl Watch {
             }
             Err(error) => self.note(Err(Violation {
                 kind: Kind::Content,
-                call: None,
+                calls: Vec::new(),
                 expected: format!("host {host} sends packets"),
                 seen: format!("{error}: {:02x?}", &bytes[..bytes.len().min(MAX_HEADER_LEN)]),
             })),

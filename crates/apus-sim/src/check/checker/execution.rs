@@ -47,7 +47,7 @@ impl Execution {
         let Some(call) = call else {
             return Err(Violation {
                 kind: Kind::Execution,
-                call: None,
+                calls: Vec::new(),
                 expected: "a request that somebody made".to_owned(),
                 seen: format!("host {host} executes a request that nobody made"),
             });

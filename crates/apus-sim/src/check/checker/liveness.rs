@@ -43,7 +43,7 @@ impl Liveness {
         let Some(call) = self.calls.iter().position(open) else { return Ok(()) };
         Err(Violation {
             kind: Kind::Liveness,
-            call: Some(call as CallId),
+            calls: vec![call as CallId],
             expected: format!("everything has ended at {now} ns"),
             seen: format!(
                 "{} calls have not; call {call} is {:?}: {:?}",

@@ -6,9 +6,10 @@
 //! what a GRANT has allowed that carries the session in which the sender speaks of the call, as long as
 //! nothing has come that may have ended it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use apus_wire::{Body, Data, Flags, Packet, Role};
+use foldhash::fast::FixedState;
 
 use super::Checker;
 use crate::check::directory::Directory;
@@ -47,6 +48,8 @@ struct Host {
     turn_for_age: bool,
     /// Whether it has died: others may let its calls go at any time.
     has_died: bool,
+    /// The session that each client has shown last.
+    shown: HashMap<HostId, u32, FixedState>,
 }
 
 /// A message, as its sender may know it.
@@ -138,7 +141,7 @@ impl Order {
     /// Whether a long message with so many bytes left may leave now.
     fn check_turn(&mut self, host: HostId, call: CallId, sender: Role, left: u32) -> Result<(), Violation> {
         let Host { ready, in_order, for_age, .. } = &self.hosts[host as usize];
-        let Some(first) = ready.first().filter(|first| first.0 < left) else {
+        let Some(first) = ready.first().filter(|first| first.0 < left).copied() else {
             self.hosts[host as usize].turn_for_age = false;
             return Ok(());
         };
@@ -162,7 +165,8 @@ impl Order {
                     is_oldest()
                 ),
             )
-        })?;
+        })
+        .map_err(|violation| violation.and(first.1))?;
         self.hosts[host as usize].turn_for_age = true;
         Ok(())
     }
@@ -190,6 +194,13 @@ impl Order {
     }
 
     fn received(&mut self, directory: &Directory, host: HostId, wire: &Wire<'_>) {
+        if let (Role::Client, Some(session)) = (wire.sender, session(wire.packet)) {
+            // What a server holds of an earlier session of its client is let go.
+            let before = self.hosts[host as usize].shown.insert(wire.peer, session);
+            if before != Some(session) {
+                self.doubt_responses(directory, host, wire.peer);
+            }
+        }
         let server_of = |id| directory.find(wire.peer, host, id);
         match (&wire.packet.body, wire.call) {
             (Body::Data(data, _), call) => {

@@ -78,7 +78,7 @@ impl WatchedHost {
     fn refused(&self, call: CallId, error: &CommandError) {
         self.watch.borrow_mut().note(Err(Violation {
             kind: Kind::Liveness,
-            call: Some(call),
+            calls: vec![call],
             expected: format!("host {} accepts what the application of call {call} wants", self.id),
             seen: error.to_string(),
         }));
@@ -247,7 +247,7 @@ impl WatchedHost {
         if *count > MOST_TIMEOUTS {
             self.watch.borrow_mut().note(Err(Violation {
                 kind: Kind::Liveness,
-                call: None,
+                calls: Vec::new(),
                 expected: format!("host {} has done everything that is due at {now} ns", self.id),
                 seen: format!("after {count} calls more is due: {:?}", self.transport.next_timeout()),
             }));

@@ -26,14 +26,13 @@ pub(crate) struct End {
     pub(crate) faults: fault::Counters,
     pub(crate) hash: u64,
     pub(crate) simulated: Nanos,
-    pub(crate) lines: Vec<String>,
 }
 
 /// Bytes of the probes' requests: one that leaves at once, and one that needs permission.
 const PROBES: [u32; 2] = [100, 300_000];
 
 /// Runs a scenario, and writes down what concerns a call, or everything, if it is asked to.
-pub(crate) fn run(mut scenario: Scenario, trace: Option<Trace>) -> End {
+pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<Trace>>>) -> End {
     let probes = scenario.calls.len() as CallId;
     let living = living(&scenario);
     for length in PROBES {
@@ -58,7 +57,6 @@ pub(crate) fn run(mut scenario: Scenario, trace: Option<Trace>) -> End {
         hash: watch.hash_of_all(),
         faults,
         simulated,
-        lines: watch.trace.map_or_else(Vec::new, Trace::into_lines),
         violation: watch.violation,
     }
 }
