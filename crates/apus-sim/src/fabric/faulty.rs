@@ -50,10 +50,7 @@ impl<H: Host> Fabric<H> {
         match event {
             Event::Arrive(place) => self.arrive_in_trouble(place, tell),
             Event::Deliver(place) => self.deliver(place, tell),
-            Event::Crash(host) => {
-                let now = self.events.now();
-                self.stations[host as usize].host.crash(now);
-            }
+            Event::Crash(host) => self.crash(host),
             Event::Return(host) => self.come_back(host, tell),
             Event::Attend(host) | Event::Timer(host) => match self.state(host) {
                 State::Up => self.happen(event, tell),
@@ -124,6 +121,15 @@ impl<H: Host> Fabric<H> {
                 self.packets.remove(place);
             }
         }
+    }
+
+    /// A host dies, and with it what its applications would have done when it woke up.
+    fn crash(&mut self, host: HostId) {
+        let now = self.events.now();
+        if let Some(trouble) = &mut self.trouble {
+            trouble.held.retain(|message| message.from != host);
+        }
+        self.stations[host as usize].host.crash(now);
     }
 
     /// A host may be awake again, or up again.

@@ -160,6 +160,16 @@ impl<H: Host> Fabric<H> {
         &self.stations[id as usize].host
     }
 
+    /// Does something with a host that gets nothing from the fabric: its user turns up. Then it is attended to.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such host.
+    pub fn attend(&mut self, id: HostId, something: impl FnOnce(&mut H)) {
+        something(&mut self.stations[id as usize].host);
+        self.events.put(self.events.now(), Event::Attend(id));
+    }
+
     /// All hosts.
     pub fn hosts(&self) -> impl Iterator<Item = &H> {
         self.stations.iter().map(|station| &station.host)

@@ -131,7 +131,8 @@ impl Amplification {
             pair.since = at;
         }
         pair.resends += 1;
-        let most = BURST * (1 + (at - pair.since) / interval);
+        // The end of one burst may be followed by the next one at once.
+        let most = BURST * (2 + (at - pair.since) / interval);
         Violation::unless(pair.resends <= most, Kind::Amplification, wire.call, || {
             (
                 format!("at most {most} RESENDs of host {host} to host {}, silent since {} ns", wire.peer, pair.since),

@@ -5,7 +5,10 @@
 //! more than the core's sum: a message counts from the first GRANT for it, not at all after its bytes were
 //! asked for again (GRANT-10) until it is granted once more, and not after it may have ended.
 
-use apus_wire::{Body, Role};
+use std::collections::{BTreeSet, HashMap};
+
+use apus_wire::{Body, Flags, Role};
+use foldhash::fast::FixedState;
 
 use super::Checker;
 use super::ranges::Ranges;
@@ -20,9 +23,19 @@ use crate::message::HostId;
 pub(crate) struct Incoming {
     /// Request and response of each call.
     messages: Vec<[Message; 2]>,
-    /// Granted and not received, by host.
-    under_way: Vec<u64>,
+    hosts: Vec<Host>,
     limit: u64,
+}
+
+/// What a host has on its way.
+#[derive(Debug, Default)]
+struct Host {
+    /// Granted and not received.
+    under_way: u64,
+    /// Requests that count.
+    requests: BTreeSet<CallId>,
+    /// The session that each client has shown last.
+    shown: HashMap<HostId, u32, FixedState>,
 }
 
 /// A message, as its receiver may know it.
@@ -47,7 +60,7 @@ impl Incoming {
         let scenario = &directory.scenario;
         Self {
             messages: vec![Default::default(); scenario.calls.len()],
-            under_way: vec![0; scenario.hosts() as usize],
+            hosts: (0..scenario.hosts()).map(|_| Host::default()).collect(),
             limit: max_incoming(scenario),
         }
     }
@@ -55,10 +68,17 @@ impl Incoming {
     /// Changes a message, and the sum with it.
     fn change(&mut self, host: HostId, call: CallId, sender: Role, change: impl FnOnce(&mut Message)) {
         let message = &mut self.messages[call as usize][sender as usize];
-        let before = message.outstanding();
+        let before = (message.outstanding(), message.counts);
         change(message);
-        let sum = &mut self.under_way[host as usize];
-        *sum = *sum + message.outstanding() - before;
+        let host = &mut self.hosts[host as usize];
+        host.under_way = host.under_way + message.outstanding() - before.0;
+        if sender == Role::Client && message.counts != before.1 {
+            if message.counts {
+                host.requests.insert(call);
+            } else {
+                host.requests.remove(&call);
+            }
+        }
     }
 
     fn end(&mut self, host: HostId, call: CallId, sender: Role) {
@@ -88,7 +108,7 @@ impl Incoming {
             message.granted = offset.min(length);
             message.counts = true;
         });
-        let (sum, limit) = (self.under_way[host as usize], self.limit);
+        let (sum, limit) = (self.hosts[host as usize].under_way, self.limit);
         Violation::unless(sum <= limit, Kind::Incoming, call, || {
             (
                 format!("at most {limit} bytes granted and not received at host {host}"),
@@ -111,6 +131,9 @@ impl Incoming {
     }
 
     fn received(&mut self, directory: &Directory, host: HostId, wire: &Wire<'_>) {
+        if wire.sender == Role::Client {
+            self.shown(directory, host, wire);
+        }
         let server_of = |id| directory.find(wire.peer, host, id);
         match &wire.packet.body {
             Body::Data(data, payload) => {
@@ -137,6 +160,20 @@ impl Incoming {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// What a server holds of an earlier session of its client is let go when the client shows another one.
+    fn shown(&mut self, directory: &Directory, host: HostId, wire: &Wire<'_>) {
+        let fields = wire.packet.header.udp().filter(|fields| fields.flags.contains(Flags::SESSION));
+        let Some(session) = fields.map(|fields| fields.incarnation) else { return };
+        let Host { shown, requests, .. } = &mut self.hosts[host as usize];
+        if shown.insert(wire.peer, session) == Some(session) {
+            return;
+        }
+        let of_client = |call: &CallId| directory.call(*call).from == wire.peer;
+        for call in requests.iter().copied().filter(of_client).collect::<Vec<_>>() {
+            self.change(host, call, Role::Client, |message| message.counts = false);
         }
     }
 

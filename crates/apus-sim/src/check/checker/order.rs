@@ -176,9 +176,14 @@ impl Order {
         if let (Some(call), Some(session)) = (wire.call, session(wire.packet)) {
             self.messages[call as usize][wire.sender as usize].session = Some(session);
         }
-        // The client may be another one than before, whose calls are let go.
-        if is_question(wire.packet) {
-            self.doubt_responses(directory, host, wire.peer);
+        match (&wire.packet.body, wire.call) {
+            // The client may be another one than before, whose calls are let go.
+            (Body::NeedAck, _) if is_question(wire.packet) => {
+                self.doubt_responses(directory, host, wire.peer);
+            }
+            // If it does not answer, its response is let go.
+            (Body::NeedAck, Some(call)) => self.end(host, call, Role::Server),
+            _ => {}
         }
     }
 
@@ -250,15 +255,18 @@ impl Order {
         });
     }
 
+    /// What is said about calls of a dead host means nothing any more.
     fn died(&mut self, directory: &Directory, host: HostId) {
-        let ready = std::mem::take(&mut self.hosts[host as usize]).ready;
-        for (_, call, sender) in ready {
-            self.messages[call as usize][sender as usize].limit = 0;
-        }
-        self.hosts[host as usize].has_died = true;
-        for (call, first) in self.first_seen.iter_mut().enumerate() {
-            if directory.call(call as CallId).to == host {
-                *first = u64::MAX;
+        self.hosts[host as usize] = Host { has_died: true, ..Host::default() };
+        for call in 0..self.messages.len() {
+            let planned = directory.call(call as CallId);
+            let [request, response] = &mut self.messages[call];
+            if planned.from == host {
+                request.limit = 0;
+            }
+            if planned.to == host {
+                response.limit = 0;
+                self.first_seen[call] = u64::MAX;
             }
         }
     }

@@ -199,6 +199,20 @@ impl WatchedHost {
         }
     }
 
+    /// The applications let go of everything that they wait for.
+    pub(super) fn cancel_all(&mut self, now: Nanos) {
+        let open: Vec<_> = self.transport.info();
+        for info in open.into_iter().filter(|info| info.role == Role::Client) {
+            if let Some(call) = self.watch.borrow().directory.find(self.id, host_at(info.peer), info.id) {
+                self.agenda.put(now, Task::Cancel { rpc: info.rpc, call });
+            }
+        }
+        for call in std::mem::take(&mut self.calls) {
+            self.see(now, What::Cancelled(call));
+        }
+        self.handle_timeout(now);
+    }
+
     /// There is room again for what was refused.
     fn retry(&mut self, now: Nanos) {
         while let Some((rpc, call)) = self.replies.pop_front() {
@@ -218,7 +232,8 @@ impl WatchedHost {
     /// Everything at once that the transport wants to send now: a burst.
     fn next_burst(&mut self, now: Nanos) {
         let Some(transmit) = self.transport.poll_transmit(Instant::from_nanos(now)) else { return };
-        let payload: Vec<u8> = transmit.payload().flatten().copied().collect();
+        let payload: Vec<&[u8]> = transmit.payload().collect();
+        let payload = payload.concat();
         let mut pieces = payload.chunks(transmit.segment().max(1));
         let to = host_at(transmit.to());
         let header_len = transmit.header_len();
