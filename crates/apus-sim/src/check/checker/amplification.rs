@@ -26,6 +26,12 @@ const AROUND: u64 = 28;
 const FACTOR: u64 = 3;
 /// RESENDs of a burst (TIME-6).
 const BURST: u64 = 64;
+/// Control packets that may wait for the link while packets come that allow further ones (CAP-9).
+const WAITING: u64 = 8_192;
+/// Bytes that such a packet takes on the link, at most.
+const CONTROL_BYTES: u64 = 180;
+/// Questions for a packet with which a request begins (BAD-5).
+const UNASKED: u64 = 4;
 /// NEED_ACKs come at most this far apart (TIME-9).
 const FARTHEST: Nanos = 100 * MILLISECOND;
 
@@ -33,12 +39,23 @@ const FARTHEST: Nanos = 100 * MILLISECOND;
 #[derive(Debug)]
 pub(crate) struct Amplification {
     pairs: HashMap<(HostId, HostId), Pair, FixedState>,
-    /// NEED_ACKs for each call since its client said anything about it.
-    questions: Vec<u64>,
+    calls: Vec<Questions>,
+}
+
+/// What a server has asked about a call.
+#[derive(Clone, Copy, Debug, Default)]
+struct Questions {
+    /// NEED_ACKs since its client said anything about it.
+    acks: u64,
+    /// Whether it lives.
+    confirms: u64,
+    /// RESENDs of its client, and packets with which the request may have begun.
+    resends: u64,
+    data: u64,
 }
 
 /// What one host has exchanged with another one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Pair {
     /// As a server, with a client.
     received: u64,
@@ -52,27 +69,55 @@ struct Pair {
     /// BUSY, RPC_UNKNOWN, CUTOFFS, and what besides packets may cause them.
     answers: u64,
     let_go: u64,
-    /// RESENDs since the peer's last packet, and when the first of them left.
+    /// RESENDs that may leave, up to now.
     resends: u64,
+    /// When that was reckoned last.
     since: Nanos,
+    /// When a packet came last.
+    heard: Nanos,
+}
+
+impl Default for Pair {
+    fn default() -> Self {
+        Self {
+            received: 0,
+            sent: 0,
+            proposed: Vec::new(),
+            proved: false,
+            packets: 0,
+            answers: 0,
+            let_go: 0,
+            // The end of one burst may be followed by the next one at once.
+            resends: 2 * BURST,
+            since: 0,
+            heard: 0,
+        }
+    }
 }
 
 impl Amplification {
     pub(crate) fn new(directory: &Directory) -> Self {
-        Self { pairs: HashMap::default(), questions: vec![0; directory.scenario.calls.len()] }
+        Self { pairs: HashMap::default(), calls: vec![Questions::default(); directory.scenario.calls.len()] }
     }
 
     fn pair(&mut self, here: HostId, there: HostId) -> &mut Pair {
         self.pairs.entry((here, there)).or_default()
     }
 
-    fn received(&mut self, host: HostId, wire: &Wire<'_>) {
+    fn received(&mut self, at: Nanos, host: HostId, wire: &Wire<'_>) {
         if let Some(call) = wire.call.filter(|_| wire.sender == Role::Client) {
-            self.questions[call as usize] = 0;
+            let questions = &mut self.calls[call as usize];
+            questions.acks = 0;
+            match wire.packet.body {
+                Body::Resend(_) => questions.resends += 1,
+                Body::Data(..) => questions.data += 1,
+                _ => {}
+            }
         }
         let pair = self.pair(host, wire.peer);
         pair.packets += 1;
-        pair.resends = 0;
+        pair.heard = at;
+        pair.resends = (pair.resends + BURST).min(WAITING);
         if wire.sender == Role::Client {
             pair.received += wire.len as u64 + AROUND;
             let fields = wire.packet.header.udp();
@@ -88,7 +133,7 @@ impl Amplification {
         }
         match &wire.packet.body {
             Body::Busy | Body::RpcUnknown | Body::Cutoffs(_) => self.answered(host, wire),
-            Body::Resend(_) => self.asked_again(config.resend_interval_usecs() * MICROSECOND, at, host, wire),
+            Body::Resend(_) => self.asked_again(directory, at, host, wire),
             Body::NeedAck => self.asked(directory, wire),
             _ => Ok(()),
         }
@@ -125,36 +170,47 @@ impl Amplification {
         })
     }
 
-    fn asked_again(&mut self, interval: Nanos, at: Nanos, host: HostId, wire: &Wire<'_>) -> Result<(), Violation> {
+    fn asked_again(&mut self, directory: &Directory, at: Nanos, host: HostId, wire: &Wire<'_>) -> Result<(), Violation> {
+        let interval = directory.scenario.config.resend_interval_usecs() * MICROSECOND;
+        let drained = directory.scenario.fabric.topology.host_rate.time(WAITING * CONTROL_BYTES);
         let pair = self.pair(host, wire.peer);
-        if pair.resends == 0 {
-            pair.since = at;
-        }
-        pair.resends += 1;
-        // The end of one burst may be followed by the next one at once.
-        let most = BURST * (2 + (at - pair.since) / interval);
-        Violation::unless(pair.resends <= most, Kind::Amplification, wire.call, || {
+        let intervals = (at - pair.since) / interval;
+        pair.since += intervals * interval;
+        let saved_up = if at - pair.heard > drained { 2 * BURST } else { WAITING };
+        pair.resends = (pair.resends + intervals * BURST).min(saved_up);
+        Violation::unless(pair.resends > 0, Kind::Amplification, wire.call, || {
             (
-                format!("at most {most} RESENDs of host {host} to host {}, silent since {} ns", wire.peer, pair.since),
-                format!("{}", pair.resends),
+                format!("{BURST} RESENDs of host {host} to host {} per interval or packet from there", wire.peer),
+                format!("more, and {saved_up} that were saved up"),
             )
-        })
+        })?;
+        pair.resends -= 1;
+        Ok(())
     }
 
     fn asked(&mut self, directory: &Directory, wire: &Wire<'_>) -> Result<(), Violation> {
         let Some(call) = wire.call else { return Ok(()) };
+        let questions = &mut self.calls[call as usize];
+        if wire.packet.header.udp().is_some_and(|fields| fields.flags.contains(Flags::CONFIRM)) {
+            questions.confirms += 1;
+            let most = UNASKED * questions.data + questions.resends;
+            return Violation::unless(questions.confirms <= most, Kind::Amplification, call, || {
+                (
+                    format!("the client of call {call} is asked at most {most} times whether it lives"),
+                    format!("it is asked {} times", questions.confirms),
+                )
+            });
+        }
+        questions.acks += 1;
         let config = &directory.scenario.config;
-        let questions = &mut self.questions[call as usize];
-        *questions += 1;
-        // They double from `need_ack_usecs` on, up to the farthest distance, until both limits are reached;
-        // an RPC that was asked whether it lives may have been asked four times before.
+        // They double from `need_ack_usecs` on, up to the farthest distance, until both limits are reached.
         let doublings = FARTHEST / (config.need_ack_usecs() * MICROSECOND);
         let in_time = config.timeout_usecs() * MICROSECOND / FARTHEST + u64::from(doublings.max(1).ilog2()) + 2;
-        let most = config.need_ack_limit().max(in_time) + 4;
-        Violation::unless(*questions <= most, Kind::Amplification, call, || {
+        let most = config.need_ack_limit().max(in_time) + 1;
+        Violation::unless(questions.acks <= most, Kind::Amplification, call, || {
             (
                 format!("at most {most} NEED_ACKs for call {call}, about which its client says nothing"),
-                format!("{questions}"),
+                format!("{}", questions.acks),
             )
         })
     }
@@ -164,7 +220,7 @@ impl Checker for Amplification {
     fn see(&mut self, directory: &Directory, seen: &Seen<'_>) -> Result<(), Violation> {
         let host = seen.host;
         match &seen.what {
-            What::Received(wire) => self.received(host, wire),
+            What::Received(wire) => self.received(seen.at, host, wire),
             What::Sent(wire) => self.sent(directory, seen.at, host, wire)?,
             What::Abandoned(call) => self.pair(host, directory.call(*call).from).let_go += 1,
             What::Crashed => self.pairs.retain(|(here, _), _| *here != host),

@@ -29,6 +29,8 @@ pub(crate) struct Order {
     /// Messages with fewer bytes left have a lane of their own.
     short: u32,
     per_mille: u64,
+    /// Bytes of the oldest message's share that may be saved up, and the packet that goes beyond.
+    saved_up: u64,
     /// Counts what was seen: the age of messages.
     clock: u64,
     /// When the first byte of each request was seen at its server.
@@ -80,6 +82,7 @@ impl Order {
             hosts: (0..scenario.hosts()).map(|_| Host::default()).collect(),
             short: scenario.config.defer_min_bytes() as u32,
             per_mille: scenario.config.pacer_fifo_fraction(),
+            saved_up: SAVED_UP + u64::from(scenario.packet_limit),
             clock: 0,
             first_seen: vec![u64::MAX; scenario.calls.len()],
         }
@@ -151,7 +154,7 @@ impl Order {
             let mut born_by = others.map(|(_, call, sender)| self.messages[*call as usize][*sender as usize].born.1);
             born_by.all(|by| born <= by)
         };
-        let has_share = for_age * 1_000 < self.per_mille * in_order + SAVED_UP * 1_000;
+        let has_share = for_age * 1_000 < self.per_mille * in_order + self.saved_up * 1_000;
         let may = first.0 >= self.short && self.per_mille > 0 && is_oldest() && has_share;
         Violation::unless(may, Kind::Order, call, || {
             (

@@ -17,8 +17,9 @@ pub(super) fn draw(dice: &mut Dice, config: &Config) -> Settings {
         settings.loss = dice.scale(1, 2_000) as u32;
     }
     if dice.percent(25) {
-        settings.burst = dice.scale(1, 100) as u32;
+        // A tenth of all packets at most.
         settings.burst_length = dice.scale(2, 200) as u32;
+        settings.burst = dice.scale(1, u64::from(1_000 / settings.burst_length)) as u32;
     }
     if dice.percent(40) {
         settings.duplication = dice.scale(1, 3_000) as u32;

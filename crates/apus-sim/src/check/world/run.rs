@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use apus_wire::Role;
+
 use super::host::WatchedHost;
 use crate::check::call::{Answer, Call};
 use crate::check::checker::memory;
@@ -13,6 +15,7 @@ use crate::check::violation::Violation;
 use crate::check::watch::Watch;
 use crate::fabric::Fabric;
 use crate::fault;
+use crate::host::host_at;
 use crate::message::{HostId, Message};
 use crate::network::Network;
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
@@ -27,6 +30,10 @@ pub(crate) struct End {
     pub(crate) hash: u64,
     pub(crate) simulated: Nanos,
 }
+
+/// Packets after which a network that does nothing but lose them has shown all it can. Ours: ten times what runs
+/// have on average.
+const ENOUGH: u64 = 1_000_000;
 
 /// Bytes of the probes' requests: one that leaves at once, and one that needs permission.
 const PROBES: [u32; 2] = [100, 300_000];
@@ -97,7 +104,7 @@ struct World {
 impl World {
     fn run(&mut self) {
         self.load();
-        self.advance_to(self.scenario.heal_at);
+        self.advance_through_trouble(self.scenario.heal_at);
         self.fabric.heal();
         self.expect_ends();
         self.drain();
@@ -117,7 +124,7 @@ impl World {
     fn load(&mut self) {
         for call in 0..self.probes {
             let at = self.scenario.calls[call as usize].at;
-            self.advance_to(at);
+            self.advance_through_trouble(at);
             if self.is_over() {
                 return;
             }
@@ -135,6 +142,16 @@ impl World {
         if !self.is_over() {
             let until = until.max(self.fabric.now());
             self.fabric.advance(until, &mut |_, _| {});
+        }
+    }
+
+    /// The same; but enough is enough, and then the network heals before its time.
+    fn advance_through_trouble(&mut self, until: Nanos) {
+        while self.fabric.now() < until && !self.is_over() {
+            if self.watch.borrow().packets > ENOUGH {
+                self.fabric.heal();
+            }
+            self.advance_to((self.fabric.now() + MILLISECOND).min(until));
         }
     }
 
@@ -162,9 +179,29 @@ impl World {
                 self.fabric.attend(host, |host| host.cancel_all(now));
             }
         }
-        let watch = &mut *self.watch.borrow_mut();
-        let result = watch.liveness.check_ends(&watch.directory, now);
-        watch.note(result);
+        let result = {
+            let watch = self.watch.borrow();
+            watch.liveness.check_ends(&watch.directory, now)
+        };
+        let result = result.map_err(|violation| self.look_at(violation));
+        self.watch.borrow_mut().note(result);
+    }
+
+    /// What both ends of a call that does not end know about it, and what else they have to do.
+    fn look_at(&self, mut violation: Violation) -> Violation {
+        let Some(call) = violation.calls.first() else { return violation };
+        let Call { from, to, .. } = self.scenario.calls[*call as usize];
+        for (host, other) in [(from, to), (to, from)] {
+            let transport = self.fabric.host(host).transport();
+            let watch = self.watch.borrow();
+            let mine = transport.info().into_iter().find(|info| {
+                let ends = if info.role == Role::Client { (host, other) } else { (other, host) };
+                host_at(info.peer) == other && watch.directory.find(ends.0, ends.1, info.id) == Some(*call)
+            });
+            let live = transport.metrics().live;
+            violation.seen += &format!("\n             host {host}: {mine:?}, {live:?}");
+        }
+        violation
     }
 
     /// Until nothing is under way, however late, and nobody waits for an acknowledgment any more.
