@@ -7,7 +7,7 @@ use apus_lab::result::COMMIT;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
-use crate::{bench, call, completions, demo, man, serve};
+use crate::{bench, call, completions, demo, man, serve, sim};
 
 /// Message transport with low tail latency: Homa in user space, over plain UDP.
 ///
@@ -18,7 +18,8 @@ use crate::{bench, call, completions, demo, man, serve};
   apus demo
   apus serve 127.0.0.1:4000
   apus call 127.0.0.1:4000 --size 100
-  apus bench rtt --json")]
+  apus bench rtt --json
+  apus sim run")]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -31,6 +32,7 @@ pub(crate) enum Command {
     Serve(serve::Arguments),
     Call(call::Arguments),
     Bench(bench::Arguments),
+    Sim(sim::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }

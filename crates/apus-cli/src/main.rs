@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   demo, bench           measure apus beside UDP and TCP (apus-lab does the work)
+//!   sim                   the protocol in a simulated fabric (apus-sim does the work)
 //!   serve, call           talk by hand (apus does the work)
 //!   completions, man      for shells and readers, from the definitions of the commands
 //!     │
@@ -26,6 +27,7 @@ mod man;
 mod output;
 mod repetition;
 mod serve;
+mod sim;
 
 use std::env;
 use std::process::ExitCode;
@@ -50,6 +52,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),
+        Command::Sim(arguments) => sim::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     }

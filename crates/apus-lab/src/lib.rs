@@ -14,7 +14,8 @@
 //!     ├── contender, meter     what a contender is, and what of its work counts
 //!     ├── process, agent       each side in a process of its own, on a core of its own
 //!     ├── machine, clock       where and when
-//!     └── stats, result        what the figures say, for people and for machines
+//!     ├── stats, result        what the figures say, for people and for machines
+//!     └── chart, page          how they look in a browser
 //! ```
 //!
 //! A program that runs experiments starts itself again for each side, so it has to call
@@ -45,12 +46,14 @@ pub mod agent;
 pub mod apus;
 pub mod baseline;
 pub mod bench;
+pub mod chart;
 pub mod clock;
 pub mod contender;
 pub mod demo;
 mod error;
 pub mod machine;
 pub mod meter;
+pub mod page;
 mod ping_pong;
 pub mod process;
 pub mod progress;

@@ -69,8 +69,9 @@
 //!    [`Transport::handle_timeout`].
 //! 3. **Outputs:** [`Transport::poll_transmit`], [`Transport::poll_event`],
 //!    [`Transport::next_timeout`].
-//! 4. **Housekeeping:** [`Transport::taken`], [`Transport::set_packet_limit`],
-//!    [`Transport::set_link_rate`], [`Transport::set_serving`], [`Transport::shut_down`].
+//! 4. **Housekeeping:** [`Transport::taken`], [`Transport::keep_only`],
+//!    [`Transport::set_packet_limit`], [`Transport::set_link_rate`], [`Transport::set_serving`],
+//!    [`Transport::shut_down`].
 //! 5. **Looking:** [`Transport::info`], [`Transport::metrics`], [`Transport::config`].
 //!
 //! # Invariants

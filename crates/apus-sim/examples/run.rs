@@ -18,7 +18,11 @@ fn main() {
     let config = builder.build().unwrap();
     let e = Experiment {
         fabric: Settings::new(preset::sigcomm18(), seed),
-        carrier: Carrier::Apus(config.clone()),
+        carrier: if std::env::var("ORACLE").is_ok() {
+            Carrier::Oracle
+        } else {
+            Carrier::Apus(config.clone())
+        },
         reckoned_with: config,
         workload,
         load,
@@ -26,7 +30,7 @@ fn main() {
         answer: Answer::Nothing,
         packets: PacketOverhead::UDP_OVER_ETHERNET,
         messages,
-        warm_up: messages / 5,
+        warm_up: std::env::var("WARM").map_or(messages / 5, |w| w.parse().unwrap()),
         greet: true,
         seed,
     };

@@ -2,9 +2,10 @@
 
 use crate::message::HostId;
 
-/// A packet, as links and switches see it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Packet<B> {
+/// A packet, as links and switches see it. What its hosts make of it ([`crate::Host::Body`]) lies elsewhere:
+/// a packet is looked at at every hop, its body at both ends only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packet {
     /// Who sent it.
     pub from: HostId,
     /// Where it goes.
@@ -19,6 +20,4 @@ pub struct Packet<B> {
     pub ecn_capable: bool,
     /// Whether a switch marked it (congestion experienced).
     pub marked: bool,
-    /// What the host at the other end makes of it.
-    pub body: B,
 }

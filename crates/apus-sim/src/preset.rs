@@ -4,13 +4,19 @@
 //! the protocol's configuration.
 
 use apus_proto::{Config, ConfigError};
-use apus_workload::{PacketOverhead, Sizes, Workload};
+use apus_workload::{Sizes, Workload};
 
+use crate::published;
 use crate::time::Rate;
 use crate::topology::{Delays, Shape, Topology};
 
-/// Bytes that are sent without permission: the round-trip time at 10 Gbit/s. Source: A.1.
-const RTT_BYTES: u64 = 10_000;
+/// Payload bytes that are sent without permission, about what the link carries in a round-trip time. Source:
+/// A.1.
+const UNSCHEDULED_BYTES: u64 = 9_328;
+/// Bytes granted and not received, over all messages: what seven messages with RTTbytes each have in the
+/// paper. Here it is divided among the active messages, be they few or many (GRANT-4), so that a single
+/// one can have more than a round-trip time's and grants may come in steps. Source: A.3, sanity bound.
+const MAX_INCOMING: u64 = 68_000;
 /// Levels of priority.
 const LEVELS: usize = 8;
 
@@ -32,7 +38,7 @@ pub fn sigcomm18() -> Topology {
 }
 
 /// apus as the paper's Homa was configured for a workload: overcommitment and levels, cutoffs that give each
-/// unscheduled level the same number of bytes, RTTbytes, no share for the oldest message.
+/// unscheduled level the same number of bytes, unscheduled bytes, no share for the oldest message.
 ///
 /// # Errors
 ///
@@ -40,17 +46,14 @@ pub fn sigcomm18() -> Topology {
 pub fn sigcomm18_config(workload: &Workload) -> Result<Config, ConfigError> {
     let sizes = workload.sizes();
     let scheduled = scheduled_levels(&workload.to_string(), sizes);
-    let window = RTT_BYTES;
     Config::builder()
-        .unsched_bytes(RTT_BYTES)
-        .unsched_bytes_min(RTT_BYTES)
-        .unsched_bytes_max(RTT_BYTES)
+        .unsched_bytes(UNSCHEDULED_BYTES)
+        .unsched_bytes_min(UNSCHEDULED_BYTES)
+        .unsched_bytes_max(UNSCHEDULED_BYTES)
         .unsched_cutoffs(cutoffs(sizes, LEVELS - scheduled))
         .cutoffs_interval_usecs(0)
         .max_overcommit(scheduled as u64)
-        .window(window)
-        .max_incoming((scheduled as u64 + 1) * window)
-        .grant_increment(u64::from(PacketOverhead::UDP_OVER_ETHERNET.payload))
+        .max_incoming(MAX_INCOMING)
         .grant_fifo_fraction(0)
         .pacer_fifo_fraction(0)
         .max_link_usage(100)
@@ -58,21 +61,15 @@ pub fn sigcomm18_config(workload: &Workload) -> Result<Config, ConfigError> {
         .build()
 }
 
-/// Levels for scheduled packets, and messages granted at the same time. Source: A.1; for workloads of one's
-/// own the share of unscheduled bytes, as section 3.4 of the paper has it.
+/// Levels for scheduled packets, and messages granted at the same time. For workloads of one's own the share
+/// of unscheduled bytes decides, as section 3.4 of the paper has it.
 fn scheduled_levels(name: &str, sizes: &Sizes) -> usize {
-    match name {
-        "w1" => 1,
-        "w2" => 3,
-        "w3" => 4,
-        "w4" | "w5" => 7,
-        _ => {
-            let share =
-                unscheduled_bytes(sizes).map(|(_, bytes)| bytes).sum::<f64>() / sizes.mean();
-            let unscheduled = (share * LEVELS as f64).round() as usize;
-            LEVELS - unscheduled.clamp(1, LEVELS - 1)
-        }
+    if let Some(levels) = published::scheduled_levels(name) {
+        return levels as usize;
     }
+    let share = unscheduled_bytes(sizes).map(|(_, bytes)| bytes).sum::<f64>() / sizes.mean();
+    let unscheduled = (share * LEVELS as f64).round() as usize;
+    LEVELS - unscheduled.clamp(1, LEVELS - 1)
 }
 
 /// For each level the longest message whose unscheduled packets use it; `levels` levels, of which each gets
@@ -102,7 +99,7 @@ fn cutoffs(sizes: &Sizes, levels: usize) -> [u32; LEVELS] {
 
 /// Each size, and the unscheduled bytes that its messages bring per message of the workload.
 fn unscheduled_bytes(sizes: &Sizes) -> impl Iterator<Item = (u32, f64)> + '_ {
-    sizes.iter().map(|(size, share)| (size, share * f64::from(size.min(RTT_BYTES as u32))))
+    sizes.iter().map(|(size, share)| (size, share * f64::from(size.min(UNSCHEDULED_BYTES as u32))))
 }
 
 #[cfg(test)]

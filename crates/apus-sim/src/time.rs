@@ -43,7 +43,14 @@ impl Rate {
     /// Time that so many bytes take, rounded to the nearest nanosecond.
     #[must_use]
     pub const fn time(self, wire_bytes: u64) -> Nanos {
-        (wire_bytes * self.picos_per_byte + 500) / 1_000
+        (self.picos(wire_bytes) + 500) / 1_000
+    }
+
+    /// Time that so many bytes take, in picoseconds: exact, for sums whose parts must not be rounded one
+    /// by one.
+    #[must_use]
+    pub const fn picos(self, wire_bytes: u64) -> u64 {
+        wire_bytes * self.picos_per_byte
     }
 
     /// Bytes that fit into a time.

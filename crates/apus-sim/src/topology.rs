@@ -14,6 +14,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use apus_workload::PacketOverhead;
+
 use crate::message::HostId;
 use crate::time::{Nanos, Rate};
 
@@ -180,6 +182,14 @@ impl Topology {
         }
         end + self.delays.propagation + self.delays.host_in
     }
+
+    /// [`Topology::unloaded`] for a message of so many bytes, at least 1, that is cut into packets as told.
+    #[must_use]
+    pub fn ideal(&self, from: HostId, to: HostId, bytes: u32, packets: &PacketOverhead) -> Nanos {
+        let count = bytes.div_ceil(packets.payload);
+        let last = packets.wire_bytes(bytes - (count - 1) * packets.payload);
+        self.unloaded(from, to, u64::from(count), packets.wire_bytes(packets.payload), last)
+    }
 }
 
 #[cfg(test)]
@@ -228,6 +238,16 @@ mod tests {
         assert_eq!(more, one + 67);
         let many = topology.unloaded(0, 16, 1_000, 1_538, 1_538);
         assert_eq!(many - one, topology.host_rate.time(999 * 1_538));
+    }
+
+    #[test]
+    fn the_ideal_of_a_message_is_that_of_its_packets() {
+        let topology = sigcomm();
+        let packets = PacketOverhead { payload: 1_000, overhead: 100, minimum: 150 };
+        let ideal = |bytes| topology.ideal(0, 16, bytes, &packets);
+        assert_eq!(ideal(1), topology.unloaded(0, 16, 1, 1_100, 150), "padded");
+        assert_eq!(ideal(1_000), topology.unloaded(0, 16, 1, 1_100, 1_100), "exactly one packet");
+        assert_eq!(ideal(2_500), topology.unloaded(0, 16, 3, 1_100, 600));
     }
 
     #[test]

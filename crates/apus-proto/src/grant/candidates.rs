@@ -13,6 +13,7 @@
 use crate::peer::PeerId;
 use crate::rpc::RpcId;
 use slotmap::SecondaryMap;
+use slotmap::secondary::Entry;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -29,27 +30,109 @@ pub(crate) struct Key {
 /// The messages that wait for grants.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
-    by_peer: SecondaryMap<PeerId, BTreeSet<Key>>,
+    by_peer: SecondaryMap<PeerId, Row>,
     heads: BTreeSet<(Key, PeerId)>,
     by_birth: BTreeSet<(u64, RpcId)>,
 }
 
+/// The messages of one peer. Mostly there is one, and its key changes with every packet: that costs
+/// nothing here.
+#[derive(Debug)]
+enum Row {
+    One(Key),
+    /// Any number of them.
+    Several(BTreeSet<Key>),
+}
+
+impl Row {
+    fn first(&self) -> Option<Key> {
+        match self {
+            Self::One(key) => Some(*key),
+            Self::Several(keys) => keys.first().copied(),
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Key> {
+        let (one, several) = match self {
+            Self::One(key) => (Some(key), None),
+            Self::Several(keys) => (None, Some(keys)),
+        };
+        one.into_iter().chain(several.into_iter().flatten())
+    }
+
+    fn insert(&mut self, key: Key) -> bool {
+        match self {
+            Self::One(one) => {
+                let before = *one;
+                *self = Self::Several(BTreeSet::from([before, key]));
+                before != key
+            }
+            Self::Several(keys) => keys.insert(key),
+        }
+    }
+
+    fn replace(&mut self, old: Key, new: Key) -> bool {
+        match self {
+            Self::One(one) => std::mem::replace(one, new) == old,
+            Self::Several(keys) => keys.remove(&old) && keys.insert(new),
+        }
+    }
+}
+
 impl Candidates {
     pub(super) fn insert(&mut self, peer: PeerId, key: Key) {
-        self.change(peer, |messages| messages.insert(key));
+        let Some(entry) = self.by_peer.entry(peer) else {
+            debug_assert!(false, "T1: a peer with live RPCs is known");
+            return;
+        };
+        let (before, inserted) = match entry {
+            Entry::Occupied(row) => (row.get().first(), row.into_mut().insert(key)),
+            Entry::Vacant(place) => {
+                place.insert(Row::One(key));
+                (None, true)
+            }
+        };
+        debug_assert!(inserted, "C2: inserted twice");
         self.by_birth.insert((key.birth, key.rpc));
+        self.move_head(peer, before);
     }
 
     pub(super) fn remove(&mut self, peer: PeerId, key: Key) {
-        self.change(peer, |messages| messages.remove(&key));
+        let Some(row) = self.by_peer.get_mut(peer) else {
+            debug_assert!(false, "C2: removed what is not there");
+            return;
+        };
+        let before = row.first();
+        let (removed, is_empty) = match row {
+            Row::One(one) => (*one == key, true),
+            Row::Several(keys) => (keys.remove(&key), keys.is_empty()),
+        };
+        debug_assert!(removed, "C2: removed what is not there");
+        if is_empty {
+            self.by_peer.remove(peer);
+        }
         self.by_birth.remove(&(key.birth, key.rpc));
+        self.move_head(peer, before);
+    }
+
+    /// Gives a message another key, after some of its bytes have arrived.
+    pub(super) fn replace(&mut self, peer: PeerId, old: Key, new: Key) {
+        debug_assert_eq!((old.birth, old.rpc), (new.birth, new.rpc), "the same message");
+        let Some(row) = self.by_peer.get_mut(peer) else {
+            debug_assert!(false, "C2: replaced what is not there");
+            return;
+        };
+        let before = row.first();
+        let replaced = row.replace(old, new);
+        debug_assert!(replaced, "C2: replaced what is not there");
+        self.move_head(peer, before);
     }
 
     /// The active messages, at most `limit`, in SRPT order.
     pub(super) fn select(&self, limit: usize) -> SmallVec<[Key; 8]> {
         let mut active: SmallVec<[Key; 8]> =
             self.heads.iter().take(limit).map(|(key, _)| *key).collect();
-        if active.len() < limit {
+        if active.len() < limit && self.heads.len() < self.by_birth.len() {
             self.select_higher_ranks(limit, &mut active);
         }
         active.sort_unstable();
@@ -83,20 +166,9 @@ impl Candidates {
         }
     }
 
-    /// Applies `change` to the messages of `peer` and keeps `heads` in step (C1).
-    fn change(&mut self, peer: PeerId, change: impl FnOnce(&mut BTreeSet<Key>) -> bool) {
-        let Some(entry) = self.by_peer.entry(peer) else {
-            debug_assert!(false, "T1: a peer with live RPCs is known");
-            return;
-        };
-        let messages = entry.or_default();
-        let before = messages.first().copied();
-        let changed = change(messages);
-        debug_assert!(changed, "C2: inserted twice, or removed what is not there");
-        let after = messages.first().copied();
-        if messages.is_empty() {
-            self.by_peer.remove(peer);
-        }
+    /// Puts the first message of `peer` in the place of `before` among the heads (C1).
+    fn move_head(&mut self, peer: PeerId, before: Option<Key>) {
+        let after = self.by_peer.get(peer).and_then(Row::first);
         if before != after {
             if let Some(key) = before {
                 self.heads.remove(&(key, peer));
@@ -166,17 +238,23 @@ mod tests {
     proptest! {
         #[test]
         fn the_active_messages_are_those_of_the_definition(
-            steps in proptest::collection::vec((0usize..20, 0usize..5, 1u32..30), 0..60),
+            steps in proptest::collection::vec((0usize..20, 0usize..5, 1u32..30, any::<bool>()), 0..60),
             limit in 1usize..10,
         ) {
             let world = world();
             let mut candidates = Candidates::default();
             let mut messages: Vec<(PeerId, Key)> = Vec::new();
-            for (which, peer, missing) in steps {
+            for (which, peer, missing, progress) in steps {
                 let rpc = world.rpcs[which];
                 if let Some(at) = messages.iter().position(|(_, key)| key.rpc == rpc) {
                     let (peer, key) = messages.swap_remove(at);
-                    candidates.remove(peer, key);
+                    if progress {
+                        let new = Key { missing, ..key };
+                        candidates.replace(peer, key, new);
+                        messages.push((peer, new));
+                    } else {
+                        candidates.remove(peer, key);
+                    }
                 } else {
                     let key = Key { missing, birth: which as u64, rpc };
                     messages.push((world.peers[peer], key));

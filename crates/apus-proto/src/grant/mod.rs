@@ -16,6 +16,8 @@
 //! - **G2** The backlog is the sum of the outstanding bytes of all messages that ever needed a GRANT,
 //!   the silent ones excepted.
 //! - **G3** A GRANT never raises the backlog above `max_incoming`.
+//! - **G4** A message in `content` wants nothing as long as no data comes for it and as many messages are
+//!   active: what it may be granted depends on nothing else (GRANT-4).
 //!
 //! GRANT-10: a message whose sender has fallen silent gives its slot and its share of `max_incoming`
 //! back until data arrives again. Ours, because the kernel lets eight dead senders hold all grants
@@ -65,6 +67,10 @@ pub(crate) struct Granter {
     touched: Vec<RpcId>,
     /// Whether anything has changed since the last run.
     dirty: bool,
+    /// Active messages that have all they want, when so many were active ([`Granter::content_among`]): most
+    /// packets bring news of one message, and the others need not be looked at (G4).
+    content: SmallVec<[RpcId; 8]>,
+    content_among: usize,
 }
 
 /// A GRANT to be sent.
@@ -90,6 +96,16 @@ pub(crate) enum Level {
     Oldest,
 }
 
+/// What became of an active message that was looked at.
+enum Granted {
+    /// It wants nothing for now.
+    Content,
+    /// `max_incoming` has no room for what it wants.
+    HeldBack,
+    /// Its new limit.
+    Upto(u32),
+}
+
 impl Granter {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
@@ -101,6 +117,8 @@ impl Granter {
             max_active: config.max_overcommit() as usize,
             touched: Vec::new(),
             dirty: false,
+            content: SmallVec::new(),
+            content_among: 0,
         }
     }
 
@@ -110,6 +128,7 @@ impl Granter {
             let bytes = (mbps * INCOMING_MICROS / 8).max(MIN_INCOMING);
             self.backlog.set_limit(bytes);
             self.window.set_max_incoming(bytes);
+            self.content.clear();
         }
     }
 
@@ -161,12 +180,16 @@ impl Granter {
         metrics: &mut Scheduling,
         mut send: impl FnMut(Decision),
     ) {
-        for rpc in std::mem::take(&mut self.touched) {
-            if rpcs.get(rpc).is_some_and(|rpc| rpc.grant.touched) {
-                rpcs[rpc].grant.touched = false;
-                self.refresh(rpcs, rpc);
+        let mut touched = std::mem::take(&mut self.touched);
+        for rpc in &touched {
+            if rpcs.get(*rpc).is_some_and(|rpc| rpc.grant.touched) {
+                rpcs[*rpc].grant.touched = false;
+                self.refresh(rpcs, *rpc);
             }
         }
+        self.content.retain(|rpc| !touched.contains(rpc));
+        touched.clear();
+        self.touched = touched;
         let mut granted: SmallVec<[RpcId; 8]> = SmallVec::new();
         // Once more whenever a message has got all it needs: its slot goes to the next one.
         loop {
@@ -193,16 +216,29 @@ impl Granter {
             granted.push(decision.rpc);
             send(decision);
         }
+        if active.len() != self.content_among {
+            self.content.clear();
+        }
+        let mut content: SmallVec<[RpcId; 8]> = SmallVec::new();
         for (rank, key) in active.iter().enumerate() {
             if granted.contains(&key.rpc) {
                 continue;
             }
-            if let Some(offset) = self.grant(rpcs, key.rpc, window, metrics) {
-                granted.push(key.rpc);
-                let level = Level::Scheduled { rank, active: active.len() };
-                send(Decision { rpc: key.rpc, offset, level });
+            if self.content.contains(&key.rpc) {
+                content.push(key.rpc);
+                continue;
+            }
+            match self.grant(rpcs, key.rpc, window, metrics) {
+                Granted::Content => content.push(key.rpc),
+                Granted::HeldBack => {}
+                Granted::Upto(offset) => {
+                    granted.push(key.rpc);
+                    let level = Level::Scheduled { rank, active: active.len() };
+                    send(Decision { rpc: key.rpc, offset, level });
+                }
             }
         }
+        (self.content, self.content_among) = (content, active.len());
     }
 
     /// Messages that wait for grants.
@@ -215,26 +251,26 @@ impl Granter {
         self.backlog.bytes()
     }
 
-    /// The new limit of an active message, if it is worth a GRANT.
+    /// Raises the limit of an active message, if that is worth a GRANT.
     fn grant(
         &mut self,
         rpcs: &mut Rpcs,
         rpc: RpcId,
         window: u32,
         metrics: &mut Scheduling,
-    ) -> Option<u32> {
-        let message = rpcs[rpc].incoming.as_mut()?;
-        let wanted = self.window.increase(message, window)?;
+    ) -> Granted {
+        let Some(message) = rpcs[rpc].incoming.as_mut() else { return Granted::Content };
+        let Some(wanted) = self.window.increase(message, window) else { return Granted::Content };
         let step = wanted.min(self.backlog.room());
         if step < wanted && !self.window.is_worthwhile(message, window, step) {
             metrics.needy_grants += 1;
-            return None;
+            return Granted::HeldBack;
         }
         let offset = Window::base(message) + step;
         message.grant(offset);
         metrics.granted_bytes += u64::from(step);
         self.refresh(rpcs, rpc);
-        Some(offset)
+        Granted::Upto(offset)
     }
 
     /// The oldest message's share, when one is due.
@@ -275,11 +311,12 @@ impl Granter {
         self.dirty |= key.is_some() != entry.grant.key.is_some();
         if key != entry.grant.key {
             let (peer, birth) = (entry.peer, entry.birth);
-            if let Some(missing) = entry.grant.key {
-                self.candidates.remove(peer, Key { missing, birth, rpc });
-            }
-            if let Some(missing) = key {
-                self.candidates.insert(peer, Key { missing, birth, rpc });
+            let named = |missing| Key { missing, birth, rpc };
+            match (entry.grant.key.map(named), key.map(named)) {
+                (Some(old), Some(new)) => self.candidates.replace(peer, old, new),
+                (Some(old), None) => self.candidates.remove(peer, old),
+                (None, Some(new)) => self.candidates.insert(peer, new),
+                (None, None) => {}
             }
             entry.grant.key = key;
         }

@@ -27,8 +27,8 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Memory for a message of `length` bytes, empty. Without a place of its own if there is none to be
-    /// used again, or if the message is not long: it is then allocated when the first bytes come.
+    /// Memory for a message of which `length` bytes will be kept, empty. Without a place of its own if
+    /// there is none to be used again, or if they are not many: it is then allocated when the first come.
     pub(crate) fn take(&mut self, length: u32) -> Vec<u8> {
         let length = length as usize;
         if !KEPT_LENGTHS.contains(&length) {
@@ -53,7 +53,7 @@ impl Buffers {
         }
     }
 
-    /// Notes that a message is delivered, which lies in `size` bytes of memory.
+    /// Notes that a message is delivered, of which what is kept lies in `size` bytes of memory.
     pub(crate) fn keep(&mut self, message: &Bytes, size: usize) {
         if !KEPT_LENGTHS.contains(&message.len()) {
             return;

@@ -1,12 +1,15 @@
 //! Which bytes of an incoming message are here, and which are missing?
 //!
 //! ```text
-//!   0        prefix.len()      gap           island         gap            length
+//!   0          prefix          gap           island         gap            length
 //!   |##########################|             |##############|               |
 //! ```
 //!
 //! Bytes that continue the prefix are appended to it, which is the whole work as long as nothing is
 //! lost or reordered. Bytes that come early wait in islands until the gap before them closes.
+//!
+//! Which bytes are here, and what stands in them, are two things: whoever wants only the first bytes of
+//! messages (CAP-15) has all of them counted, and the others let go.
 //!
 //! # Invariants
 //!
@@ -15,6 +18,8 @@
 //! - **M3** `granted <= length`: a GRANT never names a byte past the end.
 //! - **M4** `granted` never decreases: a stale announcement cannot take bytes back.
 //! - **M5** (CAP-10) There are at most [`MAX_GAPS`] islands.
+//! - **M6** (CAP-15) Of the prefix and of each island, the bytes below `kept` are held, and no others.
+//!   Nothing but what is held depends on `kept`.
 
 use crate::limits::{MAX_GAPS, RESERVE_AT_ONCE};
 use bytes::Bytes;
@@ -32,10 +37,23 @@ pub(crate) struct MessageIn {
     received: u32,
     /// Offset just past the last byte that the sender may transmit, unscheduled bytes included.
     granted: u32,
-    /// All bytes from offset 0 up to the first gap.
-    prefix: Vec<u8>,
+    /// Offset of the first gap: all bytes before it are here.
+    prefix: u32,
+    /// So many of the message's first bytes are held when they come: at most `length`.
+    kept: u32,
+    /// The bytes of the prefix, as far as they are held.
+    content: Vec<u8>,
     /// Pieces behind the first gap, by offset.
-    islands: BTreeMap<u32, Vec<u8>>,
+    islands: BTreeMap<u32, Island>,
+}
+
+/// Bytes that came early.
+#[derive(Debug)]
+struct Island {
+    /// Offset just past the last one.
+    end: u32,
+    /// The first of them, as far as they are held: none if the island lies behind what is kept.
+    content: Vec<u8>,
 }
 
 /// What became of the bytes of a DATA packet.
@@ -55,23 +73,32 @@ pub(crate) enum Inserted {
 }
 
 impl MessageIn {
-    /// A message of `length` bytes of which the sender may transmit `incoming` without grants.
+    /// A message of `length` bytes of which the sender may transmit `incoming` without grants. All its
+    /// bytes are kept.
     pub(crate) fn new(length: u32, incoming: u32) -> Self {
-        Self::in_memory(length, incoming, Vec::new())
-    }
-
-    /// A message of `length` bytes of which the sender may transmit `incoming` without grants, to be put
-    /// together in `memory`, which is empty.
-    pub(crate) fn in_memory(length: u32, incoming: u32, memory: Vec<u8>) -> Self {
-        debug_assert!(length > 0 && memory.is_empty(), "W2");
+        debug_assert!(length > 0, "W2");
         Self {
             length,
             unscheduled: incoming.min(length),
             received: 0,
             granted: incoming.min(length),
-            prefix: memory,
+            prefix: 0,
+            kept: length,
+            content: Vec::new(),
             islands: BTreeMap::new(),
         }
+    }
+
+    /// The same message, before its first byte has come; only its first `bytes` bytes are kept.
+    pub(crate) fn keeping(self, bytes: u32) -> Self {
+        debug_assert_eq!(self.received, 0, "M6");
+        Self { kept: bytes.min(self.length), ..self }
+    }
+
+    /// The same message, before its first byte has come, to be put together in `memory`, which is empty.
+    pub(crate) fn in_memory(self, memory: Vec<u8>) -> Self {
+        debug_assert!(self.received == 0 && memory.is_empty(), "M6");
+        Self { content: memory, ..self }
     }
 
     /// Total bytes.
@@ -124,13 +151,13 @@ impl MessageIn {
         let end = offset + data.len() as u32;
         debug_assert!(end <= self.length, "W2");
         let before = self.received;
-        let at = self.prefix.len() as u32;
+        let at = self.prefix;
         if offset == at && self.islands.is_empty() {
-            self.extend_prefix(data);
+            self.extend_prefix(end, self.held(at, data));
         } else if end <= at {
             return Inserted::Duplicate;
         } else if offset <= at {
-            self.extend_prefix(&data[(at - offset) as usize..]);
+            self.extend_prefix(end, self.held(at, &data[(at - offset) as usize..]));
             self.absorb_islands();
         } else if !self.insert_islands(offset, data) {
             return Inserted::TooManyGaps;
@@ -141,9 +168,8 @@ impl MessageIn {
 
     /// The ranges that are missing below `limit`, in order.
     pub(crate) fn gaps(&self, limit: u32) -> impl Iterator<Item = Range<u32>> {
-        let mut at = self.prefix.len() as u32;
-        let islands =
-            self.islands.iter().map(|(start, bytes)| (*start, start + bytes.len() as u32));
+        let mut at = self.prefix;
+        let islands = self.islands.iter().map(|(start, island)| (*start, island.end));
         islands.chain([(limit, limit)]).filter_map(move |(start, end)| {
             let gap = at..start.min(limit);
             at = at.max(end);
@@ -151,68 +177,77 @@ impl MessageIn {
         })
     }
 
-    /// Bytes of memory that the prefix lies in: in the end, the message.
+    /// Bytes of memory that the prefix lies in: in the end, what is kept of the message.
     pub(crate) const fn memory(&self) -> usize {
-        self.prefix.capacity()
+        self.content.capacity()
     }
 
-    /// The whole message.
+    /// The whole message, or its first bytes, if only they are kept.
     ///
     /// # Panics
     ///
     /// If bytes are missing.
     pub(crate) fn into_bytes(self) -> Bytes {
         assert!(self.is_complete() && self.islands.is_empty(), "M1, M2: bytes are missing");
-        Bytes::from(self.prefix)
+        Bytes::from(self.content)
     }
 
-    /// Appends `data`, which continues the prefix. Islands that it covers are not looked at.
-    fn extend_prefix(&mut self, data: &[u8]) {
-        let needed = self.prefix.len() + data.len();
-        if needed > self.prefix.capacity() {
+    /// What is held (M6) of `data`, which stands at `offset`.
+    fn held<'a>(&self, offset: u32, data: &'a [u8]) -> &'a [u8] {
+        let held = self.kept.saturating_sub(offset) as usize;
+        &data[..held.min(data.len())]
+    }
+
+    /// The prefix reaches to `end` now; `held` is what is held of the bytes that have come. Islands that
+    /// they cover are not looked at.
+    fn extend_prefix(&mut self, end: u32, held: &[u8]) {
+        let needed = self.content.len() + held.len();
+        if needed > self.content.capacity() {
             self.reserve(needed);
         }
-        self.prefix.extend_from_slice(data);
-        self.received += data.len() as u32;
+        self.content.extend_from_slice(held);
+        self.received += end - self.prefix;
+        self.prefix = end;
     }
 
-    /// Makes room for the prefix to grow to `needed` bytes.
+    /// Makes room for the prefix to grow to `needed` bytes that are held.
     fn reserve(&mut self, needed: usize) {
-        let length = self.length as usize;
-        let capacity = if length <= RESERVE_AT_ONCE {
-            length
+        let kept = self.kept as usize;
+        let capacity = if kept <= RESERVE_AT_ONCE {
+            kept
         } else {
-            needed.max(self.prefix.capacity() * 2).max(RESERVE_AT_ONCE).min(length)
+            needed.max(self.content.capacity() * 2).max(RESERVE_AT_ONCE).min(kept)
         };
-        self.prefix.reserve_exact(capacity - self.prefix.len());
+        self.content.reserve_exact(capacity - self.content.len());
     }
 
     /// Moves islands that the prefix has reached into it.
     fn absorb_islands(&mut self) {
         while let Some(entry) = self.islands.first_entry() {
-            let at = self.prefix.len();
-            let start = *entry.key() as usize;
+            let at = self.prefix;
+            let start = *entry.key();
             if start > at {
                 break;
             }
-            let bytes = entry.remove();
+            let island = entry.remove();
             // What the prefix covers already has been counted twice: once when it came as an island.
-            let covered = (at - start).min(bytes.len());
-            self.received -= bytes.len() as u32;
-            self.extend_prefix(&bytes[covered..]);
+            self.received -= island.end - start;
+            let rest = island.content.get((at - start) as usize..).unwrap_or_default();
+            self.extend_prefix(island.end.max(at), rest);
         }
     }
 
     /// Puts the new parts of `data` into islands; `false` if that needs more of them than allowed.
     fn insert_islands(&mut self, offset: u32, data: &[u8]) -> bool {
         let end = offset + data.len() as u32;
-        if let Some((start, last)) = self.islands.last_key_value()
-            && start + last.len() as u32 == offset
+        let held = self.held(offset, data);
+        if let Some(mut last) = self.islands.last_entry()
+            && last.get().end == offset
         {
             // The usual case: packets go on arriving behind one gap.
-            if let Some(mut last) = self.islands.last_entry() {
-                last.get_mut().extend_from_slice(data);
-            }
+            let last = last.get_mut();
+            last.content.extend_from_slice(held);
+            last.end = end;
             self.received += data.len() as u32;
             return true;
         }
@@ -228,8 +263,9 @@ impl MessageIn {
         }
         for part in fresh {
             let piece = &data[(part.start - offset) as usize..(part.end - offset) as usize];
-            self.islands.insert(part.start, piece.to_vec());
-            self.received += piece.len() as u32;
+            let content = self.held(part.start, piece).to_vec();
+            self.islands.insert(part.start, Island { end: part.end, content });
+            self.received += part.end - part.start;
         }
         true
     }
@@ -313,14 +349,16 @@ mod tests {
     /// Requirement CAP-10.
     #[test]
     fn the_number_of_gaps_is_bounded() {
-        let mut message = message(10_000);
-        for i in 0..MAX_GAPS as u32 {
-            assert!(matches!(message.insert(i * 2 + 1, b"x"), Inserted::New { .. }));
+        for kept in [10_000, 0] {
+            let mut message = message(10_000).keeping(kept);
+            for i in 0..MAX_GAPS as u32 {
+                assert!(matches!(message.insert(i * 2 + 1, b"x"), Inserted::New { .. }));
+            }
+            assert_eq!(message.insert(9_000, b"x"), Inserted::TooManyGaps);
+            // Closing gaps still works.
+            assert!(matches!(message.insert(0, &[b'x'; 2]), Inserted::New { bytes: 1, .. }));
+            assert!(matches!(message.insert(9_000, b"x"), Inserted::New { .. }));
         }
-        assert_eq!(message.insert(9_000, b"x"), Inserted::TooManyGaps);
-        // Closing gaps still works.
-        assert!(matches!(message.insert(0, &[b'x'; 2]), Inserted::New { bytes: 1, .. }));
-        assert!(matches!(message.insert(9_000, b"x"), Inserted::New { .. }));
     }
 
     /// Requirement CAP-13.
@@ -328,24 +366,67 @@ mod tests {
     fn a_large_claim_takes_no_memory_before_the_bytes_come() {
         let mut message = message(64 << 20);
         message.insert(0, &[0; 1400]);
-        assert!(message.prefix.capacity() <= RESERVE_AT_ONCE);
+        assert!(message.memory() <= RESERVE_AT_ONCE);
+    }
+
+    #[test]
+    fn only_the_first_bytes_are_kept() {
+        let mut message = message(9).keeping(4);
+        assert_eq!(message.insert(3, b"def"), Inserted::New { bytes: 3, gap: true });
+        assert_eq!(message.insert(6, b"gh"), Inserted::New { bytes: 2, gap: true });
+        assert_eq!(gaps(&message, 9), [(0, 3), (8, 9)]);
+        assert_eq!(message.insert(0, b"abcd"), Inserted::New { bytes: 3, gap: false });
+        assert_eq!(message.insert(5, b"fg"), Inserted::Duplicate, "it was here, and is gone");
+        assert_eq!(message.insert(7, b"hi"), Inserted::New { bytes: 1, gap: false });
+        assert_eq!((message.received(), message.missing()), (9, 0));
+        assert_eq!(message.into_bytes(), "abcd");
+    }
+
+    #[test]
+    fn more_than_there_is_keeps_all() {
+        let mut message = message(3).keeping(u32::MAX);
+        message.insert(0, b"abc");
+        assert_eq!(message.into_bytes(), "abc");
+    }
+
+    /// Requirement CAP-15.
+    #[test]
+    fn what_is_not_kept_takes_no_memory() {
+        const LENGTH: u32 = 4 << 20;
+        for kept in [0, 100, 2_000] {
+            let mut message = message(LENGTH).keeping(kept);
+            // Every second packet is early, and fills its island in two steps.
+            for offset in (0..LENGTH).step_by(8_192) {
+                message.insert(offset + 4_096, &[0; 2_048]);
+                message.insert(offset + 6_144, &[0; 2_048]);
+                let early = message.islands.values().map(|island| island.content.capacity());
+                assert_eq!(early.sum::<usize>(), 0);
+                message.insert(offset, &[0; 4_096]);
+                assert!(message.memory() <= kept as usize);
+            }
+            assert!(message.is_complete());
+            assert_eq!(message.into_bytes().len(), kept as usize);
+        }
     }
 
     proptest! {
-        /// The model is an array of optional bytes.
+        /// The model is an array of optional bytes, whatever is kept of them.
         #[test]
         fn behaves_like_an_array_of_optional_bytes(
             packets in proptest::collection::vec((0u32..64, 1u32..20), 1..60),
+            kept in 0u32..=64,
         ) {
             const LENGTH: u32 = 64;
             let content: Vec<u8> = (0..LENGTH as u8).collect();
-            let mut message = message(LENGTH);
+            let mut message = message(LENGTH).keeping(kept);
+            let mut whole = self::message(LENGTH);
             let mut model = [false; LENGTH as usize];
             for (offset, len) in packets {
                 let end = (offset + len).min(LENGTH);
                 let range = offset as usize..end as usize;
                 let new = model[range.clone()].iter().filter(|here| !**here).count() as u32;
                 let inserted = message.insert(offset, &content[range.clone()]);
+                prop_assert_eq!(whole.insert(offset, &content[range.clone()]), inserted);
                 match inserted {
                     Inserted::New { bytes, .. } => prop_assert_eq!(bytes, new),
                     Inserted::Duplicate => prop_assert_eq!(new, 0),
@@ -356,11 +437,19 @@ mod tests {
                 let expected: Vec<u32> = (0..LENGTH).filter(|i| !model[*i as usize]).collect();
                 prop_assert_eq!(message.missing() as usize, expected.len());
                 prop_assert_eq!(missing, expected);
+                prop_assert_eq!(message.content.len() as u32, message.prefix.min(kept), "M6");
+                for (start, island) in &message.islands {
+                    let held = kept.clamp(*start, island.end) - start;
+                    prop_assert_eq!(island.content.len() as u32, held, "M6");
+                }
             }
             for gap in message.gaps(LENGTH).collect::<Vec<_>>() {
-                message.insert(gap.start, &content[gap.start as usize..gap.end as usize]);
+                let piece = &content[gap.start as usize..gap.end as usize];
+                message.insert(gap.start, piece);
+                whole.insert(gap.start, piece);
             }
-            prop_assert_eq!(message.into_bytes(), content);
+            prop_assert_eq!(message.into_bytes(), &content[..kept as usize]);
+            prop_assert_eq!(whole.into_bytes(), content);
         }
     }
 }

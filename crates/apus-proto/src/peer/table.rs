@@ -15,6 +15,7 @@ use apus_wire::{DATA_HEADER_LEN, Profile};
 use foldhash::fast::FixedState;
 use slotmap::SlotMap;
 use std::collections::{HashMap, VecDeque};
+use std::hash::{Hash, Hasher};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -22,7 +23,7 @@ const SECOND: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub(crate) struct Peers {
     slots: SlotMap<PeerId, Peer>,
-    by_address: HashMap<Address, PeerId, FixedState>,
+    by_address: HashMap<Named, PeerId, FixedState>,
     /// The peer that was looked up last: packets come in runs.
     last: Option<(Address, PeerId)>,
     /// All peers in the order in which they will be looked at for idleness.
@@ -63,7 +64,7 @@ impl Peers {
         {
             return Some(id);
         }
-        let id = *self.by_address.get(&address)?;
+        let id = *self.by_address.get(&Named(address))?;
         self.last = Some((address, id));
         Some(id)
     }
@@ -105,7 +106,7 @@ impl Peers {
             receive_bytes: 0,
             last_used: now,
         });
-        self.by_address.insert(address, id);
+        self.by_address.insert(Named(address), id);
         self.last = Some((address, id));
         self.ring.push_back(id);
         self.next_scan = self.next_scan.min(now.plus(PEER_SCAN_INTERVAL));
@@ -160,7 +161,7 @@ impl Peers {
     fn forget(&mut self, id: PeerId) {
         let Some(peer) = self.slots.remove(id) else { return };
         debug_assert_eq!(peer.live_rpcs, 0, "T1");
-        self.by_address.remove(&peer.address);
+        self.by_address.remove(&Named(peer.address));
         self.last = None;
         self.next_id = self.next_id.max(peer.calls.next_id());
         if peer.serving.is_established() {
@@ -180,6 +181,24 @@ impl std::ops::Index<PeerId> for Peers {
 impl std::ops::IndexMut<PeerId> for Peers {
     fn index_mut(&mut self, id: PeerId) -> &mut Peer {
         &mut self.slots[id]
+    }
+}
+
+/// An address as a key that is hashed as one word, or as two if it is of IPv6: its own way is ten writes of
+/// a few bytes each, for every packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Named(Address);
+
+impl Hash for Named {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let port = u64::from(self.0.port());
+        match self.0 {
+            Address::V4(v4) => state.write_u64(u64::from(v4.ip().to_bits()) << 16 | port),
+            Address::V6(v6) => {
+                state.write_u128(v6.ip().to_bits());
+                state.write_u64(u64::from(v6.scope_id()) << 16 | port);
+            }
+        }
     }
 }
 

@@ -15,8 +15,6 @@ mod on_resend;
 mod on_response;
 mod on_rpc_unknown;
 
-pub(crate) use on_data::{is_whole, unscheduled_of};
-
 use crate::drop_reason::DropReason;
 use crate::peer::{Address, PeerId};
 use crate::rpc::RpcId;

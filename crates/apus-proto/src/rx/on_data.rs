@@ -6,7 +6,7 @@
 
 use super::{Source, our_role};
 use crate::drop_reason::DropReason;
-use crate::message::{Inserted, MessageIn};
+use crate::message::{Arrived, Inserted, MessageIn};
 use crate::peer::PeerId;
 use crate::rpc::{RpcId, Side};
 use crate::time::USEC;
@@ -88,8 +88,23 @@ impl Transport {
 
     /// A message that begins to arrive with `data`.
     pub(crate) fn message_in(&mut self, data: &Data) -> Box<MessageIn> {
-        let memory = self.buffers.take(data.message_length);
-        Box::new(MessageIn::in_memory(data.message_length, data.incoming, memory))
+        let memory = self.buffers.take(data.message_length.min(self.keep));
+        let message = MessageIn::new(data.message_length, data.incoming);
+        Box::new(message.keeping(self.keep).in_memory(memory))
+    }
+
+    /// The message that came from `peer` in one packet, if it did; there was room for it.
+    #[inline]
+    pub(crate) fn message_in_one_packet(
+        &mut self,
+        peer: PeerId,
+        data: &Data,
+        payload: &[u8],
+    ) -> Option<Arrived> {
+        let message = Arrived::in_one_packet(data, payload, self.keep)?;
+        self.receive_ends(peer, &message);
+        self.peers[peer].resends.answered();
+        Some(message)
     }
 
     /// Hands a message over if it is complete and may be.
@@ -100,17 +115,16 @@ impl Transport {
             return;
         };
         self.granter.forget(rpc, entry);
-        let (peer, length) = (entry.peer, message.length());
+        let peer = entry.peer;
         let is_client = matches!(entry.side, Side::Client(_));
-        self.release_receive(peer, u64::from(length), true);
-        let unscheduled = message.unscheduled();
         let memory = message.memory();
-        let payload = message.into_bytes();
-        self.buffers.keep(&payload, memory);
+        let message = Arrived::in_pieces(*message);
+        self.receive_ends(peer, &message);
+        self.buffers.keep(&message.payload, memory);
         if is_client {
-            self.complete_client(rpc, payload, unscheduled);
+            self.complete_client(rpc, message);
         } else {
-            self.complete_request(rpc, payload, unscheduled);
+            self.complete_request(rpc, message);
         }
     }
 
@@ -131,21 +145,11 @@ impl Transport {
     }
 
     /// Counts a message that has arrived, and renews the cutoffs when it is time.
-    pub(crate) fn record_message(&mut self, length: u32, unscheduled: u32) {
-        self.sampler.record(length, unscheduled);
+    pub(crate) fn record_message(&mut self, message: &Arrived) {
+        self.sampler.record(message.length, message.unscheduled);
         let now = self.now();
         if self.sampler.renew(now, &mut self.cutoffs) {
             self.metrics.scheduling.cutoffs_renewed += 1;
         }
     }
-}
-
-/// Whether a packet is a message by itself.
-pub(crate) const fn is_whole(data: &Data, payload: &[u8]) -> bool {
-    payload.len() == data.message_length as usize
-}
-
-/// What [`MessageIn`] would say about a message in one packet: bytes announced without a grant.
-pub(crate) const fn unscheduled_of(data: &Data) -> u32 {
-    if data.incoming < data.message_length { data.incoming } else { data.message_length }
 }

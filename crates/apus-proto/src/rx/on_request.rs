@@ -2,10 +2,10 @@
 
 use super::Source;
 use crate::drop_reason::DropReason;
+use crate::message::Arrived;
 use crate::rpc::{RpcId, Server, ServerState, ServerStep, Side};
 use crate::transport::{Admitted, Event, Transport};
 use apus_wire::{Data, Flags, Header};
-use bytes::Bytes;
 
 impl Transport {
     pub(super) fn on_request(
@@ -39,20 +39,20 @@ impl Transport {
     }
 
     /// A request that came in several packets, or had to be confirmed, is complete.
-    pub(super) fn complete_request(&mut self, rpc: RpcId, payload: Bytes, unscheduled: u32) {
+    pub(super) fn complete_request(&mut self, rpc: RpcId, request: Arrived) {
         self.silence.forget(&mut self.rpcs, rpc);
         if let Side::Server(server) = &mut self.rpcs[rpc].side
             && let Some(state) = server.state.after(ServerStep::RequestComplete)
         {
             server.state = state;
         }
-        self.deliver_request(rpc, payload, unscheduled);
+        self.deliver_request(rpc, request);
     }
 
     /// The application gets the request (RPC-4). From now on until its reply nobody is waited for (row
     /// T-2).
     #[inline]
-    pub(crate) fn deliver_request(&mut self, rpc: RpcId, payload: Bytes, unscheduled: u32) {
+    pub(crate) fn deliver_request(&mut self, rpc: RpcId, request: Arrived) {
         let entry = &self.rpcs[rpc];
         debug_assert!(
             matches!(
@@ -62,9 +62,9 @@ impl Transport {
             "S1: only confirmed requests are executed"
         );
         let from = self.peers[entry.peer].address;
-        self.record_message(payload.len() as u32, unscheduled);
+        self.record_message(&request);
         self.metrics.progress.server_requests_done += 1;
-        self.metrics.progress.server_request_bytes_done += payload.len() as u64;
-        self.events.push_back(Event::Request { rpc, from, payload });
+        self.metrics.progress.server_request_bytes_done += u64::from(request.length);
+        self.events.push_back(Event::Request { rpc, from, payload: request.payload });
     }
 }

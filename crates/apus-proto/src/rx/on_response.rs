@@ -1,6 +1,5 @@
 //! What does a piece of a response do?
 
-use super::on_data::{is_whole, unscheduled_of};
 use super::{Proof, Source};
 use crate::drop_reason::DropReason;
 use crate::error::FailReason;
@@ -8,7 +7,6 @@ use crate::peer::PeerId;
 use crate::rpc::{ClientStep, RpcId, Side};
 use crate::transport::Transport;
 use apus_wire::{Data, Header, Role};
-use bytes::Bytes;
 
 impl Transport {
     pub(super) fn on_response(
@@ -33,11 +31,8 @@ impl Transport {
                 return Err(DropReason::NoBuffers);
             }
             self.begin_response(peer, rpc);
-            if is_whole(data, payload) {
-                self.release_receive(peer, length, true);
-                self.peers[peer].resends.answered();
-                let response = Bytes::copy_from_slice(payload);
-                self.complete_client(rpc, response, unscheduled_of(data));
+            if let Some(response) = self.message_in_one_packet(peer, data, payload) {
+                self.complete_client(rpc, response);
                 return Ok(());
             }
             self.rpcs[rpc].incoming = Some(self.message_in(data));

@@ -9,10 +9,9 @@ use crate::drop_reason::DropReason;
 use crate::message::MessageIn;
 use crate::peer::{Admission, Confirmation, PeerId};
 use crate::rpc::{RpcId, Server, ServerState, Side};
-use crate::rx::{Source, is_whole, unscheduled_of};
+use crate::rx::Source;
 use crate::time::USEC;
 use apus_wire::{Body, Data, Flags, Header, Refusal, Role};
-use bytes::Bytes;
 
 /// What became of a request of which nothing was known.
 #[derive(Clone, Copy, Debug)]
@@ -150,14 +149,11 @@ impl Transport {
         if !self.reserve_receive(peer, length) {
             return Err(DropReason::NoBuffers);
         }
-        if is_whole(data, payload) {
-            self.release_receive(peer, length, true);
-            self.peers[peer].resends.answered();
+        if let Some(request) = self.message_in_one_packet(peer, data, payload) {
             let state = ServerState::InService;
             let server = Server { state, session, confirmed: true };
             let rpc = self.create_server(peer, header, server, None);
-            let request = Bytes::copy_from_slice(payload);
-            self.deliver_request(rpc, request, unscheduled_of(data));
+            self.deliver_request(rpc, request);
             return Ok(Admitted::Served);
         }
         let server = Server { state: ServerState::Incoming, session, confirmed: true };
@@ -183,8 +179,8 @@ impl Transport {
         self.peers[peer].held += 1;
         let server = Server { state: ServerState::Incoming, session, confirmed: false };
         // A stranger gets no memory but for the bytes that it sends.
-        let message = Box::new(MessageIn::new(data.message_length, data.incoming));
-        let rpc = self.create_server(peer, header, server, Some(message));
+        let message = MessageIn::new(data.message_length, data.incoming).keeping(self.keep);
+        let rpc = self.create_server(peer, header, server, Some(Box::new(message)));
         self.ask_for_confirmation(rpc);
         Ok(rpc)
     }

@@ -2,6 +2,7 @@
 
 use super::{Event, Transport};
 use crate::error::CommandError;
+use crate::message::Arrived;
 use crate::peer::{Outgoing, PeerId};
 use apus_wire::Role;
 
@@ -10,7 +11,8 @@ use apus_wire::Role;
 pub(crate) struct Budget {
     /// Payload waiting for transmission or acknowledgment.
     pub(crate) send: Outgoing,
-    /// Messages being received, with their whole length, and what waits for the application.
+    /// Messages being received, with their whole length, and what is kept of those that wait for the
+    /// application.
     pub(crate) receive: u64,
     /// Payload of requests that are held until their client has confirmed them.
     pub(crate) unconfirmed: u64,
@@ -84,13 +86,15 @@ impl Transport {
         fits
     }
 
-    /// A message of `bytes` bytes from `peer` will not arrive, or has arrived and waits for the
-    /// application (`keep`).
-    pub(crate) fn release_receive(&mut self, peer: PeerId, bytes: u64, keep: bool) {
-        self.peers[peer].receive_bytes -= bytes;
-        if !keep {
-            self.budget.receive -= bytes;
-        }
+    /// CAP-15: a message has arrived from `peer`. What is kept of it waits for the application.
+    pub(crate) fn receive_ends(&mut self, peer: PeerId, message: &Arrived) {
+        self.release_receive(peer, message.length, message.payload.len());
+    }
+
+    /// A message of `length` bytes from `peer` does not arrive any more; `kept` bytes of it stay here.
+    pub(crate) fn release_receive(&mut self, peer: PeerId, length: u32, kept: usize) {
+        self.peers[peer].receive_bytes -= u64::from(length);
+        self.budget.receive -= u64::from(length) - kept as u64;
     }
 
     /// Counts a request that is held until its client confirms it; `false` if there are too many (CAP-4).

@@ -5,11 +5,10 @@
 
 use super::{Event, Transport};
 use crate::error::{FailReason, RpcError};
-use crate::message::MessageOut;
+use crate::message::{Arrived, MessageOut};
 use crate::peer::PeerId;
 use crate::rpc::{RpcId, Side};
 use apus_wire::{Ack, Body, Profile};
-use bytes::Bytes;
 
 /// How a server RPC ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +32,7 @@ struct Removed {
 
 impl Transport {
     /// The response is complete: the caller gets it, and the server will be told.
-    pub(crate) fn complete_client(&mut self, rpc: RpcId, payload: Bytes, unscheduled: u32) {
+    pub(crate) fn complete_client(&mut self, rpc: RpcId, response: Arrived) {
         let entry = &self.rpcs[rpc];
         let ack = Ack { client_id: entry.id, server_port: entry.peer_port };
         let overflow = self.peers[entry.peer].acks.add(ack);
@@ -41,11 +40,11 @@ impl Transport {
             self.metrics.recovery.ack_overflows += 1;
             self.send_control(rpc, Body::Ack(list));
         }
-        self.record_message(payload.len() as u32, unscheduled);
+        self.record_message(&response);
         self.metrics.progress.client_responses_done += 1;
-        self.metrics.progress.client_response_bytes_done += payload.len() as u64;
+        self.metrics.progress.client_response_bytes_done += u64::from(response.length);
         if let Some(cookie) = self.remove_client(rpc) {
-            self.events.push_back(Event::Response { rpc, cookie, payload });
+            self.events.push_back(Event::Response { rpc, cookie, payload: response.payload });
         }
     }
 
@@ -128,7 +127,7 @@ impl Transport {
         if !may_receive {
             self.release_unconfirmed(incoming.map_or(0, |(_, received)| u64::from(received)));
         } else if let Some((length, _)) = incoming {
-            self.release_receive(peer, u64::from(length), false);
+            self.release_receive(peer, length, 0);
         }
         let now = self.now();
         let entry = &mut self.peers[peer];

@@ -10,23 +10,24 @@ use bytes::Bytes;
 #[non_exhaustive]
 pub enum Event {
     /// A request has arrived. Answer with [`crate::Command::Reply`] or let it go with
-    /// [`crate::Command::Abandon`]. Its bytes count as received until
+    /// [`crate::Command::Abandon`]. The bytes of `payload` count as received until
     /// [`crate::Transport::taken`].
     Request {
         /// Names the RPC in the answer.
         rpc: RpcId,
         /// Who asks.
         from: Address,
-        /// The whole request.
+        /// The whole request, or its first bytes if only they are kept ([`crate::Transport::keep_only`]).
         payload: Bytes,
     },
-    /// A call has completed. Its bytes count as received until [`crate::Transport::taken`].
+    /// A call has completed. The bytes of `payload` count as received until
+    /// [`crate::Transport::taken`].
     Response {
         /// The call; it has ended.
         rpc: RpcId,
         /// What the caller gave along.
         cookie: u64,
-        /// The whole response.
+        /// The whole response, or its first bytes if only they are kept ([`crate::Transport::keep_only`]).
         payload: Bytes,
     },
     /// A call has failed.

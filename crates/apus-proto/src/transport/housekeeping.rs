@@ -65,8 +65,24 @@ impl Transport {
         self.budget.send.bytes()
     }
 
-    /// The application has taken `bytes` bytes of a request or response, which count as received no
-    /// longer (CAP-6).
+    /// Of each message whose first packet arrives from now on, only the first `bytes` bytes are kept; the
+    /// others are counted, and let go (CAP-15). [`usize::MAX`], as it is at first, keeps all; 0 keeps
+    /// nothing.
+    ///
+    /// For those who measure and never read payload, such as a simulator or a sink of load: memory is then
+    /// proportional to the messages that live, and not to their bytes. Events carry the bytes that are
+    /// kept; everything else is as before: the packets that are sent, the order of events, and the
+    /// counters, which count whole lengths.
+    ///
+    /// [`Transport::taken`] wants what it always wants, the length of the event's payload. What was let go
+    /// counts as taken when its message is complete. So an application that lets messages lie does not
+    /// stop its peers by bytes that are not here (CAP-6): whoever wants to see that keeps all.
+    pub fn keep_only(&mut self, bytes: usize) {
+        self.keep = u32::try_from(bytes).unwrap_or(u32::MAX);
+    }
+
+    /// The application has taken `bytes` bytes of requests or responses, as they stood in the events'
+    /// payload. They count as received no longer (CAP-6).
     ///
     /// # Panics
     ///

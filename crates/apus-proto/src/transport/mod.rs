@@ -53,6 +53,8 @@ pub struct Transport {
     pub(crate) reaper: Reaper,
     pub(crate) budget: Budget,
     pub(crate) buffers: Buffers,
+    /// So many of the first bytes of each message that begins to arrive are kept.
+    pub(crate) keep: u32,
     pub(crate) events: VecDeque<Event>,
     pub(crate) metrics: Metrics,
     /// Draws session numbers.
@@ -105,6 +107,7 @@ impl Transport {
             reaper: Reaper::default(),
             budget: Budget::default(),
             buffers: Buffers::default(),
+            keep: u32::MAX,
             events: VecDeque::new(),
             metrics: Metrics::default(),
             random,

@@ -224,9 +224,14 @@ fn config(kind: u8) -> Config {
 impl World {
     fn new(kind: u8) -> Self {
         let config = config(kind);
+        let profile = config.profile();
+        let mut transport = Transport::new(config, PORT, 1);
+        if kind & 8 != 0 {
+            transport.keep_only(1_000);
+        }
         Self {
-            profile: config.profile(),
-            transport: Transport::new(config, PORT, 1),
+            profile,
+            transport,
             now: Instant::from_nanos(1_000_000_000),
             stalled: false,
             calls: BTreeMap::new(),

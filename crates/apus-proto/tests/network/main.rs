@@ -9,11 +9,13 @@
 //! - a failed call told the truth about its execution (requirement AMO-5),
 //! - nothing was left in any table (invariant A4).
 //!
-//! The same holds whatever a fuzzer thinks of: [`corpus`] replays its findings.
+//! The same holds whatever a fuzzer thinks of: [`corpus`] replays its findings. And it does not matter how
+//! much of the messages is kept: [`keep_only`].
 
 mod corpus;
 mod dice;
 mod handle_packet;
+mod keep_only;
 mod operations;
 mod scenarios;
 mod world;

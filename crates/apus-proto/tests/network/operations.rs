@@ -150,7 +150,8 @@ pub(crate) fn run(bytes: &[u8]) {
         (0..count).map_while(|_| Operation::arbitrary(&mut input).ok()).collect();
     let dice = Dice::bytes(input.take_rest().to_vec());
     let hosts = 2 + usize::from(hosts % 2);
-    let mut world = World::new(dice, hosts, config, Faults::default());
+    let keep = if kind & 2 == 0 { usize::MAX } else { 8 };
+    let mut world = World::keeping(keep, dice, hosts, config, Faults::default());
     for operation in &operations {
         operate(&mut world, operation);
     }

@@ -6,7 +6,7 @@ use apus_proto::{Config, Outcome};
 
 /// Calls in random directions at random times, with sizes from a byte to some packets and rarely to
 /// many.
-fn traffic(world: &mut World, calls: usize) {
+pub(crate) fn traffic(world: &mut World, calls: usize) {
     let hosts = world.hosts.len();
     for _ in 0..calls {
         let from = world.dice.below(hosts as u64) as usize;

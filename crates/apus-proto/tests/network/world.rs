@@ -2,11 +2,12 @@
 //!
 //! Transports, packets under way and requests in service, in one order of time. All that is left to
 //! chance is drawn from [`Dice`]: a seed's, or the bytes that a fuzzer has thought of. The scenarios
-//! are in `scenarios`, the fuzzer's in `operations`.
+//! are in `scenarios` and `keep_only`, the fuzzer's in `operations`.
 
 use crate::dice::Dice;
 use apus_proto::{
-    Call, Command, CommandError, Config, Event, Instant, Outcome, RpcId, Transport, Unreachable,
+    Call, Command, CommandError, Config, Event, Instant, Metrics, Outcome, RpcId, Transport,
+    Unreachable,
 };
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -58,10 +59,25 @@ pub(crate) struct Made {
     /// How often its request was executed.
     pub(crate) executed: u32,
     pub(crate) from: usize,
+    /// Bytes of its request, and of its response.
+    length: usize,
     /// Its host's life then: calls of a crashed host do not end.
     life: u64,
     rpc: RpcId,
     idempotent: bool,
+}
+
+/// What a transport has given, for comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Given {
+    Event(Event),
+    Packet {
+        to: SocketAddr,
+        priority: u8,
+        bytes: Vec<u8>,
+    },
+    /// What it has counted when it has nothing more to give.
+    Metrics(Box<Metrics>),
 }
 
 /// Everything that exists, at one time.
@@ -73,7 +89,11 @@ pub(crate) struct World {
     /// By call number.
     pub(crate) calls: Vec<Made>,
     pub(crate) delivered: u64,
+    /// What the transports have given, when, and which host: for those who want to know.
+    pub(crate) log: Option<Vec<(u64, usize, Given)>>,
     config: Config,
+    /// Bytes that the transports keep of each message: all, or at least the 8 that say which call it is.
+    keep: usize,
     network: BTreeMap<(u64, u64), (usize, SocketAddr, Vec<u8>)>,
     sequence: u64,
     /// Whether a corrupted packet was delivered.
@@ -102,6 +122,17 @@ fn response(request: &[u8]) -> Vec<u8> {
 impl World {
     /// `hosts` endpoints that do not know each other yet.
     pub(crate) fn new(dice: Dice, hosts: usize, config: Config, faults: Faults) -> Self {
+        Self::keeping(usize::MAX, dice, hosts, config, faults)
+    }
+
+    /// The same, with endpoints that keep only the first `keep` bytes of each message, at least 8.
+    pub(crate) fn keeping(
+        keep: usize,
+        dice: Dice,
+        hosts: usize,
+        config: Config,
+        faults: Faults,
+    ) -> Self {
         let mut world = Self {
             now: SECOND,
             dice,
@@ -109,7 +140,9 @@ impl World {
             hosts: Vec::new(),
             calls: Vec::new(),
             delivered: 0,
+            log: None,
             config,
+            keep,
             network: BTreeMap::new(),
             sequence: 0,
             corrupted: false,
@@ -126,7 +159,9 @@ impl World {
         self.births += 1;
         // No multiple of what the transport's own generator adds in each step.
         let seed = self.dice.seed() ^ self.births.wrapping_mul(0xd134_2543_de82_ef95);
-        Transport::new(self.config.clone(), address(host).port(), seed)
+        let mut transport = Transport::new(self.config.clone(), address(host).port(), seed);
+        transport.keep_only(self.keep);
+        transport
     }
 
     /// Makes a call; at least 8 bytes. An error says that the caller has to wait, or is shut down.
@@ -149,7 +184,9 @@ impl World {
         };
         let rpc = self.hosts[from].transport.command(now, Command::Call(call))?;
         let life = self.hosts[from].life;
-        self.calls.push(Made { state: State::Running, executed: 0, from, life, rpc, idempotent });
+        let length = length.max(8);
+        let state = State::Running;
+        self.calls.push(Made { state, executed: 0, from, length, life, rpc, idempotent });
         self.pump(from);
         Ok(())
     }
@@ -172,6 +209,7 @@ impl World {
     /// Takes out of a transport what it has to give.
     fn pump(&mut self, host: usize) {
         while let Some(event) = self.hosts[host].transport.poll_event() {
+            self.note(host, || Given::Event(event.clone()));
             self.on_event(host, event);
         }
         let now = Instant::from_nanos(self.now);
@@ -182,11 +220,23 @@ impl World {
             let mut pieces = payload.chunks(transmit.segment().max(1));
             for header in headers.chunks(transmit.header_len()) {
                 let piece = pieces.next().unwrap_or(&[]);
-                packets.push((transmit.to(), [header, piece].concat()));
+                packets.push((transmit.to(), transmit.priority(), [header, piece].concat()));
             }
         }
-        for (to, packet) in packets {
-            self.transmit(host, to, packet);
+        for (to, priority, bytes) in packets {
+            self.note(host, || Given::Packet { to, priority, bytes: bytes.clone() });
+            self.transmit(host, to, bytes);
+        }
+        if self.log.is_some() {
+            let metrics = Box::new(self.hosts[host].transport.metrics());
+            self.note(host, || Given::Metrics(metrics));
+        }
+    }
+
+    /// Notes what `host` has given, if somebody wants to know.
+    fn note(&mut self, host: usize, given: impl FnOnce() -> Given) {
+        if let Some(log) = &mut self.log {
+            log.push((self.now, host, given()));
         }
     }
 
@@ -219,18 +269,19 @@ impl World {
         match event {
             Event::Request { rpc, payload, .. } => {
                 self.hosts[host].transport.taken(payload.len());
-                self.execute(&payload);
+                let request = self.execute(payload);
                 let at = self.now + self.dice.below(3 * MILLISECOND);
                 self.sequence += 1;
                 let sequence = self.sequence;
-                self.hosts[host].service.insert((at, sequence), (rpc, payload));
+                self.hosts[host].service.insert((at, sequence), (rpc, request));
             }
             Event::Response { cookie, payload, .. } => {
                 self.hosts[host].transport.taken(payload.len());
                 let number = cookie as usize;
-                let expected = response(&request(number, payload.len()));
+                let length = self.calls[number].length;
+                let expected = response(&request(number, length));
                 assert!(
-                    payload == expected || self.corrupted,
+                    payload == expected[..length.min(self.keep)] || self.corrupted,
                     "the response belongs to its request"
                 );
                 self.end(number, State::Responded);
@@ -242,16 +293,22 @@ impl World {
         }
     }
 
-    /// A server has got a request.
-    fn execute(&mut self, payload: &[u8]) {
+    /// A server has got a request, or what is kept of it. Returns the whole of it, which follows from
+    /// its beginning.
+    fn execute(&mut self, payload: Bytes) -> Bytes {
         let number = payload.first_chunk().map_or(u64::MAX, |bytes| u64::from_be_bytes(*bytes));
         let number = usize::try_from(number).unwrap_or(usize::MAX);
         let Some(made) = self.calls.get_mut(number) else {
             assert!(self.corrupted, "nobody made call {number}");
-            return;
+            return payload;
         };
-        assert!(payload == request(number, payload.len()) || self.corrupted, "it is intact");
         made.executed += 1;
+        let whole = request(number, made.length);
+        if payload == whole[..made.length.min(self.keep)] {
+            return whole.into();
+        }
+        assert!(self.corrupted, "it is intact");
+        payload
     }
 
     fn end(&mut self, number: usize, state: State) {

@@ -1,4 +1,4 @@
-//! Limits: back-pressure for callers, early drops for packets. Requirements CAP-1 to CAP-6.
+//! Limits: back-pressure for callers, early drops for packets. Requirements CAP-1 to CAP-9, and CAP-15.
 
 use crate::script::run;
 use apus_proto::{Config, DropReason, Instant, Transport};
@@ -276,6 +276,74 @@ fn messages_that_the_application_does_not_take() {
       clients=0 servers=1 peers=1 send=0 receive=0 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
     > P: DATA s2 0..3000/3000
       !! request s2 from P: 3000 B
+    ");
+}
+
+/// CAP-15: a message counts with its whole length while it arrives, and then with what is kept of it.
+/// What has begun to arrive keeps as much as was wanted then.
+#[test]
+fn what_is_not_kept_counts_until_the_message_is_complete() {
+    assert_snapshot!(run("
+        config max_message=10000 max_receive_bytes=10000 max_receive_bytes_per_peer=10000
+        meet P
+        taking off
+        P: DATA s1 0..1000/8000
+        keep 10
+        P: DATA s2 0..1000/1500
+        P: DATA s3 0..600/600
+        live
+        P: DATA s2 1000..1500/1500
+        live
+        P: DATA s3 0..600/600
+        live
+        P: DATA s1 1000..8000/8000
+        live
+        take 8020
+        keep all
+        call P 1
+        P: DATA c1 0..5000/5000
+        keep 0
+        call P 1
+        P: DATA c2 0..5000/5000
+        live
+        count server_request_bytes_done client_response_bytes_done
+    "), @"
+    > taking off
+    > P: DATA s1 0..1000/8000
+    > keep 10
+    > P: DATA s2 0..1000/1500
+    > P: DATA s3 0..600/600
+      xx no_buffers
+    > live
+      clients=0 servers=2 peers=1 send=0 receive=9500 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=2 control=0
+    > P: DATA s2 1000..1500/1500
+      !! request s2 from P: 10 B
+    > live
+      clients=0 servers=2 peers=1 send=0 receive=8010 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+    > P: DATA s3 0..600/600
+      !! request s3 from P: 10 B
+    > live
+      clients=0 servers=3 peers=1 send=0 receive=8020 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=1 control=0
+    > P: DATA s1 1000..8000/8000
+      !! request s1 from P: 8000 B
+    > live
+      clients=0 servers=3 peers=1 send=0 receive=8020 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > take 8020
+    > keep all
+    > call P 1
+      -> P DATA c1 0..1/1 cutoffs=1 prio=7
+    > P: DATA c1 0..5000/5000
+      !! response c1: 5000 B
+    > keep 0
+    > call P 1
+      -> P DATA c2 0..1/1 cutoffs=1 ack=c1 prio=7
+    > P: DATA c2 0..5000/5000
+      !! response c2: 0 B
+    > live
+      clients=0 servers=3 peers=1 send=0 receive=5000 unconfirmed=0 grantable=0 incoming=0 sendable=0 timers=0 control=0
+    > count server_request_bytes_done client_response_bytes_done
+      server_request_bytes_done=10101
+      client_response_bytes_done=10001
     ");
 }
 

@@ -1,30 +1,47 @@
 //! How many messages a second are a load?
 //!
 //! Load is the share of the links to hosts that is busy, with everything that belongs to a message: headers,
-//! grants, and the response by which its sender learns that it has arrived (SIGCOMM 2018 counts in the same
-//! way, but for the response, which its one-way messages do not have). All transports get the messages that
-//! are this load for apus, so that they carry the same.
+//! grants, and the response by which its sender learns that it has arrived. SIGCOMM 2018 counts in the same
+//! way, but its one-way messages have no response, its headers are shorter, and it sends a grant per packet
+//! of data. Where that leaves less room for payload than apus has (W4, W5), no more payload is offered than
+//! the paper's load was: published slowdowns belong to that many messages a second.
+//!
+//! All transports get the messages that are this load for apus, so that they carry the same.
 
 use apus_proto::Config;
 use apus_wire::Kind;
-use apus_workload::{PacketOverhead, Sizes};
+use apus_workload::{PacketOverhead, Sizes, Workload};
 
 use crate::host::{Answer, wire_bytes};
+use crate::published;
 use crate::topology::Topology;
 
 /// Messages a second, of all hosts together, that make `load`.
 pub(super) fn messages_per_second(
     load: f64,
     topology: &Topology,
-    sizes: &Sizes,
+    workload: &Workload,
     packets: &PacketOverhead,
     config: &Config,
     answer: Answer,
 ) -> f64 {
+    let sizes = workload.sizes();
     let per_message: f64 =
         sizes.iter().map(|(size, share)| share * exchange(size, packets, config, answer)).sum();
     let bytes_per_second = topology.host_rate.mbps() as f64 * 1e6 / 8.0;
-    load * bytes_per_second * f64::from(topology.shape.hosts()) / per_message
+    let messages = match published::payload_share(&workload.to_string()) {
+        Some(share) => (1.0 / per_message).min(share / payload(sizes, answer)),
+        None => 1.0 / per_message,
+    };
+    load * bytes_per_second * f64::from(topology.shape.hosts()) * messages
+}
+
+/// Payload bytes of a message and of what answers it, on average.
+fn payload(sizes: &Sizes, answer: Answer) -> f64 {
+    match answer {
+        Answer::Nothing => sizes.mean(),
+        Answer::Echo => 2.0 * sizes.mean(),
+    }
 }
 
 /// Bytes on links to hosts for a message of this size and what it causes.
@@ -68,9 +85,10 @@ mod tests {
         let shape = "1x2x0".parse().unwrap();
         let topology = Topology { shape, host_rate: rate, fabric_rate: rate, delays };
         let packets = PacketOverhead::UDP_OVER_ETHERNET;
-        let sizes = Sizes::fixed(packets.payload);
+        let workload: Workload = packets.payload.to_string().parse().unwrap();
         let config = Config::default();
-        let rate = |answer| messages_per_second(1.0, &topology, &sizes, &packets, &config, answer);
+        let rate =
+            |answer| messages_per_second(1.0, &topology, &workload, &packets, &config, answer);
         assert!((rate(Answer::Echo) - 1.25e9 / 1538.0).abs() < 1.0, "both directions are used");
         assert!((rate(Answer::Nothing) - 2.0 * 1.25e9 / (1538.0 + 123.0)).abs() < 1.0);
     }

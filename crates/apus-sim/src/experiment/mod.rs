@@ -14,7 +14,6 @@ mod load;
 mod slowdown;
 mod tally;
 
-pub use backlog::TOLERATED;
 pub use load::{Load, Pattern};
 pub use slowdown::{Bin, CLOSINGS, Slowdown};
 
@@ -25,14 +24,20 @@ use crate::fabric::{Counters, Fabric, Settings};
 use crate::host::{Answer, ApusHost, Shared};
 use crate::message::{HostId, Message};
 use crate::network::Network;
+use crate::oracle::Oracle;
 use crate::time::{MICROSECOND, Nanos};
+use crate::topology::Topology;
 use tally::Tally;
 
 /// The transport that carries the messages.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one of them for each run")]
 pub enum Carrier {
     /// apus, with this configuration.
     Apus(Config),
+    /// The omniscient scheduler, which needs no fabric: its faults, buffers and ways of packets do not
+    /// matter, and it counts nothing.
+    Oracle,
 }
 
 /// Everything that decides a run.
@@ -77,19 +82,41 @@ pub struct Report {
     pub failed: u64,
     /// Payload bytes of those that were delivered.
     pub bytes: u64,
+    /// Share of the links to hosts that the packets of messages took which were delivered while those that
+    /// count were handed over.
+    pub carried: f64,
     /// Data packets that reached their hosts in the whole run.
     pub packets: u64,
     /// How long the run lasted in the fabric's time.
     pub simulated: Nanos,
-    /// Share of the bytes handed over by which the backlog grew ([`TOLERATED`]).
+    /// Share of the bytes handed over by which the backlog grew.
     pub growth: f64,
+    /// How much of that is no sign of a fabric that cannot carry what it is offered: a little, and what the
+    /// oracle's backlog grew with the same messages.
+    pub allowed_growth: f64,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// Share of the messages up to the last one that counts; 1 while those are waited for.
+    pub share: f64,
+    /// Data packets that have reached their hosts.
+    pub packets: u64,
 }
 
 impl Report {
     /// Whether the fabric carried what it was offered. If not, the slowdowns mean nothing.
     #[must_use]
     pub fn is_steady(&self) -> bool {
-        self.growth <= TOLERATED
+        self.growth <= self.allowed_growth
+    }
+
+    /// Share of the links to hosts that was busy while the messages that count were handed over; without a
+    /// fabric that counts, with the packets of messages alone.
+    #[must_use]
+    pub fn achieved_load(&self) -> f64 {
+        if self.counters.time > 0 { self.counters.utilisation } else { self.carried }
     }
 }
 
@@ -100,11 +127,17 @@ const GREETING_GAP: Nanos = 100;
 const QUIET: Nanos = 100 * MICROSECOND;
 /// The run ends when so many times the messages that count have come, whether or not they are over.
 const PATIENCE: u32 = 4;
+/// Messages between two reports of progress.
+const PROGRESS_EVERY: u32 = 4_096;
 
 impl Experiment {
-    /// Runs it. `progress` learns from time to time which share is done.
+    /// Runs it. `progress` learns from time to time how far it is.
     #[must_use]
-    pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Report {
+    pub fn run(&self, progress: &mut dyn FnMut(Progress)) -> Report {
+        // Stops at once where the load ends.
+        let mut oracle = Oracle::new(&self.fabric.topology, self.packets, self.answer);
+        let growth = self.drive(&mut oracle, f64::NEG_INFINITY, &mut |_| {}).growth;
+        let allowed = backlog::allowed(growth);
         match &self.carrier {
             Carrier::Apus(config) => {
                 let longest = self.workload.sizes().largest().max(Message::SHORTEST);
@@ -113,7 +146,11 @@ impl Experiment {
                 let mut fabric = Fabric::new(&self.fabric, |id| {
                     ApusHost::new(id, shared.clone(), self.seed_of(id))
                 });
-                self.drive(&mut fabric, progress)
+                self.drive(&mut fabric, allowed, progress)
+            }
+            Carrier::Oracle => {
+                let mut oracle = Oracle::new(&self.fabric.topology, self.packets, self.answer);
+                self.drive(&mut oracle, allowed, progress)
             }
         }
     }
@@ -124,7 +161,14 @@ impl Experiment {
         (self.seed << 32 | id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    fn drive(&self, network: &mut impl Network, progress: &mut dyn FnMut(f64)) -> Report {
+    /// Lets a network carry the messages. If its backlog grows by more than `allowed`, those that are left
+    /// are not waited for.
+    fn drive(
+        &self,
+        network: &mut impl Network,
+        allowed: f64,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Report {
         let greetings = self.greetings();
         let window_start = greetings.len() as u32 + self.warm_up;
         let window = window_start..window_start + self.messages;
@@ -134,7 +178,7 @@ impl Experiment {
         let mut tally = Tally::new(topology, self.packets, self.answer, sizes, window.clone());
         let mut packets = 0;
         let mut counters = Counters::default();
-        let mut now = 0;
+        let (mut now, mut began, mut carried) = (0, (0, 0), 0.0);
 
         for message in greetings.iter().copied().chain(self.load(&greetings)) {
             now = message.at;
@@ -142,17 +186,21 @@ impl Experiment {
             if message.number == window.start {
                 packets += network.counters().data_packets;
                 network.reset_counters();
+                began = (now, tally.wire_bytes);
             } else if message.number == window.end {
                 counters = network.counters();
+                carried = self.share_of_links(now - began.0, tally.wire_bytes - began.1);
             }
-            let over = tally.is_complete() || tally.backlog.growth() > TOLERATED;
+            let over = tally.is_complete() || tally.backlog.growth() > allowed;
             if message.number >= window.end && (over || message.number == last) {
                 break;
             }
             network.submit(&message);
             tally.submitted(&message);
-            if message.number % 1_024 == 0 {
-                progress(f64::from(message.number) / f64::from(window.end));
+            if message.number.is_multiple_of(PROGRESS_EVERY) {
+                let share = f64::from(message.number) / f64::from(window.end);
+                let packets = packets + network.counters().data_packets;
+                progress(Progress { share: share.min(1.0), packets });
             }
         }
         packets += network.counters().data_packets;
@@ -163,10 +211,19 @@ impl Experiment {
             counters,
             failed: tally.failed,
             bytes: tally.bytes,
+            carried,
             packets,
             simulated: now,
             growth: tally.backlog.growth(),
+            allowed_growth: allowed,
         }
+    }
+
+    /// Share of the links to hosts that so many bytes take in this time.
+    fn share_of_links(&self, time: Nanos, wire_bytes: u64) -> f64 {
+        let Topology { shape, host_rate, .. } = self.fabric.topology;
+        let all = f64::from(shape.hosts()) * host_rate.bytes(time) as f64;
+        wire_bytes as f64 / all.max(1.0)
     }
 
     /// The first messages, one from each host to each other one.
@@ -194,7 +251,7 @@ impl Experiment {
         let per_second = cost::messages_per_second(
             self.load,
             topology,
-            sizes,
+            &self.workload,
             &self.packets,
             &self.reckoned_with,
             self.answer,

@@ -2,8 +2,8 @@
 //!
 //! Slowdown is the time that a message took divided by the best possible one. Messages are put into bins by
 //! size, between the sizes that close the percentiles [`CLOSINGS`] of the distribution: a few sizes each,
-//! so that a bin compares with the figure that is published for the size that closes it. The longest
-//! messages, a thousandth of all, have a bin of their own.
+//! so that a bin compares with the figure that is published for the size that closes it. Only the last
+//! bin is wide in W2 and W3; the longest messages, a thousandth of all, are told apart as well.
 
 use apus_workload::Sizes;
 
@@ -11,12 +11,12 @@ use apus_workload::Sizes;
 pub const CLOSINGS: [f64; 12] =
     [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 100.0];
 
-/// Share of the messages, in per cent, that the last bin holds at least: the longest ones and no others.
-/// Source: ours; with fewer, its p99 would rest on a handful of messages.
+/// Share of the messages, in per cent, that count as the longest ones at least. Source: ours; with fewer,
+/// a p99 would rest on a handful of messages.
 const LONGEST: f64 = 0.1;
 
 /// Slowdown of the messages of neighbouring sizes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bin {
     /// The percentile of the messages that the bin closes.
     pub percentile: f64,
@@ -41,14 +41,19 @@ pub struct Slowdown {
     pub mean_by_messages: f64,
     /// Mean over bytes.
     pub mean_by_bytes: f64,
-    /// p99 of the bin with the longest messages.
+    /// p99 of the last bin.
     pub largest_bin_p99: f64,
+    /// The longest messages alone, a thousandth of all at least; they are in the last bin as well.
+    pub longest: Bin,
 }
 
 /// Collects slowdowns.
 #[derive(Clone, Debug)]
 pub(super) struct Slowdowns {
     bins: Vec<Samples>,
+    longest: Samples,
+    /// Messages with more bytes than this are the longest.
+    shorter: u32,
     messages: f64,
     bytes: f64,
     by_messages: f64,
@@ -65,19 +70,26 @@ struct Samples {
 impl Slowdowns {
     pub(super) fn new(sizes: &Sizes) -> Self {
         let mut bins: Vec<Samples> = Vec::new();
-        for (percentile, upto) in closings(sizes) {
+        for percentile in CLOSINGS {
+            let upto = sizes.quantile(percentile / 100.0);
             match bins.last_mut() {
                 Some(last) if last.upto == upto => last.percentile = percentile,
                 _ => bins.push(Samples { percentile, upto, values: Vec::new() }),
             }
         }
-        Self { bins, messages: 0.0, bytes: 0.0, by_messages: 0.0, by_bytes: 0.0 }
+        let longest = Samples { percentile: 100.0, upto: sizes.largest(), values: Vec::new() };
+        let shorter = below_the_longest(sizes);
+        let (messages, bytes, by_messages, by_bytes) = (0.0, 0.0, 0.0, 0.0);
+        Self { bins, longest, shorter, messages, bytes, by_messages, by_bytes }
     }
 
     /// Notes that a message of `bytes` bytes took `slowdown` times as long as necessary.
     pub(super) fn record(&mut self, bytes: u32, slowdown: f64) {
         let bin = self.bins.partition_point(|bin| bin.upto < bytes).min(self.bins.len() - 1);
         self.bins[bin].values.push(slowdown as f32);
+        if bytes > self.shorter {
+            self.longest.values.push(slowdown as f32);
+        }
         self.messages += 1.0;
         self.bytes += f64::from(bytes);
         self.by_messages += slowdown;
@@ -93,26 +105,21 @@ impl Slowdowns {
             mean_by_messages: self.by_messages / self.messages.max(1.0),
             mean_by_bytes: self.by_bytes / self.bytes.max(1.0),
             largest_bin_p99: by_size.last().map_or(0.0, |bin| bin.p99),
+            longest: self.longest.bin(),
             by_size,
         }
     }
 }
 
-/// Percentiles and sizes at which bins end.
-fn closings(sizes: &Sizes) -> Vec<(f64, u32)> {
-    let mut closings: Vec<(f64, u32)> =
-        CLOSINGS.iter().map(|each| (*each, sizes.quantile(each / 100.0))).collect();
+/// The largest size that does not belong to the longest messages; 0 if all do.
+fn below_the_longest(sizes: &Sizes) -> u32 {
     let mut share = 0.0;
     let shorter = sizes.iter().rev().find(|(_, each)| {
         let enough = share >= LONGEST / 100.0;
         share += each;
         enough
     });
-    if let Some((upto, _)) = shorter {
-        let at = closings.partition_point(|(_, each)| *each < upto);
-        closings.insert(at, (100.0 * sizes.messages_up_to(upto), upto));
-    }
-    closings
+    shorter.map_or(0, |(size, _)| size)
 }
 
 impl Samples {
@@ -143,8 +150,16 @@ mod tests {
     fn bins_end_where_the_published_percentiles_do() {
         let slowdowns = Slowdowns::new(Workload::published(4).sizes());
         let ends: Vec<u32> = slowdowns.bins.iter().map(|bin| bin.upto).collect();
-        assert_eq!(ends.len(), 13);
-        assert_eq!((ends[4], ends[11], ends[12]), (655, 8_582_787, 10_000_000));
+        assert_eq!(ends.len(), 12);
+        assert_eq!((ends[4], ends[10], ends[11]), (655, 3_430_822, 10_000_000));
+    }
+
+    #[test]
+    fn the_longest_are_a_thousandth_of_all_at_least() {
+        let shorter = |number| below_the_longest(Workload::published(number).sizes());
+        assert_eq!(shorter(4), 8_582_787, "10 MB are 0.13 % of W4");
+        assert!((10_000..30_000).contains(&shorter(2)), "{}", shorter(2));
+        assert_eq!(below_the_longest(&Sizes::fixed(9)), 0);
     }
 
     #[test]

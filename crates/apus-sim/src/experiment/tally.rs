@@ -29,6 +29,8 @@ pub(super) struct Tally {
     slowdowns: Slowdowns,
     pub(super) failed: u64,
     pub(super) bytes: u64,
+    /// Bytes on links of all messages that have been delivered, with their responses.
+    pub(super) wire_bytes: u64,
 }
 
 impl Tally {
@@ -50,6 +52,7 @@ impl Tally {
             slowdowns: Slowdowns::new(sizes),
             failed: 0,
             bytes: 0,
+            wire_bytes: 0,
             window,
         }
     }
@@ -72,6 +75,8 @@ impl Tally {
             (Outcome::Delivered(number), Answer::Nothing)
             | (Outcome::Done(number), Answer::Echo) => {
                 let Some(message) = self.end(number) else { return };
+                let ways = 1 + u64::from(self.answer == Answer::Echo);
+                self.wire_bytes += ways * self.packets.wire_bytes(message.bytes);
                 if self.window.contains(&number) {
                     self.bytes += u64::from(message.bytes);
                     let took = (now - message.at) as f64;
@@ -111,13 +116,8 @@ impl Tally {
 
     /// The best possible time.
     fn unloaded(&self, message: &Message) -> Nanos {
-        let way = |from: HostId, to: HostId| {
-            let packets = self.packets;
-            let count = u64::from(message.bytes.div_ceil(packets.payload));
-            let last = message.bytes - (count as u32 - 1) * packets.payload;
-            let full = packets.wire_bytes(packets.payload);
-            self.topology.unloaded(from, to, count, full, packets.wire_bytes(last))
-        };
+        let way =
+            |from: HostId, to: HostId| self.topology.ideal(from, to, message.bytes, &self.packets);
         let there = way(message.from, message.to);
         match self.answer {
             Answer::Nothing => there,

@@ -31,20 +31,27 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Events<E> {
     now: Nanos,
-    slots: Box<[Slot; SLOTS]>,
+    slots: Box<[Slot<E>]>,
     occupied: [u64; WORDS],
     groups: u64,
     nodes: Vec<Node<E>>,
     /// The first of the nodes that are not in use.
     free: u32,
     far: BinaryHeap<Reverse<Far<E>>>,
+    /// When the first event in the heap happens; [`Nanos::MAX`] without one.
+    far_at: Nanos,
     /// Numbers what is put into the heap.
     sequence: u64,
 }
 
+/// The events of a nanosecond. Mostly there is one.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
-    first: u32,
+struct Slot<E> {
+    /// The first one; what it was last, if there is none.
+    event: E,
+    /// The node of the second one.
+    next: u32,
+    /// The node of the last one, if there are two.
     last: u32,
 }
 
@@ -82,17 +89,18 @@ impl<E> Ord for Far<E> {
     }
 }
 
-impl<E: Copy> Events<E> {
+impl<E: Copy + Default> Events<E> {
     /// None yet; the clock stands at 0.
     pub(super) fn new() -> Self {
         Self {
             now: 0,
-            slots: Box::new([Slot { first: NONE, last: NONE }; SLOTS]),
+            slots: vec![Slot { event: E::default(), next: NONE, last: NONE }; SLOTS].into(),
             occupied: [0; WORDS],
             groups: 0,
             nodes: Vec::new(),
             free: NONE,
             far: BinaryHeap::new(),
+            far_at: Nanos::MAX,
             sequence: 0,
         }
     }
@@ -112,6 +120,7 @@ impl<E: Copy> Events<E> {
         } else {
             self.sequence += 1;
             self.far.push(Reverse(Far { at, sequence: self.sequence, event }));
+            self.far_at = self.far_at.min(at);
         }
     }
 
@@ -119,36 +128,47 @@ impl<E: Copy> Events<E> {
     /// clock to `until`.
     #[inline]
     pub(super) fn take(&mut self, until: Nanos) -> Option<E> {
-        let at = self.next_near().or_else(|| self.far.peek().map(|Reverse(far)| far.at));
-        match at {
-            Some(at) if at <= until => {
-                self.advance(at);
-                Some(self.take_now())
-            }
-            _ => {
-                self.advance(until.max(self.now));
-                None
-            }
+        // What is in the heap comes after what is in the wheel (E1).
+        let at = self.next_near().unwrap_or(self.far_at);
+        if at > until || at == Nanos::MAX {
+            self.advance(until.max(self.now));
+            return None;
         }
+        self.advance(at);
+        Some(self.take_now())
     }
 
     /// Puts the clock to `now` and brings what is near now into the wheel (E1, E2).
     #[inline]
     fn advance(&mut self, now: Nanos) {
-        if now == self.now {
-            return;
-        }
         self.now = now;
+        if self.far_at - now < SLOTS as u64 {
+            self.bring_near();
+        }
+    }
+
+    #[cold]
+    fn bring_near(&mut self) {
         while let Some(Reverse(far)) = self.far.peek()
-            && far.at - now < SLOTS as u64
+            && far.at - self.now < SLOTS as u64
         {
             let Some(Reverse(far)) = self.far.pop() else { unreachable!("peeked") };
             self.put_near(far.at, far.event);
         }
+        self.far_at = self.far.peek().map_or(Nanos::MAX, |Reverse(far)| far.at);
     }
 
     #[inline]
     fn put_near(&mut self, at: Nanos, event: E) {
+        let at = at as usize % SLOTS;
+        let bit = 1 << (at % 64);
+        let slot = &mut self.slots[at];
+        if self.occupied[at / 64] & bit == 0 {
+            slot.event = event;
+            self.occupied[at / 64] |= bit;
+            self.groups |= 1 << (at / 64);
+            return;
+        }
         let node = Node { event, next: NONE };
         let index = if self.free == NONE {
             self.nodes.push(node);
@@ -159,12 +179,8 @@ impl<E: Copy> Events<E> {
             self.nodes[index as usize] = node;
             index
         };
-        let at = at as usize % SLOTS;
-        let slot = &mut self.slots[at];
-        if slot.first == NONE {
-            slot.first = index;
-            self.occupied[at / 64] |= 1 << (at % 64);
-            self.groups |= 1 << (at / 64);
+        if slot.next == NONE {
+            slot.next = index;
         } else {
             self.nodes[slot.last as usize].next = index;
         }
@@ -176,18 +192,21 @@ impl<E: Copy> Events<E> {
     fn take_now(&mut self) -> E {
         let at = self.now as usize % SLOTS;
         let slot = &mut self.slots[at];
-        let index = slot.first;
-        let node = &mut self.nodes[index as usize];
-        slot.first = node.next;
-        if slot.first == NONE {
+        let event = slot.event;
+        if slot.next == NONE {
             self.occupied[at / 64] &= !(1 << (at % 64));
             if self.occupied[at / 64] == 0 {
                 self.groups &= !(1 << (at / 64));
             }
+        } else {
+            let index = slot.next;
+            let node = &mut self.nodes[index as usize];
+            slot.event = node.event;
+            slot.next = node.next;
+            node.next = self.free;
+            self.free = index;
         }
-        node.next = self.free;
-        self.free = index;
-        node.event
+        event
     }
 
     /// The time of the first event in the wheel.

@@ -7,7 +7,6 @@ use super::{Event, Fabric};
 use crate::fault::{Counters, Lot, Outages, Settings, State, Trouble};
 use crate::host::Host;
 use crate::message::{HostId, Message, Outcome};
-use crate::packet::Packet;
 use crate::time::Nanos;
 
 use super::packets::Place;
@@ -79,12 +78,12 @@ impl<H: Host> Fabric<H> {
     fn arrive_in_trouble(&mut self, place: Place, tell: &mut dyn FnMut(Nanos, Outcome)) {
         let now = self.events.now();
         let Some(trouble) = &mut self.trouble else { return };
-        let packet = self.packets.get_mut(place);
+        let packet = *self.packets.get(place);
         let Lot { lost, delay, copies, corrupted } = trouble.lot(now, packet.from, packet.to);
         for late in copies.into_iter().flatten() {
-            let copy = self.packets.get(place).clone();
-            let written = self.packets.insert(|packet: &mut Packet<H::Body>| {
-                *packet = copy;
+            let original = self.packets.body(place).clone();
+            let written = self.packets.insert(|copy, body| {
+                (*copy, *body) = (packet, original);
                 true
             });
             if let Some(copy) = written {
@@ -96,7 +95,7 @@ impl<H: Host> Fabric<H> {
             return;
         }
         if let Some(chance) = corrupted {
-            H::corrupt(self.packets.get_mut(place), chance);
+            H::corrupt(self.packets.body_mut(place), chance);
         }
         if delay > 0 {
             self.events.put(now + delay, Event::Deliver(place));

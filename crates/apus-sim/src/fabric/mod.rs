@@ -6,7 +6,7 @@
 //!        └── link free                  └──┴── port free: strict priority      └─▶ outcomes, link, timer
 //! ```
 //!
-//! All that happens is an [`Event`]; [`Fabric::happen`] is the table of contents. An uncontended hop costs
+//! All that happens is an `Event`; `Fabric::happen` is the table of contents. An uncontended hop costs
 //! one event (the packet's place in the next queue), a contended one two (and the link becomes free).
 //!
 //! # Invariants
@@ -35,6 +35,7 @@ use crate::fault::Trouble;
 use crate::host::Host;
 use crate::message::{HostId, Message, Outcome};
 use crate::network::Network;
+use crate::packet::Packet;
 use crate::time::Nanos;
 use crate::topology::Topology;
 use events::Events;
@@ -47,7 +48,7 @@ use route::{Hop, Kind, Routes};
 type PortId = u32;
 
 /// What can happen.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 enum Event {
     /// A packet stands at the output of a switch.
     Enqueue(PortId, Place),
@@ -60,6 +61,7 @@ enum Event {
     /// A host's deadline has passed.
     Timer(HostId),
     /// It is time to look who idles.
+    #[default]
     Sample,
     /// A packet is late enough; only if there are faults.
     Deliver(Place),
@@ -263,7 +265,11 @@ impl<H: Host> Fabric<H> {
         let to = packet.to;
         self.tally.packets += 1;
         self.tally.data_packets += u64::from(packet.payload > 0);
-        self.stations[to as usize].host.receive(self.events.now(), packet);
+        self.stations[to as usize].host.receive(
+            self.events.now(),
+            packet,
+            self.packets.body(place),
+        );
         self.packets.remove(place);
         self.settle(to, tell);
     }
@@ -312,7 +318,8 @@ impl<H: Host> Fabric<H> {
             return;
         }
         let host = &mut station.host;
-        let Some(place) = self.packets.insert(|packet| host.transmit(now, packet)) else { return };
+        let write = |packet: &mut Packet, body: &mut H::Body| host.transmit(now, packet, body);
+        let Some(place) = self.packets.insert(write) else { return };
         let packet = self.packets.get(place);
         let taken = self.topology.host_rate.time(u64::from(packet.wire_bytes));
         station.busy_until = now + taken;

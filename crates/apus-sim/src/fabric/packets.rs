@@ -16,27 +16,37 @@ pub(super) const NOWHERE: Place = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Packets<B> {
     /// Free places hold what was there last.
-    places: Vec<Packet<B>>,
-    /// What stands behind each packet in its queue.
-    next: Vec<Place>,
+    places: Vec<Entry>,
+    bodies: Vec<B>,
     free: Vec<Place>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    packet: Packet,
+    /// What stands behind it in its queue.
+    next: Place,
 }
 
 impl<B: Default> Packets<B> {
     pub(super) const fn new() -> Self {
-        Self { places: Vec::new(), next: Vec::new(), free: Vec::new() }
+        Self { places: Vec::new(), bodies: Vec::new(), free: Vec::new() }
     }
 
     /// A place for the packet that `write` writes, unless it says that there is none.
     #[inline]
-    pub(super) fn insert(&mut self, write: impl FnOnce(&mut Packet<B>) -> bool) -> Option<Place> {
+    pub(super) fn insert(
+        &mut self,
+        write: impl FnOnce(&mut Packet, &mut B) -> bool,
+    ) -> Option<Place> {
         if self.free.is_empty() {
             self.free.push(self.places.len() as Place);
-            self.places.push(Packet::default());
-            self.next.push(NOWHERE);
+            self.places.push(Entry { packet: Packet::default(), next: NOWHERE });
+            self.bodies.push(B::default());
         }
         let place = *self.free.last()?;
-        write(&mut self.places[place as usize]).then(|| {
+        let index = place as usize;
+        write(&mut self.places[index].packet, &mut self.bodies[index]).then(|| {
             self.free.pop();
             place
         })
@@ -52,25 +62,36 @@ impl<B> Packets<B> {
 
     /// The packet at a place.
     #[inline]
-    pub(super) fn get(&self, place: Place) -> &Packet<B> {
-        &self.places[place as usize]
+    pub(super) fn get(&self, place: Place) -> &Packet {
+        &self.places[place as usize].packet
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, place: Place) -> &mut Packet<B> {
-        &mut self.places[place as usize]
+    pub(super) fn get_mut(&mut self, place: Place) -> &mut Packet {
+        &mut self.places[place as usize].packet
+    }
+
+    /// What its hosts make of it.
+    #[inline]
+    pub(super) fn body(&self, place: Place) -> &B {
+        &self.bodies[place as usize]
+    }
+
+    #[inline]
+    pub(super) fn body_mut(&mut self, place: Place) -> &mut B {
+        &mut self.bodies[place as usize]
     }
 
     /// What stands behind this packet in its queue.
     #[inline]
     pub(super) fn next(&self, place: Place) -> Place {
-        self.next[place as usize]
+        self.places[place as usize].next
     }
 
     /// Puts `next` behind this packet.
     #[inline]
     pub(super) fn link(&mut self, place: Place, next: Place) {
-        self.next[place as usize] = next;
+        self.places[place as usize].next = next;
     }
 
     /// Packets under way.

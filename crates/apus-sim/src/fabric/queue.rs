@@ -65,8 +65,9 @@ mod tests {
         let mut packets = Packets::new();
         let mut queue = Queue::new();
         for (body, priority) in [(0, 3), (1, 7), (2, 0), (3, 7), (4, 3)] {
-            let write = |packet: &mut Packet<i32>| {
-                *packet = Packet { priority, body, ..Packet::default() };
+            let write = |packet: &mut Packet, place: &mut i32| {
+                packet.priority = priority;
+                *place = body;
                 true
             };
             let place = packets.insert(write).unwrap();
@@ -74,7 +75,7 @@ mod tests {
         }
         let mut order = Vec::new();
         while let Some(place) = queue.pop(&packets) {
-            order.push(packets.get(place).body);
+            order.push(*packets.body(place));
             packets.remove(place);
         }
         assert_eq!(order, [1, 3, 0, 4, 2]);

@@ -5,8 +5,8 @@
 //! one, tells the transport how long packets may be, and hands messages to the application. This file and
 //! the engine's loop are the only places where the protocol meets what carries its packets.
 //!
-//! Payload is neither carried nor kept, but for the number at the beginning of each message; everything else
-//! is zeros that all messages share, and of what arrives the transport keeps the number alone.
+//! Payload is neither carried nor kept, but for the [`Label`] at the beginning of each message; everything
+//! else is zeros that all messages share, and of what arrives the transport keeps the label alone.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ use std::rc::Rc;
 use apus_proto::{
     Call, Command, CommandError, Config, Event, Instant, Payload, RpcId, Transmit, Transport,
 };
-use apus_wire::MAX_HEADER_LEN;
+use apus_wire::{DATA_HEADER_LEN, MAX_HEADER_LEN};
 use apus_workload::PacketOverhead;
 use bytes::Bytes;
 
@@ -25,8 +25,8 @@ use crate::message::{HostId, Message, Outcome};
 use crate::packet::Packet;
 use crate::time::{Nanos, Rate};
 
-/// Bytes of a message that are carried and kept: its number.
-const NUMBER: usize = Message::SHORTEST as usize;
+/// Bytes of a message that are carried and kept.
+const LABEL: usize = Message::SHORTEST as usize;
 
 /// UDP port of every endpoint.
 pub(crate) const PORT: u16 = 4000;
@@ -41,18 +41,37 @@ pub enum Answer {
     Echo,
 }
 
+/// What a message begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Label {
+    number: u32,
+    /// The message's length.
+    bytes: u32,
+}
+
+impl Label {
+    fn write(self) -> [u8; LABEL] {
+        (u64::from(self.number) << 32 | u64::from(self.bytes)).to_be_bytes()
+    }
+
+    fn read(payload: &[u8]) -> Option<Self> {
+        let label = u64::from_be_bytes(*payload.first_chunk()?);
+        Some(Self { number: (label >> 32) as u32, bytes: label as u32 })
+    }
+}
+
 /// What a packet of apus carries: its header, and the beginning of its payload.
 #[derive(Clone, Debug)]
 pub struct Frame {
     header: [u8; MAX_HEADER_LEN],
     header_len: u8,
     /// The first bytes of the payload; the others are zeros.
-    beginning: [u8; NUMBER],
+    beginning: [u8; LABEL],
 }
 
 impl Default for Frame {
     fn default() -> Self {
-        Self { header: [0; MAX_HEADER_LEN], header_len: 0, beginning: [0; NUMBER] }
+        Self { header: [0; MAX_HEADER_LEN], header_len: 0, beginning: [0; LABEL] }
     }
 }
 
@@ -81,7 +100,7 @@ impl Shared {
         packets: PacketOverhead,
         longest: u32,
     ) -> Self {
-        let scratch = vec![0; MAX_HEADER_LEN + packets.payload as usize];
+        let scratch = vec![0; MAX_HEADER_LEN + (packets.payload as usize).max(LABEL)];
         Self {
             config,
             answer,
@@ -92,10 +111,10 @@ impl Shared {
         }
     }
 
-    /// A message of `bytes` bytes that begins with its number.
-    fn payload(&self, number: u32, bytes: u32) -> Payload {
-        let beginning = Bytes::copy_from_slice(&number.to_le_bytes());
-        Payload::from_iter([beginning, self.zeros.slice(..bytes as usize - NUMBER)])
+    /// The message with this label.
+    fn payload(&self, label: Label) -> Payload {
+        let beginning = Bytes::copy_from_slice(&label.write());
+        Payload::from_iter([beginning, self.zeros.slice(..label.bytes as usize - LABEL)])
     }
 }
 
@@ -106,7 +125,7 @@ pub struct ApusHost {
     shared: Shared,
     transport: Transport,
     /// Packets of a burst that the link has not taken yet.
-    burst: VecDeque<Packet<Frame>>,
+    burst: VecDeque<(Packet, Frame)>,
     /// Messages that the transport has no room for.
     refused: VecDeque<Message>,
     outcomes: VecDeque<Outcome>,
@@ -117,6 +136,7 @@ impl ApusHost {
     #[must_use]
     pub fn new(id: HostId, shared: Shared, seed: u64) -> Self {
         let mut transport = Transport::new(shared.config.clone(), PORT, seed);
+        transport.keep_only(LABEL);
         transport.set_link_rate(u32::try_from(shared.rate.mbps()).unwrap_or(u32::MAX));
         Self {
             id,
@@ -138,7 +158,7 @@ impl ApusHost {
     fn call(&mut self, now: Instant, message: &Message) -> bool {
         let call = Call {
             to: address(message.to),
-            payload: self.shared.payload(message.number, message.bytes),
+            payload: self.shared.payload(Label { number: message.number, bytes: message.bytes }),
             cookie: u64::from(message.number),
             deadline: None,
             idempotent: false,
@@ -170,7 +190,7 @@ impl ApusHost {
                     self.outcomes.push_back(Outcome::Failed(cookie as u32));
                 }
                 Event::NewPeer(peer) => {
-                    let longest = apus_wire::DATA_HEADER_LEN + self.shared.packets.payload as usize;
+                    let longest = DATA_HEADER_LEN + self.shared.packets.payload as usize;
                     self.transport.set_packet_limit(peer, longest);
                 }
                 Event::Room => self.retry(now),
@@ -182,13 +202,11 @@ impl ApusHost {
     /// The application gets a request and answers it at once.
     fn serve(&mut self, now: Instant, rpc: RpcId, payload: &Bytes) {
         self.transport.taken(payload.len());
-        let Some(number) = payload.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)) else {
-            return;
-        };
-        self.outcomes.push_back(Outcome::Delivered(number));
+        let Some(label) = Label::read(payload) else { return };
+        self.outcomes.push_back(Outcome::Delivered(label.number));
         let payload = match self.shared.answer {
             Answer::Nothing => self.shared.zeros.slice(..1).into(),
-            Answer::Echo => self.shared.payload(number, payload.len() as u32),
+            Answer::Echo => self.shared.payload(label),
         };
         // Responses have room of their own, as much as requests have: an answer to what was accepted
         // is refused only if its client is gone, who will not miss it.
@@ -217,47 +235,45 @@ impl Host for ApusHost {
         self.take_events(at);
     }
 
-    fn receive(&mut self, now: Nanos, packet: &Packet<Frame>) {
+    fn receive(&mut self, now: Nanos, packet: &Packet, frame: &Frame) {
         let now = Instant::from_nanos(now);
-        let frame = &packet.body;
         let header_len = usize::from(frame.header_len);
         let end = header_len + packet.payload as usize;
         {
             let mut scratch = self.shared.scratch.borrow_mut();
-            scratch[..header_len].copy_from_slice(&frame.header[..header_len]);
-            let beginning = NUMBER.min(packet.payload as usize);
-            scratch[header_len..header_len + beginning]
-                .copy_from_slice(&frame.beginning[..beginning]);
+            // Of a constant length, which is no call. What lies behind the label is payload that nobody
+            // reads.
+            scratch[..MAX_HEADER_LEN].copy_from_slice(&frame.header);
+            scratch[header_len..header_len + LABEL].copy_from_slice(&frame.beginning);
             self.transport.handle_packet(now, address(packet.from), &scratch[..end]);
         }
         self.take_events(now);
     }
 
-    fn transmit(&mut self, now: Nanos, packet: &mut Packet<Frame>) -> bool {
+    fn transmit(&mut self, now: Nanos, packet: &mut Packet, frame: &mut Frame) -> bool {
         if let Some(next) = self.burst.pop_front() {
-            *packet = next;
+            (*packet, *frame) = next;
             return true;
         }
         let Some(transmit) = self.transport.poll_transmit(Instant::from_nanos(now)) else {
             return false;
         };
         let header_len = transmit.header_len();
-        let mut write =
-            Writer { from: self.id, packets: &self.shared.packets, transmit: &transmit };
+        let write = Writer { from: self.id, packets: &self.shared.packets, transmit: &transmit };
         let (header, others) = transmit.headers().split_at(header_len);
         let segment = transmit.segment();
         let mut left = transmit.payload_len();
-        write.packet(header, left.min(segment), packet);
+        write.packet(header, left.min(segment), packet, frame);
         // Only the first packet of a message begins with something.
-        packet.body.beginning = match transmit.payload().next().and_then(<[u8]>::first_chunk) {
+        frame.beginning = match transmit.payload().next().and_then(<[u8]>::first_chunk) {
             Some(beginning) => *beginning,
-            None => [0; NUMBER],
+            None => [0; LABEL],
         };
         for header in others.chunks(header_len) {
             left -= segment;
-            let mut next = Packet::default();
-            write.packet(header, left.min(segment), &mut next);
-            self.burst.push_back(next);
+            let (mut packet, mut frame) = Default::default();
+            write.packet(header, left.min(segment), &mut packet, &mut frame);
+            self.burst.push_back((packet, frame));
         }
         true
     }
@@ -295,23 +311,31 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Makes `packet` the one with this header and so many bytes of payload.
     #[inline]
-    fn packet(&self, header: &[u8], payload: usize, packet: &mut Packet<Frame>) {
-        packet.from = self.from;
-        packet.to = host_at(self.transmit.to());
-        packet.wire_bytes = wire_bytes(self.packets, header.len(), payload);
-        packet.payload = payload as u32;
-        packet.priority = self.transmit.priority();
-        packet.ecn_capable = false;
-        packet.marked = false;
-        packet.body.header_len = header.len() as u8;
-        packet.body.header[..header.len()].copy_from_slice(header);
+    fn packet(&self, header: &[u8], payload: usize, packet: &mut Packet, frame: &mut Frame) {
+        *packet = Packet {
+            from: self.from,
+            to: host_at(self.transmit.to()),
+            wire_bytes: wire_bytes(self.packets, header.len(), payload),
+            payload: payload as u32,
+            priority: self.transmit.priority(),
+            ecn_capable: false,
+            marked: false,
+        };
+        frame.header_len = header.len() as u8;
+        match header.first_chunk::<DATA_HEADER_LEN>() {
+            // Nearly always, and of a constant length, which is no call.
+            Some(data) if header.len() == DATA_HEADER_LEN => {
+                frame.header[..DATA_HEADER_LEN].copy_from_slice(data);
+            }
+            _ => frame.header[..header.len()].copy_from_slice(header),
+        }
     }
 }
 
 /// Bytes that a packet with a header of `header` bytes and so much payload occupies on a link.
 pub(crate) fn wire_bytes(packets: &PacketOverhead, header: usize, payload: usize) -> u32 {
     // `overhead` counts a DATA packet's header.
-    let others = packets.overhead as usize - apus_wire::DATA_HEADER_LEN;
+    let others = packets.overhead as usize - DATA_HEADER_LEN;
     ((others + header + payload) as u32).max(packets.minimum)
 }
 

@@ -27,14 +27,14 @@ pub trait Host {
     fn submit(&mut self, now: Nanos, message: &Message);
 
     /// A packet has arrived and passed the host's software.
-    fn receive(&mut self, now: Nanos, packet: &Packet<Self::Body>);
+    fn receive(&mut self, now: Nanos, packet: &Packet, body: &Self::Body);
 
-    /// Makes `packet` the next one, if there is one to be sent now; otherwise leaves it alone. The link is
-    /// free; asked again when it has sent the packet, or after the next call that takes something.
+    /// Makes `packet` and `body` the next one, if there is one to be sent now. The link is free; asked again
+    /// when it has sent the packet, or after the next call that takes something.
     ///
-    /// What `packet` was before has no meaning: its memory is used again, because a packet is built in the
+    /// What both were before has no meaning: their memory is used again, because a packet is built in the
     /// place from which it travels.
-    fn transmit(&mut self, now: Nanos, packet: &mut Packet<Self::Body>) -> bool;
+    fn transmit(&mut self, now: Nanos, packet: &mut Packet, body: &mut Self::Body) -> bool;
 
     /// When to call [`Host::handle_timeout`].
     fn next_timeout(&self) -> Option<Nanos>;
@@ -57,13 +57,13 @@ pub trait Host {
         let _ = now;
     }
 
-    /// Turns a bit of a packet over; `chance` is a random number that chooses which. Only what carries bytes
-    /// can do that.
-    fn corrupt(packet: &mut Packet<Self::Body>, chance: u64)
+    /// Turns a bit of what a packet carries over; `chance` is a random number that chooses which. Only what
+    /// carries bytes can do that.
+    fn corrupt(body: &mut Self::Body, chance: u64)
     where
         Self: Sized,
     {
-        let _ = (packet, chance);
+        let _ = (body, chance);
     }
 
     /// Which host this is.

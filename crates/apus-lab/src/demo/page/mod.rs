@@ -3,8 +3,6 @@
 //! One file that loads nothing from elsewhere: style sheet and charts are in it, and it looks well in
 //! light and in dark.
 
-mod chart;
-
 use minijinja::Environment;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
@@ -12,9 +10,10 @@ use serde::Serialize;
 use super::Findings;
 use super::findings::{Curve, OURS};
 use super::slowdown::Tail;
+use crate::chart::{Axis, Chart, Line, Look, Point, Scale, bytes, decades, short_number};
+use crate::page::style;
 use crate::result::Outcome;
 use crate::result::table::{ratio_in_words, short};
-use chart::{Axis, Chart, Line, Point, Scale, decades};
 
 /// The page with its style sheet.
 const TEMPLATE: &str = include_str!("page.html");
@@ -22,6 +21,7 @@ const TEMPLATE: &str = include_str!("page.html");
 /// What the template shows.
 #[derive(Serialize)]
 struct Page<'a> {
+    style: String,
     outcome: &'a Outcome,
     explanation: &'a [String],
     contenders: Vec<Card<'a>>,
@@ -82,6 +82,7 @@ impl<'a> Page<'a> {
         };
         let ratios = outcome.ratios.iter();
         Self {
+            style: style(),
             outcome,
             explanation,
             contenders: curves.iter().enumerate().map(card).collect(),
@@ -115,7 +116,8 @@ fn by_size(curves: &[Curve]) -> Chart<'_> {
             let title = format!("{contender}, up to {size}: {name} {}", short(slowdown)).into();
             Point { x: f64::from(group.upto), y: slowdown, title }
         });
-        Line { colour: colour(curves, index), faint: name == "p50", points: points.collect() }
+        let look = if name == "p50" { Look::Faint } else { Look::Plain };
+        Line { colour: colour(curves, index), look, points: points.collect() }
     };
     Chart {
         description: "Slowdown against message size, median and 99th percentile of each contender",
@@ -142,7 +144,7 @@ fn cdf(curves: &[Curve]) -> Chart<'_> {
             let title = format!("{}: {percent} % within {}", curve.name, time(latency)).into();
             Point { x: latency, y: share, title }
         });
-        Line { colour: colour(curves, index), faint: false, points: points.collect() }
+        Line { colour: colour(curves, index), look: Look::Plain, points: points.collect() }
     };
     let percentiles =
         [(0.0, "0 %"), (0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %")];
@@ -166,16 +168,6 @@ fn cdf(curves: &[Curve]) -> Chart<'_> {
     }
 }
 
-/// `500 B`, `20 kB`, `1 MB`.
-fn bytes(value: f64) -> String {
-    let (value, unit) = match value {
-        value if value >= 1e6 => (value / 1e6, "MB"),
-        value if value >= 1e3 => (value / 1e3, "kB"),
-        value => (value, "B"),
-    };
-    format!("{} {unit}", short_number(value))
-}
-
 /// `5 us`, `20 ms`, of microseconds.
 fn time(value: f64) -> String {
     let (value, unit) = match value {
@@ -184,10 +176,4 @@ fn time(value: f64) -> String {
         value => (value, "us"),
     };
     format!("{} {unit}", short_number(value))
-}
-
-/// As few digits as tell the value: `0.5`, `20`, `99.9`.
-fn short_number(value: f64) -> String {
-    let text = format!("{value:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -14,6 +14,7 @@
 //! | `P: DATA s1 0..100/1000 unsched=500 …` | a packet from P; see [`packet`] |
 //! | `P: raw 00ff…` | bytes from P |
 //! | `taking off`, `take 1000` | the application lets messages lie; takes so many bytes of them |
+//! | `keep 100` | only the first 100 bytes of messages are kept; `keep all` |
 //! | `+5ms`, `+100us` | time passes; timers fire |
 //! | `live` | prints what lives |
 //! | `count GROUP.NAME …` | prints counters |
@@ -115,6 +116,8 @@ impl Script {
             "link" => self.transport.set_link_rate(number(words[0]) as u32),
             "taking" => self.taking = words[0] == "on",
             "take" => self.transport.taken(number(words[0]) as usize),
+            "keep" if words[0] == "all" => self.transport.keep_only(usize::MAX),
+            "keep" => self.transport.keep_only(number(words[0]) as usize),
             "serving" => self.transport.set_serving(words[0] == "on"),
             "shutdown" => self.transport.shut_down(self.now),
             "unreachable" => {

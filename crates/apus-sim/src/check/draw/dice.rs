@@ -40,11 +40,6 @@ impl Dice {
         several[self.within(0..several.len())]
     }
 
-    /// Any number.
-    pub(crate) fn any(&mut self) -> u64 {
-        self.0.random()
-    }
-
     /// For what draws by itself.
     pub(crate) const fn rng(&mut self) -> &mut Pcg64Mcg {
         &mut self.0

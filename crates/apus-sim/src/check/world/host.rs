@@ -34,7 +34,7 @@ pub(crate) struct WatchedHost {
     watch: Rc<RefCell<Watch>>,
     packets: PacketOverhead,
     /// Packets of a burst that the link has not taken yet.
-    burst: VecDeque<Packet<Bytes>>,
+    burst: VecDeque<(Packet, Bytes)>,
     agenda: Agenda,
     /// Calls and replies that the transport has no room for.
     calls: VecDeque<CallId>,
@@ -241,7 +241,7 @@ impl WatchedHost {
             let piece = pieces.next().unwrap_or(&[]);
             let body = Bytes::from([header, piece].concat());
             self.watch.borrow_mut().sent(now, self.id, to, &body, place);
-            self.burst.push_back(Packet {
+            let packet = Packet {
                 from: self.id,
                 to,
                 wire_bytes: wire_bytes(&self.packets, header_len, piece.len()),
@@ -249,8 +249,8 @@ impl WatchedHost {
                 priority: transmit.priority(),
                 ecn_capable: false,
                 marked: false,
-                body,
-            });
+            };
+            self.burst.push_back((packet, body));
         }
     }
 
@@ -300,16 +300,16 @@ impl Host for WatchedHost {
         self.take_events(now);
     }
 
-    fn receive(&mut self, now: Nanos, packet: &Packet<Bytes>) {
+    fn receive(&mut self, now: Nanos, packet: &Packet, body: &Bytes) {
         if self.is_over() {
             return;
         }
-        self.watch.borrow_mut().received(now, self.id, packet.from, &packet.body);
-        self.transport.handle_packet(Instant::from_nanos(now), address(packet.from), &packet.body);
+        self.watch.borrow_mut().received(now, self.id, packet.from, body);
+        self.transport.handle_packet(Instant::from_nanos(now), address(packet.from), body);
         self.take_events(now);
     }
 
-    fn transmit(&mut self, now: Nanos, packet: &mut Packet<Bytes>) -> bool {
+    fn transmit(&mut self, now: Nanos, packet: &mut Packet, body: &mut Bytes) -> bool {
         if self.is_over() {
             return false;
         }
@@ -317,7 +317,7 @@ impl Host for WatchedHost {
             self.next_burst(now);
         }
         let Some(next) = self.burst.pop_front() else { return false };
-        *packet = next;
+        (*packet, *body) = next;
         true
     }
 
@@ -354,11 +354,11 @@ impl Host for WatchedHost {
         self.agenda = Agenda::default();
     }
 
-    fn corrupt(packet: &mut Packet<Bytes>, chance: u64) {
-        let mut bytes = packet.body.to_vec();
+    fn corrupt(body: &mut Bytes, chance: u64) {
+        let mut bytes = body.to_vec();
         let bit = chance as usize % (8 * bytes.len());
         bytes[bit / 8] ^= 1 << (bit % 8);
-        packet.body = Bytes::from(bytes);
+        *body = Bytes::from(bytes);
     }
 
     fn id(&self) -> HostId {

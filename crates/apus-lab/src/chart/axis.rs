@@ -1,0 +1,140 @@
+//! Where on an axis is a value?
+
+/// An axis from the first to the last tick.
+#[derive(Clone, Debug)]
+pub struct Axis<'a> {
+    /// What it means, with the unit.
+    pub label: &'a str,
+    /// How values are spread along it.
+    pub scale: Scale,
+    /// Values at which a line is drawn, and their labels. At least two, ascending.
+    pub ticks: Vec<(f64, String)>,
+}
+
+/// How values are spread along an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Equal differences are equally far apart.
+    Linear,
+    /// Equal factors are equally far apart.
+    Logarithmic,
+    /// Shares from 0 to below 1: 0.9, 0.99 and 0.999 are equally far apart.
+    Nines,
+}
+
+impl Axis<'_> {
+    /// Where a value is between the first tick (0) and the last one (1); beyond them, at their place.
+    pub(super) fn place(&self, value: f64) -> f64 {
+        let at = |value| self.scale.stretch(value);
+        let (first, last) = (at(self.ticks[0].0), at(self.ticks[self.ticks.len() - 1].0));
+        ((at(value) - first) / (last - first)).clamp(0.0, 1.0)
+    }
+}
+
+impl Scale {
+    /// Equal distances on the axis are equal differences of this.
+    fn stretch(self, value: f64) -> f64 {
+        match self {
+            Self::Linear => value,
+            Self::Logarithmic => value.max(f64::MIN_POSITIVE).ln(),
+            Self::Nines => -(1.0 - value).max(f64::EPSILON).ln(),
+        }
+    }
+}
+
+/// Ticks of a logarithmic axis that holds all `values`: powers of ten, with 2 and 5 between them if
+/// there would be few.
+#[must_use]
+pub fn decades(values: impl Iterator<Item = f64>, label: fn(f64) -> String) -> Vec<(f64, String)> {
+    let (mut least, mut greatest) = (f64::INFINITY, 0f64);
+    for value in values.filter(|value| value.is_finite() && *value > 0.0) {
+        least = least.min(value);
+        greatest = greatest.max(value);
+    }
+    if greatest == 0.0 {
+        (least, greatest) = (1.0, 10.0);
+    }
+    let few = greatest / least < 100.0;
+    let steps: &[f64] = if few { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let powers = (least.log10().floor() as i32)..=(greatest.log10().ceil() as i32);
+    let ticks: Vec<f64> =
+        powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power))).collect();
+    // From the last tick that is not above the least value to the first that is not below the greatest.
+    let first = ticks.iter().rposition(|&tick| tick <= least).unwrap_or(0);
+    let last = ticks.iter().position(|&tick| tick >= greatest).unwrap_or(ticks.len() - 1);
+    let last = last.max(first + 1).min(ticks.len() - 1);
+    ticks[first.min(last - 1)..=last].iter().map(|&tick| (tick, label(tick))).collect()
+}
+
+/// Ticks of a linear axis from 0 to at least `greatest`, at round values.
+#[must_use]
+pub fn steps(greatest: f64, label: fn(f64) -> String) -> Vec<(f64, String)> {
+    let greatest = if greatest.is_finite() && greatest > 0.0 { greatest } else { 1.0 };
+    // Four to eight steps of 1, 2 or 5 times a power of ten.
+    let power = 10f64.powf((greatest / 5.0).log10().floor());
+    let step = [1.0, 2.0, 5.0].map(|each| each * power);
+    let step = step.into_iter().find(|step| greatest / step <= 8.0).unwrap_or(10.0 * power);
+    let count = (greatest / step - 1e-9).ceil() as u32;
+    (0..=count).map(|index| (f64::from(index) * step, label(f64::from(index) * step))).collect()
+}
+
+/// `500 B`, `20 kB`, `1 MB`.
+#[must_use]
+pub fn bytes(value: f64) -> String {
+    let (value, unit) = match value {
+        value if value >= 1e6 => (value / 1e6, "MB"),
+        value if value >= 1e3 => (value / 1e3, "kB"),
+        value => (value, "B"),
+    };
+    format!("{} {unit}", short_number(value))
+}
+
+/// As few digits as tell the value: `0.5`, `20`, `99.9`.
+#[must_use]
+pub fn short_number(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ticks(values: &[f64]) -> Vec<f64> {
+        decades(values.iter().copied(), |value| value.to_string())
+            .into_iter()
+            .map(|(value, _)| value)
+            .collect()
+    }
+
+    fn close(a: &[f64], b: &[f64]) -> bool {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a / b - 1.0).abs() < 1e-9)
+    }
+
+    #[test]
+    fn ticks_enclose_the_values() {
+        assert!(close(&ticks(&[66.0, 1e6]), &[10.0, 100.0, 1e3, 1e4, 1e5, 1e6]));
+        assert!(close(&ticks(&[1.3, 14.0]), &[1.0, 2.0, 5.0, 10.0, 20.0]));
+        assert!(close(&ticks(&[0.3, 0.4]), &[0.2, 0.5]));
+        assert!(close(&ticks(&[100.0]), &[100.0, 200.0]), "one value");
+        assert!(ticks(&[]).len() >= 2 && ticks(&[f64::NAN, 0.0]).len() >= 2, "no value");
+    }
+
+    #[test]
+    fn equal_factors_and_equal_nines_are_equally_far_apart() {
+        let five = steps(146.1, short_number);
+        assert_eq!(five.iter().map(|tick| tick.0).collect::<Vec<_>>().last(), Some(&160.0));
+        assert_eq!(steps(0.0, short_number).len(), 6, "nothing to show");
+        let axis = |scale, ticks: &[f64]| Axis {
+            label: "",
+            scale,
+            ticks: ticks.iter().map(|&tick| (tick, String::new())).collect(),
+        };
+        let log = axis(Scale::Logarithmic, &[1.0, 10.0, 100.0]);
+        assert!((log.place(10.0) - 0.5).abs() < 1e-9);
+        assert_eq!((log.place(0.0), log.place(1e9)), (0.0, 1.0), "beyond the ends");
+        let nines = axis(Scale::Nines, &[0.0, 0.9, 0.99]);
+        assert!((nines.place(0.9) - 0.5).abs() < 1e-9);
+        assert_eq!((nines.place(0.0), nines.place(1.0)), (0.0, 1.0));
+    }
+}

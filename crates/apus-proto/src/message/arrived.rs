@@ -1,0 +1,40 @@
+//! What is known of a message that has arrived?
+
+use super::MessageIn;
+use apus_wire::Data;
+use bytes::Bytes;
+
+/// A message that is complete, on its way to the application.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    /// What is kept of it: all its bytes, or the first ones (CAP-15).
+    pub(crate) payload: Bytes,
+    /// Total bytes, whatever is kept of them: what counts for everything but the memory.
+    pub(crate) length: u32,
+    /// Bytes that its sender announced to send without grants.
+    pub(crate) unscheduled: u32,
+}
+
+impl Arrived {
+    /// A message that came in one packet with the header `data`, if `payload` is the whole of it. Its
+    /// first `keep` bytes are kept.
+    pub(crate) fn in_one_packet(data: &Data, payload: &[u8], keep: u32) -> Option<Self> {
+        let length = data.message_length;
+        if payload.len() != length as usize {
+            return None;
+        }
+        let kept = &payload[..keep.min(length) as usize];
+        let payload = Bytes::copy_from_slice(kept);
+        Some(Self { payload, length, unscheduled: data.incoming.min(length) })
+    }
+
+    /// A message that came in several packets.
+    ///
+    /// # Panics
+    ///
+    /// If bytes are missing.
+    pub(crate) fn in_pieces(message: MessageIn) -> Self {
+        let (length, unscheduled) = (message.length(), message.unscheduled());
+        Self { payload: message.into_bytes(), length, unscheduled }
+    }
+}

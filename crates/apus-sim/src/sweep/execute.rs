@@ -1,0 +1,99 @@
+//! How do points run on several cores?
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::plan::{Plan, Point};
+use super::record::Record;
+use crate::experiment::Progress;
+
+/// A point that has run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Done {
+    /// What came out.
+    pub record: Record,
+    /// How long it took on this machine.
+    pub took: Duration,
+}
+
+/// How far all is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Status {
+    /// Share of the work that is done, all points being alike.
+    pub share: f64,
+    /// Points that are done.
+    pub points: usize,
+    /// Data packets that have reached their hosts.
+    pub packets: u64,
+}
+
+/// What a thread has to tell.
+enum News {
+    Progress(usize, Progress),
+    Done(usize, Box<Done>),
+}
+
+/// Runs these points of a plan in `jobs` threads. `done` gets each record as soon as it is there, `watch`
+/// learns from time to time how far all is.
+///
+/// # Errors
+///
+/// What `done` says; points that run are run to their end, and no other one begins.
+pub fn execute<E>(
+    plan: &Plan,
+    points: &[&Point],
+    jobs: usize,
+    watch: &mut dyn FnMut(Status),
+    done: &mut dyn FnMut(Done) -> Result<(), E>,
+) -> Result<(), E> {
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (send, news) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, points.len().max(1)) {
+            let send = send.clone();
+            scope.spawn(|| work(plan, points, &next, &stop, send));
+        }
+        drop(send);
+        let mut progress = vec![Progress { share: 0.0, packets: 0 }; points.len()];
+        let mut finished = 0;
+        for each in news {
+            match each {
+                News::Progress(index, is) => progress[index] = is,
+                News::Done(index, point) => {
+                    finished += 1;
+                    progress[index] = Progress { share: 1.0, packets: point.record.result.packets };
+                    if let Err(error) = done(*point) {
+                        stop.store(true, Ordering::Relaxed);
+                        return Err(error);
+                    }
+                }
+            }
+            let share = progress.iter().map(|each| each.share).sum::<f64>();
+            watch(Status {
+                share: share / points.len().max(1) as f64,
+                points: finished,
+                packets: progress.iter().map(|each| each.packets).sum(),
+            });
+        }
+        Ok(())
+    })
+}
+
+/// Runs points until there are none left. Takes the sender, so that the news end when all threads have.
+#[expect(clippy::needless_pass_by_value, reason = "the sender has to end with the thread")]
+fn work(plan: &Plan, points: &[&Point], next: &AtomicUsize, stop: &AtomicBool, send: Sender<News>) {
+    while !stop.load(Ordering::Relaxed) {
+        let index = next.fetch_add(1, Ordering::Relaxed);
+        let Some(point) = points.get(index) else { return };
+        let began = Instant::now();
+        let report = point.experiment.run(&mut |progress| {
+            // Nobody listens any more if writing has failed.
+            let _ = send.send(News::Progress(index, progress));
+        });
+        let took = began.elapsed();
+        let record = Record::new(plan, point, &report);
+        let _ = send.send(News::Done(index, Box::new(Done { record, took })));
+    }
+}
