@@ -4,6 +4,7 @@ use apus_proto::{Config, ConfigBuilder, Profile};
 
 use super::dice::Dice;
 use crate::fabric::Settings;
+use crate::time::MICROSECOND;
 
 /// Bytes of the longest message of any run.
 pub(super) const LONGEST: u64 = 1_000_000;
@@ -35,6 +36,25 @@ fn timers(dice: &mut Dice, builder: ConfigBuilder) -> ConfigBuilder {
         .timeout_usecs(dice.scale(resend.max(10_000), 1_000_000))
         .need_ack_usecs(dice.scale(100, 10_000))
         .need_ack_limit(dice.scale(1, 20))
+}
+
+/// Bytes of a RESEND on the link, and of what it is answered with.
+const QUESTION: u64 = 200;
+
+/// The same, but patient enough for so many calls: if they all wait for one server, and ask for their responses
+/// as often as they may, a quarter of its link carries that. With less patience control packets, which go
+/// first everywhere, can leave no room for data (ADR 16).
+pub(super) fn patient(config: &Config, fabric: &Settings, calls: usize) -> Config {
+    let all = fabric.topology.host_rate.time(calls as u64 * QUESTION);
+    let least = (4 * all).div_ceil(MICROSECOND);
+    let resend = config.resend_usecs().max(least);
+    config
+        .to_builder()
+        .resend_usecs(resend)
+        .resend_interval_usecs(config.resend_interval_usecs().max(least))
+        .timeout_usecs(config.timeout_usecs().max(4 * resend))
+        .build()
+        .expect("longer times are inside the ranges, too")
 }
 
 fn unscheduled(dice: &mut Dice, builder: ConfigBuilder) -> ConfigBuilder {
