@@ -3,14 +3,15 @@
 //! - BAD-5: until a client has repeated the session that a server proposed, the server sends it at most three
 //!   times the bytes that came from its address, IP and UDP headers included.
 //! - TIME-6: RESENDs to a peer that is silent come in bursts of at most 64, one each resend interval.
-//! - TIME-9: a server asks a silent client at most so often for an acknowledgment.
+//! - TIME-9, RPC-10: a server asks a silent client at most so often for an acknowledgment, and not at all once
+//!   it has come.
 //! - BUSY, RPC_UNKNOWN and CUTOFFS are answers: there are at most two for each packet that came, and one for
 //!   each request that was let go.
 
 use std::collections::HashMap;
 
 use apus_proto::Profile;
-use apus_wire::{Body, Flags, Role};
+use apus_wire::{AckList, Body, Flags, Role};
 use foldhash::fast::FixedState;
 
 use super::Checker;
@@ -49,6 +50,9 @@ struct Questions {
     acks: u64,
     /// Whether it lives.
     confirms: u64,
+    /// Whether its client has acknowledged the response, and NEED_ACKs since then.
+    acked: bool,
+    after_ack: u64,
     /// RESENDs of its client, and packets with which the request may have begun.
     resends: u64,
     data: u64,
@@ -104,7 +108,16 @@ impl Amplification {
         self.pairs.entry((here, there)).or_default()
     }
 
-    fn received(&mut self, at: Nanos, host: HostId, wire: &Wire<'_>) {
+    fn received(&mut self, directory: &Directory, at: Nanos, host: HostId, wire: &Wire<'_>) {
+        let server_of = |id| directory.find(wire.peer, host, id);
+        let (one, list) = match &wire.packet.body {
+            Body::Data(data, _) => (data.ack, AckList::EMPTY),
+            Body::Ack(list) => (None, *list),
+            _ => (None, AckList::EMPTY),
+        };
+        for call in one.into_iter().chain(list.iter()).filter_map(|ack| server_of(ack.client_id)) {
+            self.calls[call as usize].acked = true;
+        }
         if let Some(call) = wire.call.filter(|_| wire.sender == Role::Client) {
             let questions = &mut self.calls[call as usize];
             questions.acks = 0;
@@ -201,6 +214,14 @@ impl Amplification {
                 )
             });
         }
+        questions.after_ack += u64::from(questions.acked);
+        // One may have waited for the link.
+        Violation::unless(questions.after_ack <= 1, Kind::Amplification, call, || {
+            (
+                format!("the response to call {call}, which its client has acknowledged, is forgotten"),
+                "its server asks for the acknowledgment again and again".to_owned(),
+            )
+        })?;
         questions.acks += 1;
         let config = &directory.scenario.config;
         // They double from `need_ack_usecs` on, up to the farthest distance, until both limits are reached.
@@ -220,8 +241,10 @@ impl Checker for Amplification {
     fn see(&mut self, directory: &Directory, seen: &Seen<'_>) -> Result<(), Violation> {
         let host = seen.host;
         match &seen.what {
-            What::Received(wire) => self.received(seen.at, host, wire),
+            What::Received(wire) => self.received(directory, seen.at, host, wire),
             What::Sent(wire) => self.sent(directory, seen.at, host, wire)?,
+            // Another life of its server gives another response.
+            What::Replied(call) => self.calls[*call as usize].acked = false,
             What::Abandoned(call) => self.pair(host, directory.call(*call).from).let_go += 1,
             What::Crashed => self.pairs.retain(|(here, _), _| *here != host),
             _ => {}

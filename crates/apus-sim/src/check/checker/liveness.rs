@@ -1,6 +1,6 @@
 //! Does every call end, and does the last one of each host succeed?
 //!
-//! Requirements TIME-3, TIME-4, RPC-3, CAP-1. Calls of a host that has died do not count. *Probes* are calls
+//! Requirements TIME-3, TIME-4, RPC-3, RPC-8, CAP-1. Calls of a host that has died do not count. *Probes* are calls
 //! that are made after everything has healed and ended: they may be neither late nor fail.
 
 use super::Checker;
@@ -17,6 +17,8 @@ pub(crate) struct Liveness {
     open: u32,
     /// Calls from this one on are probes.
     probes: CallId,
+    /// When each call was made.
+    made: Vec<Nanos>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +31,8 @@ enum State {
 
 impl Liveness {
     pub(crate) fn new(directory: &Directory, probes: CallId) -> Self {
-        Self { calls: vec![State::Planned; directory.scenario.calls.len()], open: 0, probes }
+        let calls = directory.scenario.calls.len();
+        Self { calls: vec![State::Planned; calls], open: 0, probes, made: vec![0; calls] }
     }
 
     /// Calls that have not ended.
@@ -61,14 +64,35 @@ impl Liveness {
     }
 }
 
+impl Liveness {
+    /// RPC-8: a call with a deadline has ended when that passes, unless its host slept through it.
+    fn check_deadline(&self, directory: &Directory, now: Nanos, call: CallId) -> Result<(), Violation> {
+        let planned = directory.call(call);
+        let Some(after) = planned.deadline else { return Ok(()) };
+        let deadline = self.made[call as usize] + after;
+        let sleeps = directory.scenario.outages.pauses.iter().any(|pause| pause.host == planned.from);
+        Violation::unless(now <= deadline || sleeps, Kind::Liveness, call, || {
+            (format!("call {call} ends at its deadline, {deadline} ns"), format!("it ends at {now} ns"))
+        })
+    }
+}
+
 impl Checker for Liveness {
     fn see(&mut self, directory: &Directory, seen: &Seen<'_>) -> Result<(), Violation> {
         match seen.what {
             What::Waiting(call) => self.change(call, State::Waiting),
-            What::Called(call) => self.change(call, State::Running),
-            What::Cancelled(call) | What::Responded(call, _) => self.change(call, State::Ended),
+            What::Called(call) => {
+                self.made[call as usize] = seen.at;
+                self.change(call, State::Running);
+            }
+            What::Cancelled(call) => self.change(call, State::Ended),
+            What::Responded(call, _) => {
+                self.change(call, State::Ended);
+                self.check_deadline(directory, seen.at, call)?;
+            }
             What::Failed(call, error) => {
                 self.change(call, State::Ended);
+                self.check_deadline(directory, seen.at, call)?;
                 Violation::unless(call < self.probes, Kind::Liveness, call, || {
                     (
                         format!("call {call}, made after everything has healed and ended, is answered"),
