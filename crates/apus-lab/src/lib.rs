@@ -58,6 +58,7 @@ mod ping_pong;
 pub mod process;
 pub mod progress;
 pub mod result;
+pub mod simulation;
 pub mod stats;
 
 pub use ::apus::{Poll, PollError};

@@ -4,8 +4,11 @@
 //! the protocol's configuration.
 
 use apus_proto::{Config, ConfigError};
-use apus_workload::{Sizes, Workload};
+use apus_workload::{PacketOverhead, Sizes, Workload};
 
+use crate::experiment::{Carrier, Experiment, Pattern};
+use crate::fabric::Settings;
+use crate::host::Answer;
 use crate::published;
 use crate::time::Rate;
 use crate::topology::{Delays, Shape, Topology};
@@ -59,6 +62,34 @@ pub fn sigcomm18_config(workload: &Workload) -> Result<Config, ConfigError> {
         .max_link_usage(100)
         .burst_bytes(1_500)
         .build()
+}
+
+/// The paper's experiment: one-way messages of a workload between all pairs of hosts, at a load. Few of them:
+/// set [`Experiment::messages`] and [`Experiment::warm_up`] to as many as the figures need.
+///
+/// # Errors
+///
+/// Those of [`sigcomm18_config`].
+pub fn sigcomm18_experiment(
+    workload: Workload,
+    load: f64,
+    seed: u64,
+) -> Result<Experiment, ConfigError> {
+    let config = sigcomm18_config(&workload)?;
+    Ok(Experiment {
+        fabric: Settings::new(sigcomm18(), seed),
+        carrier: Carrier::Apus(config.clone()),
+        reckoned_with: config,
+        workload,
+        load,
+        pattern: Pattern::Uniform,
+        answer: Answer::Nothing,
+        packets: PacketOverhead::UDP_OVER_ETHERNET,
+        messages: 10_000,
+        warm_up: 10_000,
+        greet: true,
+        seed,
+    })
 }
 
 /// Levels for scheduled packets, and messages granted at the same time. For workloads of one's own the share

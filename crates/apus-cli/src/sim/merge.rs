@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use apus_sim::report::Findings;
-use apus_sim::sweep::{MergeError, merge, write};
+use apus_lab::simulation::report::Findings;
+use apus_lab::simulation::sweep::{MergeError, merge, write};
 use clap::Args;
 
 use super::results::Results;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use apus_sim::report::Findings;
+use apus_lab::simulation::report::Findings;
 use clap::Args;
 
 use crate::destination::Destination;

@@ -7,15 +7,15 @@ use std::thread;
 use std::time::Instant;
 
 use apus_lab::progress::Progress;
+use apus_lab::simulation::report::Findings;
+use apus_lab::simulation::sweep::{
+    Axis, Choice, Done, Lines, Options, OptionsError, Plan, Point, Preset, Record, Shard, Status,
+    Transport, execute,
+};
 use apus_sim::experiment::Pattern;
 use apus_sim::fabric::{Buffers, Spreading};
 use apus_sim::host::Answer;
-use apus_sim::report::Findings;
-use apus_sim::sweep::{
-    Axis, Choice, Done, Lines, Options, OptionsError, Plan, Point, Preset, Record, Shard, Status,
-    Transport, execute, words,
-};
-use apus_sim::{Nanos, Rate, Shape};
+use apus_sim::{Nanos, Rate, Shape, words};
 use apus_workload::Workload;
 use clap::Args;
 
@@ -42,7 +42,7 @@ use crate::failure::Failure;
 #[command(after_help = "Examples:
   apus sim run
   apus sim run --preset sigcomm18 --workload w4 --load 0.8 --json
-  apus sim run --workload w2 --runs 5 --html w2.html
+  apus sim run --workload w2 --transport apus,dctcp,oracle --html w2.html
   apus sim run --param max_overcommit=1,7 --load 0.6,0.7,0.8,0.9
   apus sim run --topology 1x16x0 --pattern incast=15 --workload 10000 --buffer per-port=200kB
   apus sim run --load 0.5,0.8 --shard 0/2 --out part-{shard}.jsonl")]
@@ -55,8 +55,9 @@ pub(crate) struct Arguments {
     /// are `SIZE SHARE`, the share of the messages up to that size
     #[arg(long, value_name = "WORKLOAD", value_delimiter = ',', default_value = "w4")]
     workload: Vec<Workload>,
-    /// Share of the links to hosts that is busy with the messages and all that belongs to them: above 0
-    /// and up to 1
+    /// Share of the links to hosts that is busy with the messages and all that belongs to them, headers
+    /// and grants included: above 0 and up to 1. Reckoned with what apus needs; all transports get the same
+    /// messages
     #[arg(
         long,
         value_name = "SHARE",
@@ -68,7 +69,8 @@ pub(crate) struct Arguments {
     /// Racks, hosts in each, spines; `1x16x0` is one rack
     #[arg(long, value_name = "RxHxS", value_delimiter = ',', default_value = "9x16x4")]
     topology: Vec<Shape>,
-    /// Who carries the messages: apus. Several carry the same messages and are compared
+    /// Who carries the messages: `apus`, `dctcp` (as Linux has it), `oracle` (one scheduler
+    /// that knows them all: a lower bound). Several carry the same messages and are compared
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "apus")]
     transport: Vec<Transport>,
     /// A parameter of apus, instead of the preset's value; several values are compared
@@ -88,11 +90,13 @@ pub(crate) struct Arguments {
     /// chance
     #[arg(long, value_name = "RUNS", default_value_t = 1, allow_negative_numbers = true)]
     runs: u32,
-    /// Messages that count [default: as many as make 25 million packets, 2000 to 3000000]. The more, the
-    /// steadier: a p99 needs hundreds of messages in its bin, and the last bin has a thousandth of all
+    /// Messages that are handed over while it is measured [default: as many as make 25 million packets,
+    /// 2000 to 3000000]; what is delivered meanwhile counts. The more, the steadier: a p99 needs hundreds
+    /// of messages in its bin
     #[arg(long, value_name = "MESSAGES", allow_negative_numbers = true)]
     messages: Option<u32>,
-    /// Messages before those, which fill the queues [default: as many]
+    /// Messages before those, until queues are as long as they become [default: as many]. With too few,
+    /// long messages look faster than they are: those of W4 are under way for a fifth of a second
     #[arg(long, value_name = "MESSAGES", allow_negative_numbers = true)]
     warm_up: Option<u32>,
     #[command(flatten)]
@@ -152,6 +156,11 @@ struct Fabric {
     /// packets beyond are dropped
     #[arg(long, value_name = "BUFFER", default_value = "unlimited")]
     buffer: Buffers,
+    /// Bytes that wait at an output to a host when its packets begin to be marked, for dctcp; outputs to
+    /// spines mark in proportion to their rate [default: 8 packets at 10gbit, with which DCTCP is at its
+    /// best in this fabric; its paper has 65]
+    #[arg(long, value_name = "BYTES", value_parser = words::bytes, allow_hyphen_values = true)]
+    mark_at: Option<u64>,
 }
 
 /// Simulates and shows what came out.
@@ -210,7 +219,10 @@ fn simulate(
             let rate = status.packets as f64 / began.elapsed().as_secs_f64().max(1e-9) / 1e6;
             let Status { share, points: done, .. } = status;
             let of = points.len();
-            progress.done(share, &format!("{done}/{of} points, {rate:.2} M packets/s"));
+            let what = format!("{done}/{of} points, {rate:.2} M packets/s");
+            let waits =
+                if share >= 1.0 && done < of { ", waiting for the last messages" } else { "" };
+            progress.done(share, &(what + waits));
         }
     };
     let done = RefCell::new(Vec::new());
@@ -221,7 +233,7 @@ fn simulate(
         done.borrow_mut().push(each);
         Ok(())
     })
-    .map_err(|error: apus_sim::sweep::LinesError| Failure::Work(error.to_string()))?;
+    .map_err(|error: apus_lab::simulation::sweep::LinesError| Failure::Work(error.to_string()))?;
     Ok(done.into_inner())
 }
 
@@ -245,6 +257,7 @@ fn options(arguments: &Arguments) -> Options {
     let fabric = &arguments.fabric;
     options.fabric.spreading = fabric.spreading;
     options.fabric.buffers = fabric.buffer;
+    options.fabric.mark_at = fabric.mark_at;
     let topology = &mut options.fabric.topology;
     topology.host_rate = fabric.link.unwrap_or(topology.host_rate);
     topology.fabric_rate = fabric.fabric_link.unwrap_or(topology.fabric_rate);

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use crate::service::{Service, apus, run, text};
 
 /// What is offered. Everything generated has to know it, and nothing else.
-const COMMANDS: [&str; 6] = ["demo", "serve", "call", "bench", "completions", "man"];
+const COMMANDS: [&str; 7] = ["demo", "serve", "call", "bench", "sim", "completions", "man"];
 
 #[test]
 fn completions_know_every_command_and_nothing_hidden() {

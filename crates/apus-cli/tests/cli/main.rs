@@ -5,4 +5,5 @@ mod experiments;
 mod generated;
 mod invocations;
 mod service;
+mod simulations;
 mod two_processes;

@@ -4,9 +4,8 @@ use std::fmt::{self, Write};
 
 use minijinja::HtmlEscape;
 
-use super::{
-    Axis, BOTTOM, HEIGHT, LEFT, Look, RIGHT, WIDTH, draw_y, label_x, open, place_y, short_number,
-};
+use super::{Axis, BOTTOM, HEIGHT, LEFT, Look, RIGHT, WIDTH, draw_y, label_x, open, place_y};
+use crate::result::table::short;
 
 /// Groups of bars over an upright axis.
 #[derive(Clone, Debug)]
@@ -49,6 +48,24 @@ const WIDEST: f64 = 46.0;
 /// Narrower bars have no room for their value.
 const LABELLED: f64 = 26.0;
 
+/// Distance between two lines of text, and the width of a letter, more or less.
+const LINE: f64 = 13.0;
+const LETTER: f64 = 6.5;
+
+/// A label, in two lines if one is too long for its group.
+fn lines_of(label: &str, width: f64) -> Vec<&str> {
+    if label.chars().count() as f64 * LETTER <= width {
+        return vec![label];
+    }
+    // Where both halves are about as long.
+    let middle = label.len() / 2;
+    let space = label.match_indices(' ').min_by_key(|(at, _)| at.abs_diff(middle));
+    match space {
+        Some((at, _)) => vec![&label[..at], &label[at + 1..]],
+        None => vec![label],
+    }
+}
+
 impl Bars<'_> {
     /// The chart as an `svg` element.
     ///
@@ -75,9 +92,11 @@ impl Bars<'_> {
 
     fn draw_group(&self, group: &Group, left: f64, width: f64, to: &mut String) -> fmt::Result {
         let middle = left + width / 2.0;
-        let y = HEIGHT - BOTTOM + 18.0;
-        let label = HtmlEscape(&group.label);
-        writeln!(to, r#"<text x="{middle:.1}" y="{y}" text-anchor="middle">{label}</text>"#)?;
+        for (line, part) in lines_of(&group.label, width).into_iter().enumerate() {
+            let y = HEIGHT - BOTTOM + 16.0 + LINE * line as f64;
+            let part = HtmlEscape(part);
+            writeln!(to, r#"<text x="{middle:.1}" y="{y}" text-anchor="middle">{part}</text>"#)?;
+        }
         let each = (width * (1.0 - GAP) / group.bars.len().max(1) as f64).min(WIDEST);
         let first = middle - each * group.bars.len() as f64 / 2.0;
         for (index, bar) in group.bars.iter().enumerate() {
@@ -96,7 +115,7 @@ impl Bars<'_> {
             r#"<rect class="c{colour}{look}" x="{x:.1}" y="{top:.1}" width="{wide:.1}" height="{high:.1}" rx="2"><title>{title}</title></rect>"#
         )?;
         if width >= LABELLED {
-            let (x, y, value) = (left + width / 2.0, top - 4.0, short_number(*value));
+            let (x, y, value) = (left + width / 2.0, top - 4.0, short(*value));
             writeln!(
                 to,
                 r#"<text class="value" x="{x:.1}" y="{y:.1}" text-anchor="middle">{value}</text>"#
@@ -109,7 +128,14 @@ impl Bars<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::{Scale, steps};
+    use crate::chart::{Scale, short_number, steps};
+
+    #[test]
+    fn long_labels_have_two_lines() {
+        assert_eq!(lines_of("w2 load=0.8", 100.0), ["w2 load=0.8"]);
+        assert_eq!(lines_of("w2 load=0.8 window=1", 100.0), ["w2 load=0.8", "window=1"]);
+        assert_eq!(lines_of("indivisible", 10.0), ["indivisible"]);
+    }
 
     #[test]
     fn bars_are_as_high_as_their_values() {

@@ -4,9 +4,8 @@
 //! same [`Report`], on any machine.
 //!
 //! Messages come in three parts. *Greetings* make all pairs of hosts known to each other, because first
-//! contacts cost a round trip and belong to no steady state. The *warm-up* fills the queues. Then come
-//! the messages that count. Others go on coming until the last one that counts is over, so that the
-//! end of the run is as busy as its middle.
+//! contacts cost a round trip and belong to no steady state. The *warm-up* fills the queues. While the third
+//! part is handed over, everything is counted that is delivered.
 
 mod backlog;
 mod cost;
@@ -20,6 +19,7 @@ pub use slowdown::{Bin, CLOSINGS, Slowdown};
 use apus_proto::Config;
 use apus_workload::{PacketOverhead, Workload};
 
+use crate::dctcp::{self, DctcpHost};
 use crate::fabric::{Counters, Fabric, Settings};
 use crate::host::{Answer, ApusHost, Shared};
 use crate::message::{HostId, Message};
@@ -35,6 +35,9 @@ use tally::Tally;
 pub enum Carrier {
     /// apus, with this configuration.
     Apus(Config),
+    /// DCTCP over connections that are established; needs [`Settings::mark_at`], and carries one-way
+    /// messages only ([`Answer::Nothing`]).
+    Dctcp(dctcp::Config),
     /// The omniscient scheduler, which needs no fabric: its faults, buffers and ways of packets do not
     /// matter, and it counts nothing.
     Oracle,
@@ -59,7 +62,7 @@ pub struct Experiment {
     pub answer: Answer,
     /// How messages are cut into packets.
     pub packets: PacketOverhead,
-    /// Messages that count.
+    /// Messages that are handed over in the window of measurement: about as many are delivered and count.
     pub messages: u32,
     /// Messages before those.
     pub warm_up: u32,
@@ -74,16 +77,15 @@ pub struct Experiment {
 pub struct Report {
     /// How long messages took.
     pub slowdown: Slowdown,
-    /// What the fabric saw while the messages that count were handed over.
+    /// What the fabric saw in the window of measurement.
     pub counters: Counters,
-    /// Messages that count and are over.
+    /// Messages that were delivered in it.
     pub messages: u64,
-    /// Those of them that failed.
+    /// Messages that failed in it.
     pub failed: u64,
     /// Payload bytes of those that were delivered.
     pub bytes: u64,
-    /// Share of the links to hosts that the packets of messages took which were delivered while those that
-    /// count were handed over.
+    /// Share of the links to hosts that the packets of the delivered messages took.
     pub carried: f64,
     /// Data packets that reached their hosts in the whole run.
     pub packets: u64,
@@ -99,7 +101,7 @@ pub struct Report {
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// Share of the messages up to the last one that counts; 1 while those are waited for.
+    /// Share of the messages that have been handed over.
     pub share: f64,
     /// Data packets that have reached their hosts.
     pub packets: u64,
@@ -112,8 +114,8 @@ impl Report {
         self.growth <= self.allowed_growth
     }
 
-    /// Share of the links to hosts that was busy while the messages that count were handed over; without a
-    /// fabric that counts, with the packets of messages alone.
+    /// Share of the links to hosts that was busy in the window of measurement; without a fabric that counts,
+    /// with the packets of messages alone.
     #[must_use]
     pub fn achieved_load(&self) -> f64 {
         if self.counters.time > 0 { self.counters.utilisation } else { self.carried }
@@ -125,19 +127,22 @@ const GREETING_GAP: Nanos = 100;
 /// After the last greeting, until everything is quiet: acknowledgments that no packet carries are asked
 /// for after milliseconds, but do no harm to the first messages.
 const QUIET: Nanos = 100 * MICROSECOND;
-/// The run ends when so many times the messages that count have come, whether or not they are over.
-const PATIENCE: u32 = 4;
-/// Messages between two reports of progress.
-const PROGRESS_EVERY: u32 = 4_096;
+/// Messages, and bytes of messages, between two reports of progress at most: less than a second's work.
+const PROGRESS_EVERY: (u32, u64) = (4_096, 50_000_000);
 
 impl Experiment {
-    /// Runs it. `progress` learns from time to time how far it is.
+    /// Share of the bytes handed over by which the backlog may grow in a steady state: a little, and what the
+    /// oracle's backlog grows with the same messages.
     #[must_use]
-    pub fn run(&self, progress: &mut dyn FnMut(Progress)) -> Report {
-        // Stops at once where the load ends.
+    pub fn allowed_growth(&self) -> f64 {
         let mut oracle = Oracle::new(&self.fabric.topology, self.packets, self.answer);
-        let growth = self.drive(&mut oracle, f64::NEG_INFINITY, &mut |_| {}).growth;
-        let allowed = backlog::allowed(growth);
+        backlog::allowed(self.drive(&mut oracle, 0.0, &mut |_| {}).growth)
+    }
+
+    /// Runs it. `allowed` is [`Experiment::allowed_growth`]: who compares several carriers of the same
+    /// messages needs it once. `progress` learns from time to time how far it is.
+    #[must_use]
+    pub fn run(&self, allowed: f64, progress: &mut dyn FnMut(Progress)) -> Report {
         match &self.carrier {
             Carrier::Apus(config) => {
                 let longest = self.workload.sizes().largest().max(Message::SHORTEST);
@@ -146,6 +151,10 @@ impl Experiment {
                 let mut fabric = Fabric::new(&self.fabric, |id| {
                     ApusHost::new(id, shared.clone(), self.seed_of(id))
                 });
+                self.drive(&mut fabric, allowed, progress)
+            }
+            Carrier::Dctcp(config) => {
+                let mut fabric = Fabric::new(&self.fabric, |id| DctcpHost::new(id, *config));
                 self.drive(&mut fabric, allowed, progress)
             }
             Carrier::Oracle => {
@@ -161,8 +170,7 @@ impl Experiment {
         (self.seed << 32 | id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// Lets a network carry the messages. If its backlog grows by more than `allowed`, those that are left
-    /// are not waited for.
+    /// Lets a network carry the messages. `allowed` is what the report says about growth.
     fn drive(
         &self,
         network: &mut impl Network,
@@ -170,49 +178,47 @@ impl Experiment {
         progress: &mut dyn FnMut(Progress),
     ) -> Report {
         let greetings = self.greetings();
-        let window_start = greetings.len() as u32 + self.warm_up;
-        let window = window_start..window_start + self.messages;
-        let last = window.end.saturating_add(self.messages.saturating_mul(PATIENCE - 1));
+        let first = greetings.len() as u32;
+        let window = first + self.warm_up..first + self.warm_up + self.messages;
         let topology = self.fabric.topology;
         let sizes = self.workload.sizes();
-        let mut tally = Tally::new(topology, self.packets, self.answer, sizes, window.clone());
-        let mut packets = 0;
-        let mut counters = Counters::default();
-        let (mut now, mut began, mut carried) = (0, (0, 0), 0.0);
+        let mut tally =
+            Tally::new(topology, self.packets, self.answer, sizes, first, window.clone());
+        let (mut packets, mut now, mut began) = (0, 0, (0, 0));
+        let mut silent = (0, 0);
 
         for message in greetings.iter().copied().chain(self.load(&greetings)) {
             now = message.at;
             network.advance(now, &mut |at, outcome| tally.tell(at, outcome));
+            if message.number == window.end {
+                break;
+            }
             if message.number == window.start {
-                packets += network.counters().data_packets;
+                packets = network.counters().data_packets;
                 network.reset_counters();
                 began = (now, tally.wire_bytes);
-            } else if message.number == window.end {
-                counters = network.counters();
-                carried = self.share_of_links(now - began.0, tally.wire_bytes - began.1);
-            }
-            let over = tally.is_complete() || tally.backlog.growth() > allowed;
-            if message.number >= window.end && (over || message.number == last) {
-                break;
+                tally.begin();
             }
             network.submit(&message);
             tally.submitted(&message);
-            if message.number.is_multiple_of(PROGRESS_EVERY) {
+            silent = (silent.0 + 1, silent.1 + u64::from(message.bytes));
+            if silent.0 >= PROGRESS_EVERY.0 || silent.1 >= PROGRESS_EVERY.1 {
+                silent = (0, 0);
                 let share = f64::from(message.number) / f64::from(window.end);
                 let packets = packets + network.counters().data_packets;
-                progress(Progress { share: share.min(1.0), packets });
+                progress(Progress { share, packets });
             }
         }
-        packets += network.counters().data_packets;
+        let counters = network.counters();
         let slowdown = tally.summary();
         Report {
             messages: slowdown.by_size.iter().map(|bin| bin.count).sum(),
             slowdown,
-            counters,
             failed: tally.failed,
             bytes: tally.bytes,
-            carried,
-            packets,
+            carried: self.share_of_links(now - began.0, tally.wire_bytes - began.1),
+            packets: packets + counters.data_packets,
+            counters,
             simulated: now,
             growth: tally.backlog.growth(),
             allowed_growth: allowed,

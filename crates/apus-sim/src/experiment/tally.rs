@@ -1,4 +1,8 @@
 //! Which messages are alive, and how long did those take that are over?
+//!
+//! Messages count if they are *delivered* in the window of measurement, whenever they were handed over after
+//! the greetings. In a steady state that is the same as counting those handed over in the window, and it
+//! spares the wait for the last of them, which is half of a run with W4.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,13 +22,15 @@ pub(super) struct Tally {
     topology: Topology,
     packets: PacketOverhead,
     answer: Answer,
-    /// Numbers of the messages that count.
+    /// Numbers of the messages that are handed over in the window.
     window: Range<u32>,
+    /// Whether the window has begun.
+    counts: bool,
+    /// Messages with smaller numbers are greetings.
+    greetings: u32,
     /// By number, from `first` on; `None` if it is over.
     alive: VecDeque<Option<Message>>,
     first: u32,
-    /// Messages of the window that are not over.
-    open: u32,
     pub(super) backlog: Backlog,
     slowdowns: Slowdowns,
     pub(super) failed: u64,
@@ -39,6 +45,7 @@ impl Tally {
         packets: PacketOverhead,
         answer: Answer,
         sizes: &Sizes,
+        greetings: u32,
         window: Range<u32>,
     ) -> Self {
         Self {
@@ -47,7 +54,8 @@ impl Tally {
             answer,
             alive: VecDeque::new(),
             first: 0,
-            open: window.len() as u32,
+            counts: false,
+            greetings,
             backlog: Backlog::new(window.len() as u32),
             slowdowns: Slowdowns::new(sizes),
             failed: 0,
@@ -77,7 +85,7 @@ impl Tally {
                 let Some(message) = self.end(number) else { return };
                 let ways = 1 + u64::from(self.answer == Answer::Echo);
                 self.wire_bytes += ways * self.packets.wire_bytes(message.bytes);
-                if self.window.contains(&number) {
+                if self.counts && number >= self.greetings {
                     self.bytes += u64::from(message.bytes);
                     let took = (now - message.at) as f64;
                     self.slowdowns.record(message.bytes, took / self.unloaded(&message) as f64);
@@ -85,16 +93,16 @@ impl Tally {
             }
             (Outcome::Failed(number), _) => {
                 // One whose request has been delivered is over as far as it counts.
-                let counts = self.end(number).is_some() && self.window.contains(&number);
-                self.failed += u64::from(counts);
+                let ended = self.end(number).is_some();
+                self.failed += u64::from(ended && self.counts);
             }
             (Outcome::Done(_), Answer::Nothing) | (Outcome::Delivered(_), Answer::Echo) => {}
         }
     }
 
-    /// Whether all messages that count are over.
-    pub(super) const fn is_complete(&self) -> bool {
-        self.open == 0
+    /// The window begins.
+    pub(super) const fn begin(&mut self) {
+        self.counts = true;
     }
 
     /// What came out.
@@ -105,7 +113,6 @@ impl Tally {
     /// The message, if it is alive; it is over.
     fn end(&mut self, number: u32) -> Option<Message> {
         let message = self.alive.get_mut(number.checked_sub(self.first)? as usize)?.take()?;
-        self.open -= u32::from(self.window.contains(&number));
         self.backlog.delivered(message.bytes);
         while let Some(None) = self.alive.front() {
             self.alive.pop_front();

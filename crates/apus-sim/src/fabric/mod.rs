@@ -38,11 +38,11 @@ use crate::network::Network;
 use crate::packet::Packet;
 use crate::time::Nanos;
 use crate::topology::Topology;
+use counters::Tally;
 use events::Events;
 use packets::{Packets, Place};
-use port::{Meter, Port};
-use queue::Queue;
-use route::{Hop, Kind, Routes};
+use port::Port;
+use route::{Hop, Routes};
 
 /// Number of a port of a switch.
 type PortId = u32;
@@ -99,18 +99,6 @@ pub struct Fabric<H: Host> {
     trouble: Option<Box<Trouble>>,
 }
 
-/// What is counted for the whole fabric.
-#[derive(Debug, Default)]
-struct Tally {
-    since: Nanos,
-    level_bytes: [u64; 8],
-    data_packets: u64,
-    packets: u64,
-    sample_every: Nanos,
-    samples: u64,
-    wasted: u64,
-}
-
 impl<H: Host> Fabric<H> {
     /// A fabric whose hosts are made by `host`, in which nothing has happened yet.
     pub fn new(settings: &Settings, mut host: impl FnMut(HostId) -> H) -> Self {
@@ -125,7 +113,8 @@ impl<H: Host> Fabric<H> {
             Buffers::PerPort(bytes) => (vec![bytes; routes.ports() as usize], false),
             Buffers::Shared(bytes) => (vec![bytes; switches as usize], true),
         };
-        let ports = (0..routes.ports()).map(|id| new_port(settings, &routes, id, shared)).collect();
+        let ports =
+            (0..routes.ports()).map(|id| Port::new(settings, &routes, id, shared)).collect();
         let mut events = Events::new();
         events.put(settings.sample_every, Event::Sample);
         let delays = topology.delays;
@@ -138,7 +127,7 @@ impl<H: Host> Fabric<H> {
             pools,
             routes,
             way_to_tor: delays.host_out + delays.propagation + delays.switch,
-            tally: Tally { sample_every: settings.sample_every, ..Tally::default() },
+            tally: Tally::new(0, settings.sample_every),
             trouble: None,
         }
     }
@@ -329,31 +318,6 @@ impl<H: Host> Fabric<H> {
         self.events.put(now + taken, Event::Attend(id));
         self.events.put(now + taken + self.way_to_tor, Event::Enqueue(port, place));
     }
-
-    /// Looks which links to hosts idle although their hosts keep senders waiting.
-    fn sample(&mut self) {
-        let now = self.events.now();
-        for (station, port) in self.stations.iter().zip(&self.ports) {
-            let idle = port.busy_until <= now;
-            self.tally.wasted += u64::from(idle && station.host.withholds());
-        }
-        self.tally.samples += 1;
-        self.events.put(now + self.tally.sample_every, Event::Sample);
-    }
-
-    fn queue_length(&self, kind: Kind, now: Nanos, time: Nanos) -> QueueLength {
-        let mut length = QueueLength::default();
-        let (mut area, mut ports) = (0, 0_u32);
-        for (id, port) in self.ports.iter().enumerate() {
-            if self.routes.port(id as PortId).0 == kind {
-                area += port.meter.area(now);
-                ports += 1;
-                length.max = length.max.max(port.meter.longest);
-            }
-        }
-        length.mean = area as f64 / time as f64 / f64::from(ports.max(1));
-        length
-    }
 }
 
 impl<H: Host> Network for Fabric<H> {
@@ -377,60 +341,10 @@ impl<H: Host> Network for Fabric<H> {
     }
 
     fn reset_counters(&mut self) {
-        let now = self.events.now();
-        let sample_every = self.tally.sample_every;
-        self.tally = Tally { since: now, sample_every, ..Tally::default() };
-        for port in &mut self.ports {
-            port.meter.reset(now);
-        }
+        self.begin_counting();
     }
 
     fn counters(&self) -> Counters {
-        let now = self.events.now();
-        let time = (now - self.tally.since).max(1);
-        let hosts = self.stations.len() as u64;
-        let capacity = self.topology.host_rate.bytes(time) * hosts;
-        let to_hosts = &self.ports[..self.stations.len()];
-        let sum =
-            |figure: fn(&Meter) -> u64| self.ports.iter().map(|port| figure(&port.meter)).sum();
-        Counters {
-            time,
-            tor_to_spine: self.queue_length(Kind::TorToSpine, now, time),
-            spine_to_tor: self.queue_length(Kind::SpineToTor, now, time),
-            tor_to_host: self.queue_length(Kind::TorToHost, now, time),
-            utilisation: to_hosts.iter().map(|port| port.meter.sent).sum::<u64>() as f64
-                / capacity.max(1) as f64,
-            wasted: self.tally.wasted as f64 / (self.tally.samples * hosts).max(1) as f64,
-            level_bytes: self.tally.level_bytes,
-            data_packets: self.tally.data_packets,
-            packets: self.tally.packets,
-            dropped: sum(|meter| meter.dropped),
-            marked: sum(|meter| meter.marked),
-        }
-    }
-}
-
-fn new_port(settings: &Settings, routes: &Routes, id: PortId, shared: bool) -> Port {
-    let topology = &settings.topology;
-    let delays = topology.delays;
-    let (kind, switch) = routes.port(id);
-    let (rate, latency) = match kind {
-        Kind::TorToHost => (topology.host_rate, delays.propagation + delays.host_in),
-        Kind::TorToSpine | Kind::SpineToTor => {
-            let propagation = topology.fabric_propagation(routes.rack_of_port(id));
-            (topology.fabric_rate, propagation + delays.switch)
-        }
-    };
-    let mark_at =
-        settings.mark_at.map_or(u64::MAX, |bytes| bytes * rate.mbps() / topology.host_rate.mbps());
-    Port {
-        queue: Queue::new(),
-        busy_until: 0,
-        wakes: false,
-        rate,
-        latency,
-        pool: if shared { switch } else { id },
-        mark_at,
-        meter: Meter::default(),
+        self.counted()
     }
 }

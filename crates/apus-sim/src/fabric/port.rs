@@ -1,6 +1,8 @@
 //! What does a switch output know?
 
 use super::queue::Queue;
+use super::route::{Kind, Routes};
+use super::{PortId, Settings};
 use crate::time::{Nanos, Rate};
 
 /// An output of a switch: queues in front of a link.
@@ -20,6 +22,33 @@ pub(super) struct Port {
     /// Bytes waiting from which on packets are marked.
     pub(super) mark_at: u64,
     pub(super) meter: Meter,
+}
+
+impl Port {
+    /// The port with this number. Its pool is its own, or that of its switch if memory is `shared`.
+    pub(super) fn new(settings: &Settings, routes: &Routes, id: PortId, shared: bool) -> Self {
+        let topology = &settings.topology;
+        let delays = topology.delays;
+        let (kind, switch) = routes.port(id);
+        let (rate, latency) = match kind {
+            Kind::TorToHost => (topology.host_rate, delays.propagation + delays.host_in),
+            Kind::TorToSpine | Kind::SpineToTor => {
+                let propagation = topology.fabric_propagation(routes.rack_of_port(id));
+                (topology.fabric_rate, propagation + delays.switch)
+            }
+        };
+        let scaled = |bytes: u64| bytes * rate.mbps() / topology.host_rate.mbps();
+        Self {
+            queue: Queue::new(),
+            busy_until: 0,
+            wakes: false,
+            rate,
+            latency,
+            pool: if shared { switch } else { id },
+            mark_at: settings.mark_at.map_or(u64::MAX, scaled),
+            meter: Meter::default(),
+        }
+    }
 }
 
 /// What has been at a port.

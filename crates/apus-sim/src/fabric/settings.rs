@@ -48,7 +48,7 @@ impl Settings {
             spreading: Spreading::PerPacket,
             buffers: Buffers::PerPort(u64::MAX),
             mark_at: None,
-            sample_every: 5 * MICROSECOND,
+            sample_every: 20 * MICROSECOND,
             seed,
         }
     }

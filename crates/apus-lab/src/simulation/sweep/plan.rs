@@ -2,17 +2,18 @@
 
 use std::fmt::Write;
 
-use apus_lab::result::COMMIT;
+use crate::result::COMMIT;
 use apus_proto::Config;
 use apus_workload::Workload;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::options::{Options, OptionsError, Transport};
-use super::words;
-use crate::experiment::{Carrier, Experiment};
-use crate::fabric::Settings;
-use crate::topology::Shape;
+use apus_sim::dctcp;
+use apus_sim::experiment::{Carrier, Experiment};
+use apus_sim::fabric::Settings;
+use apus_sim::topology::Shape;
+use apus_sim::words;
 
 /// All points of a sweep, in order: the seed changes fastest, then the transport, then parameters, topology,
 /// load and workload.
@@ -43,6 +44,10 @@ const MOST_POINTS: usize = 100_000;
 /// Pairs of hosts up to which all are made known to each other before the load begins. Source: ours; more
 /// would take longer than most experiments.
 const MOST_GREETINGS: u64 = 300_000;
+
+/// Full packets that wait at 10 Gbit/s when packets begin to be marked; in proportion beyond. Source: ADR
+/// 0015, where DCTCP is at its best with so many; its paper has 65, for hosts that burst.
+const MARKED_FROM: u64 = 8;
 
 impl Plan {
     /// The plan for these options.
@@ -124,6 +129,7 @@ impl Setting<'_> {
             for seed in options.seeds() {
                 let carrier = match transport {
                     Transport::Apus => Carrier::Apus(config.clone()),
+                    Transport::Dctcp => Carrier::Dctcp(dctcp::Config::default()),
                     Transport::Oracle => Carrier::Oracle,
                 };
                 points.push(Point {
@@ -142,6 +148,8 @@ impl Setting<'_> {
         let (messages, warm_up) = self.options.messages_of(self.workload);
         let mut fabric = Settings { seed, ..self.options.fabric };
         fabric.topology.shape = self.shape;
+        // Marks are for those who understand them.
+        fabric.mark_at = matches!(carrier, Carrier::Dctcp(_)).then(|| self.mark_at());
         Experiment {
             fabric,
             carrier,
@@ -156,6 +164,13 @@ impl Setting<'_> {
             greet: self.greets(),
             seed,
         }
+    }
+
+    /// Bytes that wait at an output to a host when packets begin to be marked.
+    fn mark_at(&self) -> u64 {
+        let fabric = &self.options.fabric;
+        let rate = fabric.topology.host_rate.mbps();
+        fabric.mark_at.unwrap_or(MARKED_FROM * dctcp::FULL_FRAME * rate.max(10_000) / 10_000)
     }
 
     /// Whether all pairs of hosts are made known to each other first.
@@ -188,6 +203,9 @@ impl Setting<'_> {
             ("pattern", json!(pattern.to_string())),
             ("answer", json!(answer.to_string())),
         ];
+        if self.options.transports.contains(&Transport::Dctcp) {
+            all.push(("mark_at", json!(self.mark_at())));
+        }
         if !self.greets() {
             all.push(("first_contacts", json!(true)));
         }
@@ -226,4 +244,90 @@ fn name(points: &[Point]) -> String {
         let _ = write!(name, "{byte:02x}");
         name
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::sweep::Axis;
+
+    fn options() -> Options {
+        let transports = vec![Transport::Apus, Transport::Dctcp];
+        let parameters = vec![Axis { name: "max_overcommit", values: vec![1, 7] }];
+        Options { transports, parameters, loads: vec![0.5, 0.8], runs: 3, ..Options::new() }
+    }
+
+    #[test]
+    fn points_are_all_combinations_and_the_seed_changes_fastest() {
+        let plan = Plan::new(&options()).unwrap();
+        assert_eq!(plan.points.len(), 2 * 2 * 2 * 3);
+        let seeds: Vec<u64> = plan.points.iter().map(|point| point.experiment.seed).collect();
+        assert_eq!(seeds[..4], [1, 2, 3, 1]);
+        assert!(plan.points.iter().zip(0..).all(|(point, index)| point.index == index));
+        let granted = |point: &Point| point.config["param"]["max_overcommit"].clone();
+        assert_eq!((granted(&plan.points[0]), granted(&plan.points[6])), (json!(1), json!(7)));
+        assert_eq!(plan.points[12].experiment.load, 0.8);
+    }
+
+    #[test]
+    fn all_carry_the_same_messages() {
+        let plan = Plan::new(&options()).unwrap();
+        let (first, other) = (&plan.points[0].experiment, &plan.points[9].experiment);
+        assert_ne!(first.carrier, other.carrier);
+        let reckoned =
+            [first, other].map(|each| (each.reckoned_with.clone(), each.load, each.seed));
+        assert_eq!(reckoned[0], reckoned[1]);
+        assert_eq!(first.fabric.mark_at, None);
+        assert_eq!(other.fabric.mark_at, Some(8 * 1_538));
+    }
+
+    #[test]
+    fn a_name_belongs_to_one_plan() {
+        let name = |options: &Options| Plan::new(options).unwrap().name;
+        assert_eq!(name(&options()), name(&options()));
+        let mut names = vec![name(&options())];
+        names.push(name(&Options { runs: 2, ..options() }));
+        names.push(name(&Options { messages: Some(7), ..options() }));
+        names.push(name(&Options { loads: vec![0.5, 0.81], ..options() }));
+        let mut slower = options();
+        slower.fabric.topology.delays.switch += 1;
+        names.push(name(&slower));
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 5);
+        assert!(names.iter().all(|name| name.len() == 16));
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        let error = |options: &Options| Plan::new(options).unwrap_err().to_string();
+        let fits = |options: Options, part: &str| {
+            let error = error(&options);
+            assert!(error.contains(part), "{error}");
+        };
+        fits(Options { loads: vec![0.0], ..options() }, "load: ");
+        fits(Options { loads: vec![0.5, 1.01], ..options() }, "try 0.8");
+        fits(Options { loads: vec![f64::NAN], ..options() }, "load: ");
+        fits(Options { messages: Some(0), ..options() }, "messages: ");
+        fits(Options { workloads: vec!["3".parse().unwrap()], ..options() }, "bytes at least");
+        fits(Options { workloads: vec!["67108865".parse().unwrap()], ..options() }, "max_message");
+        fits(Options { pattern: apus_sim::experiment::Pattern::Incast(144), ..options() }, "143");
+        fits(Options { runs: 2, seeds: vec![1, 2], ..options() }, "runs: ");
+        fits(Options { seeds: vec![1, 1], runs: 1, ..options() }, "given twice");
+        fits(Options { answer: apus_sim::host::Answer::Echo, ..options() }, "one-way");
+        let seeds = (0..100_001).collect();
+        fits(Options { seeds, runs: 1, ..options() }, "points");
+        let mut small = options();
+        small.fabric.buffers = apus_sim::fabric::Buffers::PerPort(1_000);
+        fits(small, "1538");
+    }
+
+    #[test]
+    fn large_fabrics_are_not_greeted() {
+        let shapes = vec!["9x16x4".parse().unwrap(), "100x100x4".parse().unwrap()];
+        let plan = Plan::new(&Options { shapes, ..Options::new() }).unwrap();
+        let greet: Vec<bool> = plan.points.iter().map(|point| point.experiment.greet).collect();
+        assert_eq!(greet, [true, false]);
+        assert_eq!(plan.points[1].config["first_contacts"], true);
+    }
 }

@@ -3,9 +3,10 @@
 //! One file that loads nothing from elsewhere: style sheet and charts are in it, and it looks well in light
 //! and in dark.
 
-use apus_lab::page::style;
-use apus_lab::result::Outcome;
-use apus_lab::result::table::short;
+use crate::chart::short_number;
+use crate::page::style;
+use crate::result::Outcome;
+use crate::result::table::short;
 use minijinja::Environment;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
@@ -87,7 +88,7 @@ impl<'a> Page<'a> {
 fn title(outcome: &Outcome) -> String {
     let word = |name: &str| outcome.config.get(name).map_or_else(String::new, in_words);
     let load = match outcome.config.get("load").and_then(serde_json::Value::as_f64) {
-        Some(load) => format!("{} %", short(100.0 * load)),
+        Some(load) => format!("{} %", short_number(100.0 * load)),
         None => word("load"),
     };
     format!("{} at {load} load, {} (racks x hosts x spines)", word("workload"), word("topology"))
@@ -120,7 +121,7 @@ fn card<'a>((index, contender): (usize, &'a Contender), reference: &Reference) -
     };
     if let Some(row) = reference.row(&contender.name) {
         let (p99, mean) = (row.summary.small_half_p99_max, row.summary.mean_by_bytes);
-        more = format!("{more}; {} published {} and {}", row.scheme, short(p99), short(mean));
+        more = format!("{more} ({}: {} and {})", row.scheme, short(p99), short(mean));
     }
     Card {
         name: &contender.name,

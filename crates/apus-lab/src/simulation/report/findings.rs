@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use apus_lab::result::{Figure, Outcome, Row, table};
+use crate::result::{Figure, Outcome, Row, table};
 use serde_json::{Map, Value, json};
 
 use super::setting::{Contender, Setting, flat};
 use super::{page, plots, tables};
-use crate::sweep::{Done, Record};
+use crate::simulation::sweep::{Done, Record};
 
 /// The result of a sweep: the outcome as every experiment has one, and what is drawn from it.
 #[derive(Clone, Debug)]
@@ -102,12 +102,13 @@ fn config(records: &[Record]) -> Map<String, Value> {
 /// One contender's row.
 fn row(setting: &Setting, contender: &Contender) -> Row {
     let absent = || Figure::Detail(Value::Null);
-    let spread =
-        |figure: fn(&crate::sweep::Figures) -> f64| Figure::Spread(contender.spread(figure));
-    let slowdown = |figure: fn(&crate::sweep::Slowdown) -> f64| {
+    let spread = |figure: fn(&crate::simulation::sweep::Figures) -> f64| {
+        Figure::Spread(contender.spread(figure))
+    };
+    let slowdown = |figure: fn(&crate::simulation::sweep::Slowdown) -> f64| {
         contender.slowdown(figure).map_or_else(absent, Figure::Spread)
     };
-    let sum = |figure: fn(&crate::sweep::Figures) -> u64| {
+    let sum = |figure: fn(&crate::simulation::sweep::Figures) -> u64| {
         Figure::Count(contender.runs.iter().map(figure).sum())
     };
     let mut row = Row::new(&setting.name_of(contender))
@@ -136,7 +137,7 @@ fn row(setting: &Setting, contender: &Contender) -> Row {
         .with("failed", sum(|run| run.failed))
         .with("packets", sum(|run| run.packets));
     if !contender.speeds.is_empty() {
-        let speed = apus_lab::stats::Spread::over(&contender.speeds);
+        let speed = crate::stats::Spread::over(&contender.speeds);
         row = row.with("packets_per_second", Figure::Spread(speed));
     }
     let levels: Vec<f64> = (0..8)

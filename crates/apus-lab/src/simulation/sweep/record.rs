@@ -3,14 +3,14 @@
 //! The figures that are compared with published ones, in the units in which they are published (KB is 1000
 //! bytes), with five significant digits.
 
-use apus_lab::result::table::rounded;
+use crate::result::table::rounded;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::plan::{Plan, Point};
-use crate::experiment::Report;
-use crate::fabric::{Counters, QueueLength};
-use crate::time::MILLISECOND;
+use apus_sim::experiment::Report;
+use apus_sim::fabric::{Counters, QueueLength};
+use apus_sim::time::MILLISECOND;
 
 /// A point of a plan with its result: one line of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,9 +50,9 @@ pub struct Figures {
     pub wasted: f64,
     /// Share of the bytes on links to hosts by priority level, from 0.
     pub level_shares: [f64; 8],
-    /// Messages that count and were delivered.
+    /// Messages that were delivered in the window of measurement.
     pub messages: u64,
-    /// Messages that count and failed.
+    /// Messages that failed in it.
     pub failed: u64,
     /// Data packets of the whole run.
     pub packets: u64,
@@ -161,8 +161,8 @@ impl Figures {
 }
 
 impl Slowdown {
-    fn new(slowdown: &crate::experiment::Slowdown) -> Self {
-        let bin = |bin: &crate::experiment::Bin| Bin {
+    fn new(slowdown: &apus_sim::experiment::Slowdown) -> Self {
+        let bin = |bin: &apus_sim::experiment::Bin| Bin {
             percentile: rounded(bin.percentile),
             upto: bin.upto,
             count: bin.count,

@@ -1,7 +1,7 @@
 //! How are many experiments run, here or on many machines?
 //!
 //! A sweep is a [`Plan`]: the same question about several loads, workloads, topologies, parameters and
-//! seeds. Each of its points is one [`Experiment`](crate::Experiment), a pure function of its configuration
+//! seeds. Each of its points is one [`Experiment`](apus_sim::Experiment), a pure function of its configuration
 //! and seed, so that it does not matter where and in which order points run:
 //!
 //! ```text
@@ -21,7 +21,6 @@ mod options;
 mod plan;
 mod record;
 mod shard;
-pub mod words;
 
 pub use execute::{Done, Status, execute};
 pub use lines::{Lines, LinesError, write};

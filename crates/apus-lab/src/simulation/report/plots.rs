@@ -1,15 +1,15 @@
 //! Which charts does a sweep draw?
 
-use apus_lab::chart::{
+use crate::chart::{
     Axis, Bar, Bars, Chart, Group, Line, Look, Point, Scale, bytes, short_number, standalone, steps,
 };
-use apus_lab::result::table::short;
+use crate::result::table::short;
 use serde::Serialize;
 
 use super::reference::Reference;
 use super::setting::{Contender, Setting};
-use crate::published::{self, Scheme};
-use crate::sweep::Bin;
+use crate::simulation::sweep::Bin;
+use apus_sim::published::{self, Scheme};
 
 /// A chart with what belongs to it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -123,8 +123,9 @@ fn by_size(setting: &Setting, reference: &Reference, which: &Percentile) -> Plot
             sizes = bins;
         }
     }
-    let greatest =
-        lines.iter().flat_map(|line| &line.points).map(|point| point.y).fold(1.0, f64::max);
+    // What others measured beyond the axis is drawn at its end.
+    let ours = lines.iter().filter(|line| line.look == Look::Plain).flat_map(|line| &line.points);
+    let greatest = ours.map(|point| point.y).fold(1.0, f64::max);
     let chart = Chart {
         description: which.title,
         x: Axis {
@@ -198,7 +199,7 @@ fn queues(setting: &Setting, reference: &Reference, longest: bool) -> Option<Plo
             }
         };
         if let Some(queues) = contender.queues() {
-            let value = |(mean, max): (apus_lab::stats::Spread, apus_lab::stats::Spread)| {
+            let value = |(mean, max): (crate::stats::Spread, crate::stats::Spread)| {
                 if longest { max.median } else { mean.median }
             };
             add(&contender.name, Look::Plain, queues.map(value));
@@ -341,8 +342,8 @@ fn achieved(settings: &[Setting]) -> Plot {
     Plot {
         name: "achieved-load".to_owned(),
         title: title.to_owned(),
-        caption: "Share of the links to hosts that was busy. A line that bends away from the diagonal is at \
-                  its end."
+        caption: "Share of the links to hosts that was busy. A line that bends is at its end; transports \
+                  that need less for a message begin below the diagonal."
             .to_owned(),
         legend,
         svg: chart.svg(),

@@ -6,8 +6,8 @@ use apus_workload::Workload;
 use serde_json::{Map, Value};
 
 use super::setting::Setting;
-use crate::published::{self, Queue, QueueLength, Scheme};
-use crate::sweep::{Options, Plan};
+use crate::simulation::sweep::{Options, Plan};
+use apus_sim::published::{self, Queue, QueueLength, Scheme};
 
 /// The published figures that a setting may be held against: those of the same workload at the same load, if
 /// the fabric is the paper's.

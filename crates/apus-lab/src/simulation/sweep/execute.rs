@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use super::plan::{Plan, Point};
 use super::record::Record;
-use crate::experiment::Progress;
+use apus_sim::experiment::Progress;
 
 /// A point that has run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Done {
     /// What came out.
     pub record: Record,
-    /// How long it took on this machine.
+    /// How long the carrier took on this machine.
     pub took: Duration,
 }
 
@@ -87,8 +87,9 @@ fn work(plan: &Plan, points: &[&Point], next: &AtomicUsize, stop: &AtomicBool, s
     while !stop.load(Ordering::Relaxed) {
         let index = next.fetch_add(1, Ordering::Relaxed);
         let Some(point) = points.get(index) else { return };
+        let allowed = point.experiment.allowed_growth();
         let began = Instant::now();
-        let report = point.experiment.run(&mut |progress| {
+        let report = point.experiment.run(allowed, &mut |progress| {
             // Nobody listens any more if writing has failed.
             let _ = send.send(News::Progress(index, progress));
         });

@@ -6,12 +6,12 @@ use std::str::FromStr;
 use apus_proto::{Config, PARAMETERS, Parameter};
 use apus_workload::{PacketOverhead, Workload};
 
-use crate::experiment::Pattern;
-use crate::fabric::{Buffers, Settings};
-use crate::host::Answer;
-use crate::message::Message;
-use crate::preset;
-use crate::topology::Shape;
+use apus_sim::experiment::Pattern;
+use apus_sim::fabric::{Buffers, Settings};
+use apus_sim::host::Answer;
+use apus_sim::message::Message;
+use apus_sim::preset;
+use apus_sim::topology::Shape;
 
 /// Most messages of a run, and of its warm-up. Source: ours; all messages of a run are numbered with 32 bits,
 /// and those that keep the fabric busy at the end are several times as many as count.
@@ -44,9 +44,9 @@ pub struct Options {
     pub pattern: Pattern,
     /// What receivers answer.
     pub answer: Answer,
-    /// Messages that count; `None`: as many as make [`Options::ENOUGH_PACKETS`] packets.
+    /// Messages in the window of measurement; `None`: as many as make [`Options::ENOUGH_PACKETS`] packets.
     pub messages: Option<u32>,
-    /// Messages before those; `None`: a fifth of them.
+    /// Messages before those; `None`: as many.
     pub warm_up: Option<u32>,
 }
 
@@ -64,7 +64,9 @@ pub enum Preset {
 pub enum Transport {
     /// The protocol that ships.
     Apus,
-    /// One scheduler that knows all messages: a lower bound, not a transport ([`crate::oracle`]).
+    /// DCTCP as Linux has it ([`apus_sim::dctcp`]).
+    Dctcp,
+    /// One scheduler that knows all messages: a lower bound, not a transport ([`apus_sim::oracle`]).
     Oracle,
 }
 
@@ -94,7 +96,7 @@ impl OptionsError {
 }
 
 impl Options {
-    /// Data packets of the messages that count, if nobody says how many there are. Source: ours; with W4 at
+    /// Data packets of the window of measurement, if nobody says how many there are. Source: ours; with W4 at
     /// 80 % load the longest messages need half a second of the fabric's time to get into their steady state,
     /// and a p99 of them some hundreds of messages.
     pub const ENOUGH_PACKETS: f64 = 2.5e7;
@@ -125,7 +127,7 @@ impl Options {
     /// How messages are cut into packets.
     pub(super) const PACKETS: PacketOverhead = PacketOverhead::UDP_OVER_ETHERNET;
 
-    /// Messages that count, and those before them.
+    /// Messages in the window of measurement, and those before them.
     pub(super) fn messages_of(&self, workload: &Workload) -> (u32, u32) {
         let messages = self.messages.unwrap_or_else(|| {
             let payload = f64::from(Self::PACKETS.payload);
@@ -172,6 +174,8 @@ impl Options {
         require((1..=MOST_RUNS).contains(&self.runs), "runs", "there are 1 to 1000 runs; try 5")?;
         let one_way = self.runs == 1 || self.seeds.len() == 1;
         require(one_way, "runs", "several runs follow one seed; give one --seed, or no --runs")?;
+        let echo = self.answer == Answer::Echo && self.transports.contains(&Transport::Dctcp);
+        require(!echo, "answer", "dctcp carries one-way messages only; try none")?;
         self.check_buffers()?;
         self.check_pattern()?;
         self.check_repeats()
@@ -268,6 +272,7 @@ impl fmt::Display for Transport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Apus => "apus",
+            Self::Dctcp => "dctcp",
             Self::Oracle => "oracle",
         })
     }
@@ -279,8 +284,9 @@ impl FromStr for Transport {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "apus" => Ok(Self::Apus),
+            "dctcp" => Ok(Self::Dctcp),
             "oracle" => Ok(Self::Oracle),
-            _ => Err("there are apus and oracle".to_owned()),
+            _ => Err("there are apus, dctcp and oracle".to_owned()),
         }
     }
 }

@@ -3,11 +3,11 @@
 //! Those of one setting differ in transport and seed alone: transports are compared inside a setting, and the
 //! runs of a transport say how much of a figure is chance.
 
-use apus_lab::result::table::rounded;
-use apus_lab::stats::Spread;
+use crate::result::table::rounded;
+use crate::stats::Spread;
 use serde_json::{Map, Value};
 
-use crate::sweep::{Bin, Done, Figures, Queue, Record, Slowdown};
+use crate::simulation::sweep::{Bin, Done, Figures, Queue, Record, Slowdown};
 
 /// Runs that differ in transport and seed alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,7 +150,7 @@ impl Contender {
     /// The queues, by their names: mean and longest over the runs.
     #[must_use]
     pub fn queues(&self) -> Option<[(Spread, Spread); 3]> {
-        let both = |of: fn(&crate::sweep::Queues) -> Queue| {
+        let both = |of: fn(&crate::simulation::sweep::Queues) -> Queue| {
             let mean = self.queue(|run| run.queues.as_ref().map(|queues| of(queues).mean))?;
             let max = self.queue(|run| run.queues.as_ref().map(|queues| of(queues).max))?;
             Some((mean, max))

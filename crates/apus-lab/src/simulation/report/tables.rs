@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use apus_lab::result::table::{grid, short};
-use apus_lab::stats::Spread;
+use crate::result::table::{grid, short};
+use crate::stats::Spread;
 use serde::Serialize;
 
 use super::reference::Reference;
 use super::setting::{Contender, Setting};
-use crate::published::{QueueLength, Row};
-use crate::sweep::{Bin, Figures, Slowdown};
+use crate::simulation::sweep::{Bin, Figures, Slowdown};
+use apus_sim::published::{QueueLength, Row};
 
 /// A table, for a terminal and for a page. Its first column says what a line is about.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -241,5 +241,5 @@ fn words(spread: Spread) -> String {
 
 /// `99`, `99.9`.
 pub(super) fn percentile(percentile: f64) -> String {
-    apus_lab::chart::short_number(percentile)
+    crate::chart::short_number(percentile)
 }

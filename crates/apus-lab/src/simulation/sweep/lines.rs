@@ -133,10 +133,13 @@ impl Lines {
     /// A new file in the same directory, with the usual permissions.
     fn beside(&self) -> io::Result<tempfile::NamedTempFile> {
         let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory = directory.unwrap_or_else(|| Path::new("."));
+        // Otherwise the error would name a file that nobody has asked for.
+        fs::metadata(directory)?;
         tempfile::Builder::new()
             .prefix(".apus-sweep-")
             .permissions(fs::Permissions::from_mode(0o666))
-            .tempfile_in(directory.unwrap_or_else(|| Path::new(".")))
+            .tempfile_in(directory)
     }
 }
 

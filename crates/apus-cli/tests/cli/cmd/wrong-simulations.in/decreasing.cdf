@@ -1,0 +1,3 @@
+# sizes that do not increase
+100 0.5
+50 1
