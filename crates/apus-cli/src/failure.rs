@@ -20,6 +20,8 @@ pub(crate) enum Failure {
     },
     /// The work failed; what happened, and what to do.
     Work(String),
+    /// The work is done, and what it has found is bad: all is said, but for the exit status.
+    Found(u8),
     /// Nobody reads the output any more, so there is nothing left to do.
     ReaderGone,
 }
@@ -37,6 +39,7 @@ impl Failure {
     pub(crate) fn report(self, example: Option<String>) -> ExitCode {
         match self {
             Self::ReaderGone => ExitCode::SUCCESS,
+            Self::Found(status) => ExitCode::from(status),
             Self::Work(message) => {
                 tell(&clap::Error::raw(ErrorKind::Io, message + "\n"));
                 ExitCode::FAILURE

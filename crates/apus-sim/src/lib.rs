@@ -34,9 +34,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod dctcp;
 pub mod experiment;
 pub mod fabric;
+pub mod fault;
 pub mod host;
 pub mod message;
 pub mod network;

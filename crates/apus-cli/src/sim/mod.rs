@@ -1,5 +1,6 @@
 //! What does the protocol do in a fabric of many hosts?
 
+mod check;
 mod merge;
 mod results;
 mod run;
@@ -19,7 +20,8 @@ use crate::failure::Failure;
     after_help = "Examples:
   apus sim run
   apus sim run --workload w2,w4 --load 0.5,0.8 --out sweep.jsonl
-  apus sim merge part-0.jsonl part-1.jsonl"
+  apus sim merge part-0.jsonl part-1.jsonl
+  apus sim check --seeds 100"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -30,12 +32,14 @@ pub(crate) struct Arguments {
 enum Command {
     Run(Box<run::Arguments>),
     Merge(merge::Arguments),
+    Check(check::Arguments),
 }
 
-/// Simulates, or puts together what has been simulated.
+/// Simulates, puts together what has been simulated, or looks for what must never happen.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Run(arguments) => run::run(arguments),
         Command::Merge(arguments) => merge::run(arguments),
+        Command::Check(arguments) => check::run(arguments),
     }
 }

@@ -31,7 +31,8 @@ impl Window {
     /// One share of `max_incoming` stays free, so that a new, shorter message can be granted at once.
     pub(super) fn bytes(&self, active: usize) -> u32 {
         let divided = self.max_incoming / (active as u64 + 1);
-        let bytes = if self.fixed > 0 { self.fixed } else { divided };
+        // More than `max_incoming` is never granted, and a step of half of more is never worthwhile.
+        let bytes = if self.fixed > 0 { self.fixed.min(self.max_incoming) } else { divided };
         u32::try_from(bytes.max(1)).unwrap_or(u32::MAX)
     }
 
@@ -69,6 +70,16 @@ mod tests {
     fn the_window_is_a_share_of_max_incoming_unless_it_is_fixed() {
         assert_eq!([1, 2, 8].map(|active| window(0).bytes(active)), [45_000, 30_000, 10_000]);
         assert_eq!([1, 8].map(|active| window(7_000).bytes(active)), [7_000, 7_000]);
+    }
+
+    /// Found by the swarm: half of such a window never fits into `max_incoming`, and nothing was granted at all.
+    #[test]
+    fn a_window_is_no_larger_than_max_incoming() {
+        let mut window = window(1_000_000);
+        assert_eq!(window.bytes(1), 90_000);
+        window.set_max_incoming(5_000);
+        let message = MessageIn::new(100_000, 1_000);
+        assert!(window.is_worthwhile(&message, window.bytes(1), 5_000));
     }
 
     #[test]

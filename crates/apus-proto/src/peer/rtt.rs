@@ -9,6 +9,12 @@ use crate::time::Instant;
 /// The minimum is taken over this time and the same time before it.
 const MIN_WINDOW: u64 = 10_000_000_000;
 
+/// A message's first GRANT waits for shorter messages, and then tells nothing about the network: no more than
+/// this many times the minimum is believed. Ours: longer queues than that are drained before anybody asks for
+/// missing bytes, and without a bound, losses that are not asked for make GRANTs late, which make patience
+/// long, which lets losses wait.
+const GRANT_FACTOR: u64 = 4;
+
 /// Estimates of a peer's round-trip time, in nanoseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Rtt {
@@ -22,8 +28,14 @@ pub(crate) struct Rtt {
 }
 
 impl Rtt {
-    /// A sample of the network alone: the peer answers at once (first DATA to GRANT, NEED_ACK to ACK
-    /// and the like).
+    /// A sample that may include the time for which a message waits for its first GRANT.
+    pub(crate) fn sample_grant(&mut self, now: Instant, nanos: u64) {
+        self.sample_upper_bound(now, nanos);
+        let most = self.min().map_or(nanos, |min| min.saturating_mul(GRANT_FACTOR));
+        self.sample(now, nanos.min(most));
+    }
+
+    /// A sample of the network alone: the peer answers at once (NEED_ACK to BUSY).
     pub(crate) fn sample(&mut self, now: Instant, nanos: u64) {
         self.sample_upper_bound(now, nanos);
         if self.smoothed == 0 {
@@ -52,10 +64,9 @@ impl Rtt {
         }
     }
 
-    /// Silence longer than this is not normal; at least `floor`.
-    pub(crate) const fn patience(&self, floor: u64) -> u64 {
-        let patience = self.smoothed + 4 * self.variation;
-        if patience > floor { patience } else { floor }
+    /// Silence longer than this is not normal; at least `floor`, and beyond that at most `most`.
+    pub(crate) fn patience(&self, floor: u64, most: u64) -> u64 {
+        (self.smoothed + 4 * self.variation).min(most).max(floor)
     }
 }
 
@@ -77,17 +88,33 @@ mod tests {
         assert_eq!(rtt.min(), Some(20));
     }
 
+    const MOST: u64 = 250_000_000;
+
+    /// Found by the swarm: 500 requests wait for GRANTs, each waits longer than the one before, and nobody asks
+    /// for what was lost.
+    #[test]
+    fn waiting_for_a_grant_is_no_round_trip() {
+        let mut rtt = Rtt::default();
+        rtt.sample_grant(Instant::ZERO, 100_000);
+        for _ in 0..50 {
+            rtt.sample_grant(Instant::ZERO, 9_000_000_000);
+        }
+        assert!(rtt.patience(5_000, MOST) < 1_000_000, "{rtt:?}");
+        rtt.sample(Instant::ZERO, 9_000_000_000);
+        assert_eq!(rtt.patience(5_000, MOST), MOST, "three questions fit into the timeout");
+    }
+
     #[test]
     fn patience_follows_the_queues_and_has_a_floor() {
         let mut rtt = Rtt::default();
-        assert_eq!(rtt.patience(5_000), 5_000);
+        assert_eq!(rtt.patience(5_000, MOST), 5_000);
         rtt.sample(Instant::ZERO, 100_000);
-        assert_eq!(rtt.patience(5_000), 300_000);
+        assert_eq!(rtt.patience(5_000, MOST), 300_000);
         for _ in 0..50 {
             rtt.sample(Instant::ZERO, 100_000);
         }
-        assert!((100_000..110_000).contains(&rtt.patience(5_000)), "steady");
+        assert!((100_000..110_000).contains(&rtt.patience(5_000, MOST)), "steady");
         rtt.sample_upper_bound(Instant::ZERO, 9_000_000);
-        assert!(rtt.patience(5_000) < 110_000, "the peer's own work does not count");
+        assert!(rtt.patience(5_000, MOST) < 110_000, "the peer's own work does not count");
     }
 }

@@ -31,7 +31,7 @@ impl Transport {
         let elapsed = now.since(message.first_sent);
         message.grant_seen = true;
         if timely {
-            self.peers[peer].rtt.sample(now, elapsed);
+            self.peers[peer].rtt.sample_grant(now, elapsed);
         }
         self.hear(peer, rpc);
         self.outbox.messages.update(&mut self.rpcs, rpc);

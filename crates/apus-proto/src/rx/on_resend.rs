@@ -5,7 +5,7 @@ use crate::drop_reason::DropReason;
 use crate::message::MessageOut;
 use crate::rpc::{ClientStep, RpcId, ServerStep, Side};
 use crate::transport::Transport;
-use apus_wire::{Body, EVERYTHING, Flags, Header, Resend, Role};
+use apus_wire::{Body, EVERYTHING, Flags, Header, Profile, Resend, Role};
 
 impl Transport {
     /// The receiver of our message lacks bytes of it (row P-13, TIME-7).
@@ -83,7 +83,17 @@ impl Transport {
     }
 
     /// The RPC of a RESEND is not known: say so, and whether it was finished (rows P-13, P-14).
+    ///
+    /// The kernel profile cannot say that it was finished. Ours says nothing then: a client that hears
+    /// RPC_UNKNOWN sends its request again, for ever, and one that hears nothing gives up.
     fn answer_unknown(&mut self, from: Source, header: &Header) {
+        let id = header.sender_id.client_id();
+        if self.identity.profile == Profile::Kernel
+            && our_role(header) == Role::Server
+            && from.peer.is_some_and(|peer| self.peers[peer].serving.is_finished(id))
+        {
+            return;
+        }
         let finished = our_role(header) == Role::Server && self.was_finished(from, header);
         let flags = if finished { Flags::FINISHED } else { Flags::NONE };
         self.answer(from.address, header, Body::RpcUnknown, flags, None);

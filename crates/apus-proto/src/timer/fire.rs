@@ -29,6 +29,9 @@ const LOOKS_PER_CALL: usize = 256;
 /// stopped for a second must not blame its peers.
 const MIN_ASKS: u32 = 3;
 
+/// However long round-trip times seem to be, so many times this long is `timeout_usecs`: the questions fit in.
+const TIMES_PATIENT: u64 = MIN_ASKS as u64 + 1;
+
 impl Transport {
     /// When [`Transport::handle_timeout`] (or, for [`Reason::Pacer`], `poll_transmit`) should be
     /// called next, and why. An instant in the past means now. `None`: nothing is going on.
@@ -93,8 +96,9 @@ impl Transport {
             self.give_up(rpc, silent);
             return;
         }
-        let patience = peer.rtt.patience(self.config.resend_usecs() * USEC);
-        let interval = peer.rtt.patience(self.config.resend_interval_usecs() * USEC);
+        let most = self.config.timeout_usecs() * USEC / TIMES_PATIENT;
+        let patience = peer.rtt.patience(self.config.resend_usecs() * USEC, most);
+        let interval = peer.rtt.patience(self.config.resend_interval_usecs() * USEC, most);
         let asked_lately = entry.asks > 0 && now.since(entry.asked) < interval;
         if silent < patience || asked_lately || !peer.resends.may_ask(now, interval) {
             return;
@@ -149,7 +153,8 @@ impl Transport {
             return;
         }
         let first = self.config.need_ack_usecs() * USEC;
-        let patience = self.peers[entry.peer].rtt.patience(first);
+        let most = self.config.timeout_usecs() * USEC / TIMES_PATIENT;
+        let patience = self.peers[entry.peer].rtt.patience(first, most);
         let wait = patience.saturating_mul(1 << entry.asks.min(16)).min(MAX_NEED_ACK_INTERVAL);
         let last = if entry.asks == 0 { since } else { entry.asked };
         if now.since(last) >= wait {

@@ -49,10 +49,16 @@ impl Transport {
     /// All RPCs that live.
     #[must_use]
     pub fn info(&self) -> Vec<RpcInfo> {
-        self.rpcs.iter().map(|(name, rpc)| self.info_of(name, rpc)).collect()
+        self.rpcs.iter().map(|(name, rpc)| self.describe(name, rpc)).collect()
     }
 
-    fn info_of(&self, name: RpcId, rpc: &Rpc) -> RpcInfo {
+    /// One RPC, if it lives.
+    #[must_use]
+    pub fn info_of(&self, rpc: RpcId) -> Option<RpcInfo> {
+        self.rpcs.get(rpc).map(|entry| self.describe(rpc, entry))
+    }
+
+    fn describe(&self, name: RpcId, rpc: &Rpc) -> RpcInfo {
         RpcInfo {
             rpc: name,
             id: rpc.id,

@@ -105,7 +105,7 @@ impl Transport {
         self.metrics.scheduling.throttled += u64::from(throttled && !self.outbox.throttled);
         self.outbox.throttled = throttled;
         let rpc = choice.rpc;
-        let cut = self.cut(rpc, room?)?;
+        let cut = self.cut(rpc, room?.min(choice.most))?;
         self.outbox.messages.sent(choice, cut.bytes());
         if choice.oldest {
             self.metrics.scheduling.pacer_fifo_bytes += u64::from(cut.bytes());

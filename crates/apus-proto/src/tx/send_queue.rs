@@ -29,8 +29,8 @@ pub(crate) struct SendQueue {
     by_birth: BTreeSet<(u64, RpcId)>,
     defer_min: u32,
     fifo_per_mille: u64,
-    /// Bytes that the oldest message has earned, times 1000.
-    fifo_credit: u64,
+    /// Bytes that the oldest message has earned, times 1000; negative if its last packet was longer.
+    fifo_credit: i64,
 }
 
 /// A message chosen from the order.
@@ -39,6 +39,9 @@ pub(crate) struct Choice {
     pub(crate) rpc: RpcId,
     /// Whether it was chosen for its age and not for its shortness.
     pub(crate) oldest: bool,
+    /// Bytes that it may send now, but for the packet that it may send in any case: what it has earned, if it
+    /// is the oldest.
+    pub(crate) most: u32,
 }
 
 impl SendQueue {
@@ -119,18 +122,19 @@ impl SendQueue {
         let shortest = self.by_remaining.first().map(|(_, _, rpc)| *rpc)?;
         let oldest = self.by_birth.first().map(|(_, rpc)| *rpc)?;
         if oldest != shortest && self.fifo_credit >= FIFO_STEP {
-            return Some(Choice { rpc: oldest, oldest: true });
+            let most = (self.fifo_credit / 1_000) as u32;
+            return Some(Choice { rpc: oldest, oldest: true, most });
         }
-        Some(Choice { rpc: shortest, oldest: false })
+        Some(Choice { rpc: shortest, oldest: false, most: u32::MAX })
     }
 
     /// Accounts for `bytes` sent of a chosen message.
     pub(crate) fn sent(&mut self, choice: Choice, bytes: u32) {
-        let thousandths = u64::from(bytes) * 1_000;
+        let bytes = i64::from(bytes);
         if choice.oldest {
-            self.fifo_credit = self.fifo_credit.saturating_sub(thousandths);
+            self.fifo_credit -= bytes * 1_000;
         } else if self.by_remaining.len() > 1 {
-            let earned = u64::from(bytes) * self.fifo_per_mille;
+            let earned = bytes * self.fifo_per_mille as i64;
             self.fifo_credit = (self.fifo_credit + earned).min(MAX_FIFO_CREDIT);
         }
     }
@@ -152,10 +156,10 @@ const MAX_ENDED: usize = 64;
 
 /// Credit at which the oldest message gets its turn: a packet of 1.5 kB, times 1000. Ours: the finest
 /// step that keeps the share exact.
-const FIFO_STEP: u64 = 1_500_000;
+const FIFO_STEP: i64 = 1_500_000;
 /// Most credit that is saved up: one burst. Without a bound, a long time without competition would
 /// let the oldest message hold all others up afterwards.
-const MAX_FIFO_CREDIT: u64 = 64_000_000;
+const MAX_FIFO_CREDIT: i64 = 64_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -181,5 +185,28 @@ mod tests {
             assert_eq!(*short_live, kept.len());
             assert!(short.len() <= 2 * kept.len() + MAX_ENDED + 1, "{}", short.len());
         }
+    }
+
+    /// SEND-5. (A packet's worth of credit used to buy the oldest message a whole burst.)
+    #[test]
+    fn the_oldest_message_gets_its_share_and_no_more() {
+        let config = Config::builder().unsched_bytes(1_000_000).pacer_fifo_fraction(100);
+        let mut transport = Transport::new(config.build().unwrap(), 1, 1);
+        let now = Instant::from_nanos(1);
+        for (cookie, length) in [(0, 1_000_000), (1, 600_000)] {
+            let (to, payload) = (([10, 0, 0, 2], 2).into(), vec![0; length].into());
+            let call = Call { to, payload, cookie, deadline: None, idempotent: false };
+            transport.command(now, Command::Call(call)).unwrap();
+        }
+        let (mut oldest, mut shortest) = (0, 0);
+        while shortest < 500_000 {
+            let burst = transport.poll_transmit(now).unwrap();
+            // Bytes 28 to 31: the message's length.
+            let of_oldest = burst.headers()[28..32] == 1_000_000_u32.to_be_bytes();
+            let sum = if of_oldest { &mut oldest } else { &mut shortest };
+            *sum += burst.payload_len();
+            assert!(oldest * 10 <= shortest, "{oldest} bytes beside {shortest}");
+        }
+        assert!(oldest * 10 >= shortest - 100_000, "{oldest} bytes beside {shortest}");
     }
 }

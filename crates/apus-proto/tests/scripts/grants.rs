@@ -263,3 +263,20 @@ fn a_sender_that_announces_nothing() {
       -> P GRANT s1 5000 level=0 prio=7
     ");
 }
+
+/// GRANT-4: a fixed window counts as far as `max_incoming` goes. (Half of a larger one never fitted, and the
+/// message waited for ever.)
+#[test]
+fn a_window_beyond_max_incoming_does_not_stop_grants() {
+    assert_snapshot!(run("
+        config max_incoming=5000 window=30000 grant_increment=8000 grant_fifo_fraction=0
+        meet P
+        P: DATA s1 0..1000/20000 unsched=1000
+        P: DATA s1 1000..3500/20000 unsched=1000
+    "), @"
+    > P: DATA s1 0..1000/20000 unsched=1000
+      -> P GRANT s1 6000 level=0 prio=7
+    > P: DATA s1 1000..3500/20000 unsched=1000
+      -> P GRANT s1 8500 level=0 prio=7
+    ");
+}

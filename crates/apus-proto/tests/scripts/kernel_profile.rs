@@ -107,8 +107,30 @@ fn an_abandoned_request_in_the_kernel_profile() {
     > abandon s1
     > P: RESEND s1 everything
       xx unknown_rpcs
-      -> P RPC_UNKNOWN s1 prio=7
     > P: DATA s1 0..10/10
       xx finished
+    ");
+}
+
+/// TIME-7: the kernel profile has no word for "finished". A client that hears RPC_UNKNOWN sends its request again;
+/// of a request that the application has let go it hears nothing, and gives up. (It used to be told
+/// RPC_UNKNOWN, and sent the request again and again.)
+#[test]
+fn a_request_that_was_let_go_in_the_kernel_profile() {
+    assert_snapshot!(run("
+        config profile=kernel
+        P: DATA s1 0..10/10
+        abandon s1
+        P: RESEND s1 everything
+        P: RESEND s2 everything
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > abandon s1
+    > P: RESEND s1 everything
+      xx unknown_rpcs
+    > P: RESEND s2 everything
+      xx unknown_rpcs
+      -> P RPC_UNKNOWN s2 prio=7
     ");
 }

@@ -18,6 +18,7 @@
 
 mod counters;
 mod events;
+mod faulty;
 mod packets;
 mod port;
 mod queue;
@@ -30,6 +31,7 @@ pub use settings::{Buffers, Settings, Spreading};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
+use crate::fault::Trouble;
 use crate::host::Host;
 use crate::message::{HostId, Message, Outcome};
 use crate::network::Network;
@@ -61,6 +63,12 @@ enum Event {
     /// It is time to look who idles.
     #[default]
     Sample,
+    /// A packet is late enough; only if there are faults.
+    Deliver(Place),
+    /// A host dies; only if there are faults.
+    Crash(HostId),
+    /// A host wakes up or comes back; only if there are faults.
+    Return(HostId),
 }
 
 /// A host and its link into the fabric.
@@ -87,6 +95,8 @@ pub struct Fabric<H: Host> {
     /// From a host's decision to send to the packet's place in the TOR's queue, but for its time on the link.
     way_to_tor: Nanos,
     tally: Tally,
+    /// What goes wrong, if anything does.
+    trouble: Option<Box<Trouble>>,
 }
 
 impl<H: Host> Fabric<H> {
@@ -118,6 +128,7 @@ impl<H: Host> Fabric<H> {
             routes,
             way_to_tor: delays.host_out + delays.propagation + delays.switch,
             tally: Tally::new(0, settings.sample_every),
+            trouble: None,
         }
     }
 
@@ -140,6 +151,16 @@ impl<H: Host> Fabric<H> {
         &self.stations[id as usize].host
     }
 
+    /// Does something with a host that gets nothing from the fabric: its user turns up. Then it is attended to.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such host.
+    pub fn attend(&mut self, id: HostId, something: impl FnOnce(&mut H)) {
+        something(&mut self.stations[id as usize].host);
+        self.events.put(self.events.now(), Event::Attend(id));
+    }
+
     /// All hosts.
     pub fn hosts(&self) -> impl Iterator<Item = &H> {
         self.stations.iter().map(|station| &station.host)
@@ -160,6 +181,11 @@ impl<H: Host> Fabric<H> {
             Event::Attend(host) => self.settle(host, tell),
             Event::Timer(host) => self.timer(host, tell),
             Event::Sample => self.sample(),
+            Event::Deliver(_) | Event::Crash(_) | Event::Return(_) => {
+                unreachable!(
+                    "without faults nobody puts these in, and with them `faulty` takes them"
+                )
+            }
         }
     }
 
@@ -296,6 +322,9 @@ impl<H: Host> Fabric<H> {
 
 impl<H: Host> Network for Fabric<H> {
     fn submit(&mut self, message: &Message) {
+        if self.trouble.is_some() && self.keeps_back(message) {
+            return;
+        }
         let now = self.events.now();
         self.stations[message.from as usize].host.submit(now, message);
         self.events.put(now, Event::Attend(message.from));
@@ -303,7 +332,11 @@ impl<H: Host> Network for Fabric<H> {
 
     fn advance(&mut self, until: Nanos, tell: &mut dyn FnMut(Nanos, Outcome)) {
         while let Some(event) = self.events.take(until) {
-            self.happen(event, tell);
+            if self.trouble.is_some() {
+                self.happen_in_trouble(event, tell);
+            } else {
+                self.happen(event, tell);
+            }
         }
     }
 

@@ -77,6 +77,11 @@ impl<B> Packets<B> {
         &self.bodies[place as usize]
     }
 
+    #[inline]
+    pub(super) fn body_mut(&mut self, place: Place) -> &mut B {
+        &mut self.bodies[place as usize]
+    }
+
     /// What stands behind this packet in its queue.
     #[inline]
     pub(super) fn next(&self, place: Place) -> Place {

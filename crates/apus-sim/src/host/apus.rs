@@ -29,7 +29,7 @@ use crate::time::{Nanos, Rate};
 const LABEL: usize = Message::SHORTEST as usize;
 
 /// UDP port of every endpoint.
-const PORT: u16 = 4000;
+pub(crate) const PORT: u16 = 4000;
 
 /// What a host's application does with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -340,13 +340,13 @@ pub(crate) fn wire_bytes(packets: &PacketOverhead, header: usize, payload: usize
 }
 
 /// Where a host lives: 10.x.y.z.
-fn address(host: HostId) -> SocketAddr {
+pub(crate) fn address(host: HostId) -> SocketAddr {
     let ip = Ipv4Addr::from((10 << 24) + host + 1);
     SocketAddr::V4(SocketAddrV4::new(ip, PORT))
 }
 
 /// Who lives there.
-fn host_at(address: SocketAddr) -> HostId {
+pub(crate) fn host_at(address: SocketAddr) -> HostId {
     match address {
         SocketAddr::V4(address) => address.ip().to_bits() - (10 << 24) - 1,
         SocketAddr::V6(_) => unreachable!("hosts know each other by IPv4 addresses only"),

@@ -11,8 +11,8 @@
 
 mod apus;
 
-pub(crate) use apus::wire_bytes;
 pub use apus::{Answer, ApusHost, Frame, Shared};
+pub(crate) use apus::{PORT, address, host_at, wire_bytes};
 
 use crate::message::{HostId, Message, Outcome};
 use crate::packet::Packet;
@@ -21,7 +21,7 @@ use crate::time::Nanos;
 /// A host with a transport.
 pub trait Host {
     /// What a packet carries besides its addresses: a header, a segment.
-    type Body: Default;
+    type Body: Clone + Default;
 
     /// An application hands a message over.
     fn submit(&mut self, now: Nanos, message: &Message);
@@ -49,6 +49,21 @@ pub trait Host {
     /// receiver that idles meanwhile wastes (published numbers, figure 16).
     fn withholds(&self) -> bool {
         false
+    }
+
+    /// The host dies. It has lost everything that it knew, its packets too that have not left: what is called
+    /// from now on is another life of it.
+    fn crash(&mut self, now: Nanos) {
+        let _ = now;
+    }
+
+    /// Turns a bit of what a packet carries over; `chance` is a random number that chooses which. Only what
+    /// carries bytes can do that.
+    fn corrupt(body: &mut Self::Body, chance: u64)
+    where
+        Self: Sized,
+    {
+        let _ = (body, chance);
     }
 
     /// Which host this is.

@@ -1,0 +1,192 @@
+//! Does the protocol keep its promises, whatever happens?
+
+use std::num::NonZero;
+use std::thread;
+use std::time::Instant;
+
+use apus_lab::progress::Progress;
+use apus_lab::result::Outcome;
+use apus_sim::check::{Finding, Kind, Summary, Swarm};
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Look for what must never happen: swarm testing of the protocol, with faults
+///
+/// Each seed draws parameters, a small fabric, a workload and what goes wrong: packets that are lost, doubled,
+/// reordered, late or corrupted, hosts that are cut off, paused or die. Checkers see what crosses the API and
+/// the wire. Then everything heals, and every call must end, the next ones succeed, and nothing be left.
+/// A broken promise is printed with what was drawn, what was expected and seen, and what happened before;
+/// the last line is the command that replays it. The same seed gives the same run on any machine.
+#[derive(Debug, Args)]
+#[command(after_long_help = statuses(), after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// How many seeds: 1 to 1000000000
+    #[arg(long, value_name = "NUMBER", default_value = "100",
+          value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    seeds: u64,
+    /// The first seed; the others follow it: 0 to 1000000000000000000
+    #[arg(long, value_name = "SEED", default_value = "0",
+          value_parser = clap::value_parser!(u64).range(0..=1_000_000_000_000_000_000))]
+    from: u64,
+    /// Seeds that run at the same time, each on a thread: as many as there are cores, if nothing is said
+    #[arg(long, value_name = "NUMBER")]
+    jobs: Option<NonZero<usize>>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  apus sim check --seeds 1000
+  apus sim check --seeds 1 --from 42
+  apus sim check --seeds 200 --jobs 2 --json";
+
+/// What the exit statuses mean, and examples.
+fn statuses() -> String {
+    let mut text =
+        "Exit status:\n  0   no promise was broken\n  1   it could not be tried\n  2   wrong \
+                    arguments\n"
+            .to_owned();
+    for kind in Kind::ALL {
+        text += &format!("  {:<3} broken: {}: {}\n", kind.exit_status(), kind, kind.promise());
+    }
+    text += "If several promises were broken, the first broken one in order of seeds counts.\n\n";
+    text + EXAMPLES
+}
+
+/// Runs the seeds and says what they have found.
+///
+/// # Errors
+///
+/// [`Failure::Found`] if a promise was broken; or nobody reads the output.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { seeds, from, jobs, json } = *arguments;
+    let cores = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+    let jobs = jobs.unwrap_or(cores);
+    let swarm = Swarm { seeds: from..from + seeds, jobs };
+    let began = Instant::now();
+    let progress = Progress::of(usize::try_from(seeds).unwrap_or(usize::MAX));
+    let (mut packets, mut found) = (0, 0);
+    let summary = swarm.run(|_, verdict| {
+        packets += verdict.tally.packets;
+        found += u32::from(verdict.finding.is_some());
+        progress.step(&format!("{packets} packets, {found} violations"));
+    });
+    drop(progress);
+    if json {
+        output::line(&report(&summary, from, jobs.get()))?;
+    } else {
+        output::write(story(&summary, began.elapsed().as_secs_f64()))?;
+    }
+    match summary.findings.first() {
+        Some(first) => {
+            // The last line, wherever the others went.
+            let last = replay(first);
+            if json {
+                output::note(&last)
+            } else {
+                output::line(&last)?
+            }
+            Err(Failure::Found(first.violation.kind.exit_status()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The command that shows a finding again.
+fn replay(finding: &Finding) -> String {
+    format!("apus sim check --seeds 1 --from {}", finding.seed)
+}
+
+/// For people.
+fn story(summary: &Summary, seconds: f64) -> String {
+    let mut text = String::new();
+    for finding in &summary.findings {
+        text += &format!("{finding}  replay     {}\n\n", replay(finding));
+    }
+    let tally = &summary.tally;
+    text + &format!(
+        "{} seeds, {} packets, {} RPCs, {} violations, {seconds:.1} s\n",
+        summary.seeds,
+        tally.packets,
+        tally.rpcs,
+        summary.findings.len()
+    )
+}
+
+/// For machines.
+fn report(summary: &Summary, from: u64, jobs: usize) -> String {
+    let mut config = Map::new();
+    config.insert("seeds".to_owned(), json!(summary.seeds));
+    config.insert("from".to_owned(), json!(from));
+    config.insert("jobs".to_owned(), json!(jobs));
+    let outcome = Outcome::new("sim check", config);
+    let mut object: Value =
+        serde_json::from_str(&outcome.json()).expect("an object that was written just now");
+    let faults = &summary.tally.faults;
+    object["seeds"] = json!(summary.seeds);
+    object["violations"] = json!(summary.findings.len());
+    object["packets"] = json!(summary.tally.packets);
+    object["rpcs"] = json!(summary.tally.rpcs);
+    object["faults"] = json!({
+        "lost": faults.lost,
+        "lost_in_bursts": faults.lost_in_bursts,
+        "duplicated": faults.duplicated,
+        "reordered": faults.reordered,
+        "held_up": faults.held_up,
+        "very_late": faults.very_late,
+        "caught": faults.caught,
+        "corrupted": faults.corrupted,
+        "cut_off": faults.cut_off,
+        "at_dead_host": faults.at_dead_host,
+        "at_paused_host": faults.at_paused_host,
+    });
+    object["found"] = summary.findings.iter().map(found).collect();
+    serde_json::to_string_pretty(&object).expect("maps with text keys")
+}
+
+fn found(finding: &Finding) -> Value {
+    let violation = &finding.violation;
+    json!({
+        "seed": finding.seed,
+        "kind": violation.kind.name(),
+        "exit_status": violation.kind.exit_status(),
+        "expected": violation.expected,
+        "seen": violation.seen,
+        "calls": violation.calls,
+        "at_ns": finding.at,
+        "drawn": finding.drawn.lines().map(str::trim).collect::<Vec<_>>(),
+        "trace": finding.trace,
+        "replay": replay(finding),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_is_explained() {
+        let text = statuses();
+        for kind in Kind::ALL {
+            assert!(
+                text.contains(&format!("  {:<3} broken: {kind}", kind.exit_status())),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn machines_get_what_the_contract_names() {
+        let swarm = Swarm { seeds: 0..0, jobs: NonZero::<usize>::MIN };
+        let json: Value = serde_json::from_str(&report(&swarm.run(|_, _| {}), 7, 1)).unwrap();
+        for name in ["seeds", "violations", "packets", "rpcs"] {
+            assert_eq!(json[name], 0, "{name}");
+        }
+        assert_eq!(json["experiment"], "sim check");
+        assert_eq!(json["config"]["from"], 7);
+    }
+}

@@ -1,0 +1,42 @@
+//! What does a seed decide, and how likely is what?
+//!
+//! Each file draws one thing, from a stream of its own. Ranges are those in which the protocol is meant to
+//! be used, and their ends: what nobody would configure finds nothing that anybody would meet.
+
+mod config;
+mod dice;
+mod fabric;
+mod faults;
+mod load;
+mod outages;
+mod sizes;
+
+use super::scenario::Scenario;
+use dice::Dice;
+
+/// What a seed decides.
+pub(super) fn scenario(seed: u64) -> Scenario {
+    let stream = |purpose| Dice::new(seed, purpose);
+    let (fabric, packet_limit) = fabric::draw(&mut stream(1), seed);
+    let config = config::draw(&mut stream(2), &fabric);
+    let sizes = sizes::draw(&mut stream(3), &config, packet_limit);
+    let calls = load::draw(&mut stream(4), &fabric, &config, &sizes, packet_limit);
+    let config = config::patient(&config, &fabric, calls.len());
+    let faults = faults::draw(&mut stream(5), &config);
+    let last = calls.last().map_or(0, |call| call.at);
+    let (outages, heal_at) = outages::draw(&mut stream(6), &fabric, &config, last);
+    let mut others = stream(7);
+    Scenario {
+        seed,
+        config,
+        fabric,
+        packet_limit,
+        knows_rate: others.percent(80),
+        takes_late: others.percent(20),
+        calls,
+        sizes: sizes.describe(),
+        faults,
+        outages,
+        heal_at,
+    }
+}

@@ -1,0 +1,50 @@
+//! When do losses come in bursts?
+//!
+//! A link is in one of two states, as in the model of Gilbert (1960) and Elliott (1963): good, where bursts
+//! lose nothing, and bad, where they lose everything. It changes from packet to packet.
+
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+
+/// The state of one link.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Burst {
+    bad: bool,
+}
+
+impl Burst {
+    /// Whether the next packet is lost; `begin` of 10,000 packets begin a burst, `length` packets long on
+    /// average.
+    pub(super) fn strikes(&mut self, rng: &mut Pcg64Mcg, begin: u32, length: u32) -> bool {
+        self.bad = if self.bad {
+            rng.random_range(0..length.max(1)) != 0
+        } else {
+            begin > 0 && rng.random_range(0..10_000) < begin
+        };
+        self.bad
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+
+    #[test]
+    fn losses_come_in_bursts_of_the_mean_length() {
+        let mut rng = Pcg64Mcg::seed_from_u64(1);
+        let mut burst = Burst::default();
+        let lost: Vec<bool> = (0..200_000).map(|_| burst.strikes(&mut rng, 50, 10)).collect();
+        let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+        let mean = lost.iter().filter(|lost| **lost).count() as f64 / bursts as f64;
+        assert!((8.0..12.0).contains(&mean), "{mean}");
+        assert!((800..1_100).contains(&bursts), "0.5 % of the good packets: {bursts}");
+    }
+
+    #[test]
+    fn without_bursts_nothing_is_lost() {
+        let mut rng = Pcg64Mcg::seed_from_u64(1);
+        let mut burst = Burst::default();
+        assert!((0..10_000).all(|_| !burst.strikes(&mut rng, 0, 10)));
+    }
+}
