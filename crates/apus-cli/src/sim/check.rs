@@ -86,9 +86,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             // The last line, wherever the others went.
             let last = replay(first);
             if json {
-                output::note(&last)
+                output::note(&last);
             } else {
-                output::line(&last)?
+                output::line(&last)?;
             }
             Err(Failure::Found(first.violation.kind.exit_status()))
         }

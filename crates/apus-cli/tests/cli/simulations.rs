@@ -211,3 +211,17 @@ fn jobs_of_gnu_parallel_become_the_result_of_one_process() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     is_the_whole(folder.path(), &["part-0.jsonl", "part-1.jsonl", "part-2.jsonl"]);
 }
+
+/// What `apus sim check` prints for machines.
+#[test]
+fn a_swarm_prints_one_object_as_promised() {
+    let output = run(["sim", "check", "--seeds", "1", "--from", "4", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let object = object(&output);
+    assert_eq!(object["experiment"], "sim check");
+    assert_eq!((&object["seeds"], &object["violations"]), (&1.into(), &0.into()));
+    for name in ["packets", "rpcs"] {
+        assert!(object[name].as_u64().is_some_and(|count| count > 0), "{name}: {object}");
+    }
+    assert_eq!(object["found"].as_array().map(Vec::len), Some(0));
+}

@@ -119,7 +119,7 @@ impl WatchedHost {
         while let Some(event) = self.transport.poll_event() {
             match event {
                 Event::Request { rpc, from, payload } => {
-                    self.serve(now, rpc, host_at(from), &payload)
+                    self.serve(now, rpc, host_at(from), &payload);
                 }
                 Event::Response { cookie, payload, .. } => {
                     self.transport.taken(payload.len());
