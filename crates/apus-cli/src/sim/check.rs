@@ -46,9 +46,10 @@ const EXAMPLES: &str = "Examples:
 
 /// What the exit statuses mean, and examples.
 fn statuses() -> String {
-    let mut text = "Exit status:\n  0   no promise was broken\n  1   it could not be tried\n  2   wrong \
+    let mut text =
+        "Exit status:\n  0   no promise was broken\n  1   it could not be tried\n  2   wrong \
                     arguments\n"
-        .to_owned();
+            .to_owned();
     for kind in Kind::ALL {
         text += &format!("  {:<3} broken: {}: {}\n", kind.exit_status(), kind, kind.promise());
     }
@@ -84,7 +85,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(first) => {
             // The last line, wherever the others went.
             let last = replay(first);
-            if json { output::note(&last) } else { output::line(&last)? }
+            if json {
+                output::note(&last)
+            } else {
+                output::line(&last)?
+            }
             Err(Failure::Found(first.violation.kind.exit_status()))
         }
         None => Ok(()),
@@ -167,7 +172,10 @@ mod tests {
     fn every_status_is_explained() {
         let text = statuses();
         for kind in Kind::ALL {
-            assert!(text.contains(&format!("  {:<3} broken: {kind}", kind.exit_status())), "{text}");
+            assert!(
+                text.contains(&format!("  {:<3} broken: {kind}", kind.exit_status())),
+                "{text}"
+            );
         }
     }
 

@@ -34,6 +34,6 @@ mod world;
 
 pub use call::{Answer, Call};
 pub use scenario::Scenario;
-pub use seed::{Finding, Tally, Verdict, check};
+pub use seed::{Finding, Tally, Verdict, check, check_scenario};
 pub use swarm::{Summary, Swarm};
 pub use violation::{Kind, Violation};

@@ -127,7 +127,8 @@ pub(crate) fn max_incoming(scenario: &Scenario) -> u64 {
     if config.max_incoming() > 0 {
         return config.max_incoming();
     }
-    let known = if scenario.knows_rate { scenario.fabric.topology.host_rate.mbps() } else { 25_000 };
+    let known =
+        if scenario.knows_rate { scenario.fabric.topology.host_rate.mbps() } else { 25_000 };
     let mbps = if config.link_mbps() > 0 { config.link_mbps() } else { known };
     (mbps * 128 / 8).max(80_000)
 }

@@ -55,11 +55,16 @@ pub struct Finding {
 /// Runs one seed.
 #[must_use]
 pub fn check(seed: u64) -> Verdict {
-    let scenario = Scenario::draw(seed);
-    let (tally, violation, at) = match attempt(&scenario, None) {
+    check_scenario(&Scenario::draw(seed))
+}
+
+/// Runs a scenario, be it drawn or made by hand.
+#[must_use]
+pub fn check_scenario(scenario: &Scenario) -> Verdict {
+    let (tally, violation, at) = match attempt(scenario, None) {
         Ok(end) => {
             let tally = Tally { packets: end.packets, rpcs: end.rpcs, faults: end.faults };
-            let differs = || differs(&scenario, end.hash);
+            let differs = || differs(scenario, end.hash);
             (tally, end.violation.or_else(differs), end.simulated)
         }
         Err(violation) => (Tally::default(), Some(violation), 0),
@@ -67,9 +72,9 @@ pub fn check(seed: u64) -> Verdict {
     let finding = violation.map(|violation| {
         // Once more, and this time with a pencil.
         let trace = Rc::new(RefCell::new(Trace::of(&violation.calls)));
-        let _ = attempt(&scenario, Some(Rc::clone(&trace)));
+        let _ = attempt(scenario, Some(Rc::clone(&trace)));
         let trace = trace.borrow().to_lines();
-        Box::new(Finding { seed, violation, drawn: scenario.to_string(), at, trace })
+        Box::new(Finding { seed: scenario.seed, violation, drawn: scenario.to_string(), at, trace })
     });
     Verdict { tally, finding }
 }

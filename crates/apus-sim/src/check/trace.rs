@@ -75,7 +75,9 @@ fn line(seen: &Seen<'_>) -> String {
         What::Requested(call, bytes) => write!(line, "request of {call:?}, {} bytes", bytes.len()),
         What::Replied(call) => write!(line, "reply to call {call}"),
         What::Abandoned(call) => write!(line, "request of call {call} is let go"),
-        What::Responded(call, bytes) => write!(line, "response to call {call}, {} bytes", bytes.len()),
+        What::Responded(call, bytes) => {
+            write!(line, "response to call {call}, {} bytes", bytes.len())
+        }
         What::Failed(call, error) => write!(line, "call {call} fails: {error}"),
         What::Crashed => write!(line, "dies"),
         What::Sent(wire) => write!(line, "-> {:<2} {}", wire.peer, packet(wire)),
@@ -93,7 +95,11 @@ fn packet(wire: &Wire<'_>) -> String {
         Body::Data(data, payload) => {
             let again = if data.retransmit { " again" } else { "" };
             let end = data.offset as usize + payload.len();
-            write!(text, " {}..{end} of {}{again}, incoming {}", data.offset, data.message_length, data.incoming)
+            write!(
+                text,
+                " {}..{end} of {}{again}, incoming {}",
+                data.offset, data.message_length, data.incoming
+            )
         }
         Body::Grant(grant) => write!(text, " up to {}, level {}", grant.offset, grant.priority),
         Body::Resend(resend) => write!(text, " {}..{}", resend.offset, resend.end()),
@@ -104,9 +110,11 @@ fn packet(wire: &Wire<'_>) -> String {
     if let Some(fields) = packet.header.udp() {
         let of = if fields.flags.contains(Flags::SESSION) { "session" } else { "incarnation" };
         text += &format!(" ({of} {:08x}", fields.incarnation);
-        for (flag, name) in
-            [(Flags::CONFIRM, "confirm"), (Flags::FINISHED, "finished"), (Flags::REFUSED, "refused")]
-        {
+        for (flag, name) in [
+            (Flags::CONFIRM, "confirm"),
+            (Flags::FINISHED, "finished"),
+            (Flags::REFUSED, "refused"),
+        ] {
             if fields.flags.contains(flag) {
                 text += &format!(", {name}");
             }

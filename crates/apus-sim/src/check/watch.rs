@@ -77,7 +77,11 @@ impl Checkers {
 
 impl Watch {
     /// Calls from `probes` on are probes.
-    pub(crate) fn new(scenario: Scenario, probes: CallId, trace: Option<Rc<RefCell<Trace>>>) -> Self {
+    pub(crate) fn new(
+        scenario: Scenario,
+        probes: CallId,
+        trace: Option<Rc<RefCell<Trace>>>,
+    ) -> Self {
         let profile = scenario.config.profile();
         let strict = !scenario.lets_corruption_through();
         let directory = Directory::new(scenario);
@@ -110,10 +114,11 @@ impl Watch {
         if let Some(trace) = &self.trace {
             trace.borrow_mut().see(&seen);
         }
-        let result = self.liveness.see(&self.directory, &seen).and_then(|()| match &mut self.checkers {
-            Some(checkers) => checkers.see(&self.directory, &seen),
-            None => Ok(()),
-        });
+        let result =
+            self.liveness.see(&self.directory, &seen).and_then(|()| match &mut self.checkers {
+                Some(checkers) => checkers.see(&self.directory, &seen),
+                None => Ok(()),
+            });
         if matches!(what, What::Crashed) {
             self.directory.died(host);
         }
@@ -121,7 +126,14 @@ impl Watch {
     }
 
     /// A packet was handed to the driver.
-    pub(crate) fn sent(&mut self, at: Nanos, host: HostId, peer: HostId, bytes: &[u8], place: usize) {
+    pub(crate) fn sent(
+        &mut self,
+        at: Nanos,
+        host: HostId,
+        peer: HostId,
+        bytes: &[u8],
+        place: usize,
+    ) {
         self.packets += 1;
         match Packet::parse(self.profile, bytes) {
             Ok(packet) => {

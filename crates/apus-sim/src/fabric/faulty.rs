@@ -41,11 +41,7 @@ impl<H: Host> Fabric<H> {
     }
 
     /// Makes an event happen, or something else in its place.
-    pub(super) fn happen_in_trouble(
-        &mut self,
-        event: Event,
-        tell: &mut dyn FnMut(Nanos, Outcome),
-    ) {
+    pub(super) fn happen_in_trouble(&mut self, event: Event, tell: &mut dyn FnMut(Nanos, Outcome)) {
         match event {
             Event::Arrive(place) => self.arrive_in_trouble(place, tell),
             Event::Deliver(place) => self.deliver(place, tell),

@@ -193,7 +193,9 @@ impl<H: Host> Fabric<H> {
             Event::Timer(host) => self.timer(host, tell),
             Event::Sample => self.sample(),
             Event::Deliver(_) | Event::Crash(_) | Event::Return(_) => {
-                unreachable!("without faults nobody puts these in, and with them `faulty` takes them")
+                unreachable!(
+                    "without faults nobody puts these in, and with them `faulty` takes them"
+                )
             }
         }
     }

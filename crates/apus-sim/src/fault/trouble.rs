@@ -183,6 +183,7 @@ impl Trouble {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fault::{Crash, Partition, Pause};
 
     fn trouble(settings: Settings, outages: Outages) -> Trouble {
         Trouble::new(settings, outages, 4, 7)
@@ -217,7 +218,7 @@ mod tests {
         let settings = Settings { spike: 10_000, spike_of: 1_000, ..Settings::default() };
         let mut trouble = trouble(settings, Outages::default());
         let until = (0..20).map(|_| trouble.lot(0, 0, 1).delay).max().unwrap();
-        trouble.settings.spike = 0;
+        trouble.settings = Settings { reordering: 10_000, ..Settings::default() };
         assert_eq!(trouble.lot(until - 1, 0, 1).delay, 1);
         assert_eq!(trouble.lot(until - 1, 0, 2).delay, 0, "another host");
         assert_eq!(trouble.lot(until, 0, 1).delay, 0);

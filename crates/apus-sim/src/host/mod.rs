@@ -11,8 +11,8 @@
 
 mod apus;
 
-pub(crate) use apus::{PORT, address, host_at, wire_bytes};
 pub use apus::{Answer, ApusHost, Frame, Shared};
+pub(crate) use apus::{PORT, address, host_at, wire_bytes};
 
 use crate::message::{HostId, Message, Outcome};
 use crate::packet::Packet;

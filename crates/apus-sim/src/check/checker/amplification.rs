@@ -101,7 +101,10 @@ impl Default for Pair {
 
 impl Amplification {
     pub(crate) fn new(directory: &Directory) -> Self {
-        Self { pairs: HashMap::default(), calls: vec![Questions::default(); directory.scenario.calls.len()] }
+        Self {
+            pairs: HashMap::default(),
+            calls: vec![Questions::default(); directory.scenario.calls.len()],
+        }
     }
 
     fn pair(&mut self, here: HostId, there: HostId) -> &mut Pair {
@@ -139,7 +142,13 @@ impl Amplification {
         }
     }
 
-    fn sent(&mut self, directory: &Directory, at: Nanos, host: HostId, wire: &Wire<'_>) -> Result<(), Violation> {
+    fn sent(
+        &mut self,
+        directory: &Directory,
+        at: Nanos,
+        host: HostId,
+        wire: &Wire<'_>,
+    ) -> Result<(), Violation> {
         let config = &directory.scenario.config;
         if config.profile() == Profile::Udp && wire.sender == Role::Server {
             self.sent_to_client(host, wire)?;
@@ -163,12 +172,24 @@ impl Amplification {
             return Ok(());
         }
         pair.sent += wire.len as u64 + AROUND;
-        Violation::unless(pair.sent <= FACTOR * pair.received, Kind::Amplification, wire.call, || {
-            (
-                format!("at most {FACTOR} times {} bytes to host {}, which has not shown that it is there", pair.received, wire.peer),
-                format!("host {host} has sent it {} bytes, the last a {:?}", pair.sent, wire.packet.body.kind()),
-            )
-        })
+        Violation::unless(
+            pair.sent <= FACTOR * pair.received,
+            Kind::Amplification,
+            wire.call,
+            || {
+                (
+                    format!(
+                        "at most {FACTOR} times {} bytes to host {}, which has not shown that it is there",
+                        pair.received, wire.peer
+                    ),
+                    format!(
+                        "host {host} has sent it {} bytes, the last a {:?}",
+                        pair.sent,
+                        wire.packet.body.kind()
+                    ),
+                )
+            },
+        )
     }
 
     fn answered(&mut self, host: HostId, wire: &Wire<'_>) -> Result<(), Violation> {
@@ -183,7 +204,13 @@ impl Amplification {
         })
     }
 
-    fn asked_again(&mut self, directory: &Directory, at: Nanos, host: HostId, wire: &Wire<'_>) -> Result<(), Violation> {
+    fn asked_again(
+        &mut self,
+        directory: &Directory,
+        at: Nanos,
+        host: HostId,
+        wire: &Wire<'_>,
+    ) -> Result<(), Violation> {
         let interval = directory.scenario.config.resend_interval_usecs() * MICROSECOND;
         let drained = directory.scenario.fabric.topology.host_rate.time(WAITING * CONTROL_BYTES);
         let pair = self.pair(host, wire.peer);
@@ -193,7 +220,10 @@ impl Amplification {
         pair.resends = (pair.resends + intervals * BURST).min(saved_up);
         Violation::unless(pair.resends > 0, Kind::Amplification, wire.call, || {
             (
-                format!("{BURST} RESENDs of host {host} to host {} per interval or packet from there", wire.peer),
+                format!(
+                    "{BURST} RESENDs of host {host} to host {} per interval or packet from there",
+                    wire.peer
+                ),
                 format!("more, and {saved_up} that were saved up"),
             )
         })?;
@@ -207,18 +237,27 @@ impl Amplification {
         if wire.packet.header.udp().is_some_and(|fields| fields.flags.contains(Flags::CONFIRM)) {
             questions.confirms += 1;
             let most = UNASKED * questions.data + questions.resends;
-            return Violation::unless(questions.confirms <= most, Kind::Amplification, call, || {
-                (
-                    format!("the client of call {call} is asked at most {most} times whether it lives"),
-                    format!("it is asked {} times", questions.confirms),
-                )
-            });
+            return Violation::unless(
+                questions.confirms <= most,
+                Kind::Amplification,
+                call,
+                || {
+                    (
+                        format!(
+                            "the client of call {call} is asked at most {most} times whether it lives"
+                        ),
+                        format!("it is asked {} times", questions.confirms),
+                    )
+                },
+            );
         }
         questions.after_ack += u64::from(questions.acked);
         // One may have waited for the link.
         Violation::unless(questions.after_ack <= 1, Kind::Amplification, call, || {
             (
-                format!("the response to call {call}, which its client has acknowledged, is forgotten"),
+                format!(
+                    "the response to call {call}, which its client has acknowledged, is forgotten"
+                ),
                 "its server asks for the acknowledgment again and again".to_owned(),
             )
         })?;
@@ -226,11 +265,15 @@ impl Amplification {
         let config = &directory.scenario.config;
         // They double from `need_ack_usecs` on, up to the farthest distance, until both limits are reached.
         let doublings = FARTHEST / (config.need_ack_usecs() * MICROSECOND);
-        let in_time = config.timeout_usecs() * MICROSECOND / FARTHEST + u64::from(doublings.max(1).ilog2()) + 2;
+        let in_time = config.timeout_usecs() * MICROSECOND / FARTHEST
+            + u64::from(doublings.max(1).ilog2())
+            + 2;
         let most = config.need_ack_limit().max(in_time) + 1;
         Violation::unless(questions.acks <= most, Kind::Amplification, call, || {
             (
-                format!("at most {most} NEED_ACKs for call {call}, about which its client says nothing"),
+                format!(
+                    "at most {most} NEED_ACKs for call {call}, about which its client says nothing"
+                ),
                 format!("{}", questions.acks),
             )
         })
@@ -252,4 +295,3 @@ impl Checker for Amplification {
         Ok(())
     }
 }
-

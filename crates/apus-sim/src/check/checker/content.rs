@@ -52,7 +52,12 @@ fn packet(directory: &Directory, wire: &Wire<'_>) -> Result<(), Violation> {
     let Body::Data(data, payload) = &wire.packet.body else { return Ok(()) };
     let Some(call) = wire.call else {
         let expected = "data of a call that somebody made".to_owned();
-        return Err(Violation { kind: Kind::Content, calls: Vec::new(), expected, seen: format!("{data:?}") });
+        return Err(Violation {
+            kind: Kind::Content,
+            calls: Vec::new(),
+            expected,
+            seen: format!("{data:?}"),
+        });
     };
     let length = length(directory, call, wire.sender);
     let right = data.message_length == length
@@ -61,7 +66,11 @@ fn packet(directory: &Directory, wire: &Wire<'_>) -> Result<(), Violation> {
     Violation::unless(right, Kind::Content, call, || {
         (
             format!("bytes of the {:?}'s message of {length} bytes, in their place", wire.sender),
-            format!("{data:?} with {} bytes, sequence {}", payload.len(), wire.packet.header.sequence),
+            format!(
+                "{data:?} with {} bytes, sequence {}",
+                payload.len(),
+                wire.packet.header.sequence
+            ),
         )
     })
 }

@@ -42,7 +42,12 @@ impl Execution {
         Self { calls: vec![State::default(); calls] }
     }
 
-    fn requested(&mut self, directory: &Directory, seen: &Seen<'_>, call: Option<CallId>) -> Result<(), Violation> {
+    fn requested(
+        &mut self,
+        directory: &Directory,
+        seen: &Seen<'_>,
+        call: Option<CallId>,
+    ) -> Result<(), Violation> {
         let host = seen.host;
         let Some(call) = call else {
             return Err(Violation {
@@ -57,10 +62,18 @@ impl Execution {
         let life = directory.life(host);
         // An idempotent call goes on when its server has lost the session (AMO-3).
         let once = state.executed == 0 || planned.idempotent;
-        let expected = || format!("the request of call {call} is executed at most once, at host {}", planned.to);
+        let expected = || {
+            format!("the request of call {call} is executed at most once, at host {}", planned.to)
+        };
         Violation::unless(once && planned.to == host, Kind::Execution, call, || {
             let times = state.executed + 1;
-            (expected(), format!("host {host} executes it for the {times}. time, in its life {life}; before in life {}", state.life))
+            (
+                expected(),
+                format!(
+                    "host {host} executes it for the {times}. time, in its life {life}; before in life {}",
+                    state.life
+                ),
+            )
         })?;
         let denied = state.end == End::Failed(Outcome::NotExecuted);
         Violation::unless(!denied, Kind::Execution, call, || {
@@ -95,7 +108,10 @@ impl Checker for Execution {
                 self.ended(call, End::Responded)?;
                 let state = self.calls[call as usize];
                 Violation::unless(state.replied, Kind::Execution, call, || {
-                    ("a response that a server gave".to_owned(), format!("nobody has answered call {call}: {state:?}"))
+                    (
+                        "a response that a server gave".to_owned(),
+                        format!("nobody has answered call {call}: {state:?}"),
+                    )
                 })?;
             }
             What::Failed(call, error) => {
@@ -108,7 +124,9 @@ impl Checker for Execution {
                 };
                 Violation::unless(true_word, Kind::Execution, call, || {
                     (
-                        format!("call {call}, executed {executed} times, says so when it fails (AMO-5)"),
+                        format!(
+                            "call {call}, executed {executed} times, says so when it fails (AMO-5)"
+                        ),
                         error.to_string(),
                     )
                 })?;

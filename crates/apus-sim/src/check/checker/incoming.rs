@@ -66,7 +66,13 @@ impl Incoming {
     }
 
     /// Changes a message, and the sum with it.
-    fn change(&mut self, host: HostId, call: CallId, sender: Role, change: impl FnOnce(&mut Message)) {
+    fn change(
+        &mut self,
+        host: HostId,
+        call: CallId,
+        sender: Role,
+        change: impl FnOnce(&mut Message),
+    ) {
         let message = &mut self.messages[call as usize][sender as usize];
         let before = (message.outstanding(), message.counts);
         change(message);
@@ -88,7 +94,14 @@ impl Incoming {
         });
     }
 
-    fn granted(&mut self, directory: &Directory, host: HostId, call: CallId, wire: &Wire<'_>, offset: u32) -> Result<(), Violation> {
+    fn granted(
+        &mut self,
+        directory: &Directory,
+        host: HostId,
+        call: CallId,
+        wire: &Wire<'_>,
+        offset: u32,
+    ) -> Result<(), Violation> {
         let sender = wire.sender.peer();
         let planned = directory.call(call);
         let length = if sender == Role::Client { planned.request } else { planned.response };
@@ -100,7 +113,9 @@ impl Incoming {
         let raises = !message.counts || offset.min(length) > before;
         Violation::unless(raises, Kind::Incoming, call, || {
             (
-                format!("a GRANT that allows the {sender:?} of call {call} more than {before} bytes"),
+                format!(
+                    "a GRANT that allows the {sender:?} of call {call} more than {before} bytes"
+                ),
                 format!("one up to {offset}"),
             )
         })?;
@@ -117,7 +132,12 @@ impl Incoming {
         })
     }
 
-    fn sent(&mut self, directory: &Directory, host: HostId, wire: &Wire<'_>) -> Result<(), Violation> {
+    fn sent(
+        &mut self,
+        directory: &Directory,
+        host: HostId,
+        wire: &Wire<'_>,
+    ) -> Result<(), Violation> {
         let Some(call) = wire.call else { return Ok(()) };
         match &wire.packet.body {
             Body::Grant(grant) => self.granted(directory, host, call, wire, grant.offset)?,
@@ -165,7 +185,8 @@ impl Incoming {
 
     /// What a server holds of an earlier session of its client is let go when the client shows another one.
     fn shown(&mut self, directory: &Directory, host: HostId, wire: &Wire<'_>) {
-        let fields = wire.packet.header.udp().filter(|fields| fields.flags.contains(Flags::SESSION));
+        let fields =
+            wire.packet.header.udp().filter(|fields| fields.flags.contains(Flags::SESSION));
         let Some(session) = fields.map(|fields| fields.incarnation) else { return };
         let Host { shown, requests, .. } = &mut self.hosts[host as usize];
         if shown.insert(wire.peer, session) == Some(session) {

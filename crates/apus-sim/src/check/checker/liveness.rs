@@ -66,13 +66,22 @@ impl Liveness {
 
 impl Liveness {
     /// RPC-8: a call with a deadline has ended when that passes, unless its host slept through it.
-    fn check_deadline(&self, directory: &Directory, now: Nanos, call: CallId) -> Result<(), Violation> {
+    fn check_deadline(
+        &self,
+        directory: &Directory,
+        now: Nanos,
+        call: CallId,
+    ) -> Result<(), Violation> {
         let planned = directory.call(call);
         let Some(after) = planned.deadline else { return Ok(()) };
         let deadline = self.made[call as usize] + after;
-        let sleeps = directory.scenario.outages.pauses.iter().any(|pause| pause.host == planned.from);
+        let sleeps =
+            directory.scenario.outages.pauses.iter().any(|pause| pause.host == planned.from);
         Violation::unless(now <= deadline || sleeps, Kind::Liveness, call, || {
-            (format!("call {call} ends at its deadline, {deadline} ns"), format!("it ends at {now} ns"))
+            (
+                format!("call {call} ends at its deadline, {deadline} ns"),
+                format!("it ends at {now} ns"),
+            )
         })
     }
 }
@@ -93,9 +102,13 @@ impl Checker for Liveness {
             What::Failed(call, error) => {
                 self.change(call, State::Ended);
                 self.check_deadline(directory, seen.at, call)?;
-                Violation::unless(call < self.probes, Kind::Liveness, call, || {
+                // After packets with other contents than their senders gave nothing is promised.
+                let promised = call >= self.probes && !directory.scenario.lets_corruption_through();
+                Violation::unless(!promised, Kind::Liveness, call, || {
                     (
-                        format!("call {call}, made after everything has healed and ended, is answered"),
+                        format!(
+                            "call {call}, made after everything has healed and ended, is answered"
+                        ),
                         error.to_string(),
                     )
                 })?;

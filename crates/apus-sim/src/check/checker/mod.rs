@@ -14,6 +14,8 @@ pub(crate) mod memory;
 pub(crate) mod order;
 pub(crate) mod permission;
 mod ranges;
+#[cfg(test)]
+mod tests;
 
 use super::directory::Directory;
 use super::seen::Seen;

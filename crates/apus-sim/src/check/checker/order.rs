@@ -52,6 +52,8 @@ struct Host {
     has_died: bool,
     /// The session that each client has shown last.
     shown: HashMap<HostId, u32, FixedState>,
+    /// Since when responses to a client may have been let go.
+    doubts: HashMap<HostId, u64, FixedState>,
 }
 
 /// A message, as its sender may know it.
@@ -89,7 +91,13 @@ impl Order {
     }
 
     /// Changes a message, and the order with it.
-    fn change(&mut self, host: HostId, call: CallId, sender: Role, change: impl FnOnce(&mut Outgoing)) {
+    fn change(
+        &mut self,
+        host: HostId,
+        call: CallId,
+        sender: Role,
+        change: impl FnOnce(&mut Outgoing),
+    ) {
         let message = &mut self.messages[call as usize][sender as usize];
         let before = message.ready();
         change(message);
@@ -118,7 +126,14 @@ impl Order {
         self.change(host, call, sender, |message| message.limit = 0);
     }
 
-    fn sent(&mut self, host: HostId, call: CallId, wire: &Wire<'_>, data: &Data, payload: &[u8]) -> Result<(), Violation> {
+    fn sent(
+        &mut self,
+        host: HostId,
+        call: CallId,
+        wire: &Wire<'_>,
+        data: &Data,
+        payload: &[u8],
+    ) -> Result<(), Violation> {
         if data.retransmit {
             return Ok(());
         }
@@ -142,7 +157,13 @@ impl Order {
     }
 
     /// Whether a long message with so many bytes left may leave now.
-    fn check_turn(&mut self, host: HostId, call: CallId, sender: Role, left: u32) -> Result<(), Violation> {
+    fn check_turn(
+        &mut self,
+        host: HostId,
+        call: CallId,
+        sender: Role,
+        left: u32,
+    ) -> Result<(), Violation> {
         let Host { ready, in_order, for_age, .. } = &self.hosts[host as usize];
         let Some(first) = ready.first().filter(|first| first.0 < left).copied() else {
             self.hosts[host as usize].turn_for_age = false;
@@ -151,7 +172,8 @@ impl Order {
         let born = self.messages[call as usize][sender as usize].born.0;
         let is_oldest = || {
             let others = ready.iter().filter(|other| other.0 >= self.short);
-            let mut born_by = others.map(|(_, call, sender)| self.messages[*call as usize][*sender as usize].born.1);
+            let mut born_by = others
+                .map(|(_, call, sender)| self.messages[*call as usize][*sender as usize].born.1);
             born_by.all(|by| born <= by)
         };
         let has_share = for_age * 1_000 < self.per_mille * in_order + self.saved_up * 1_000;
@@ -199,6 +221,7 @@ impl Order {
         for (_, call, sender) in doubtful.copied().collect::<Vec<_>>() {
             self.end(host, call, sender);
         }
+        self.hosts[host as usize].doubts.insert(client, self.clock);
     }
 
     fn received(&mut self, directory: &Directory, host: HostId, wire: &Wire<'_>) {
@@ -246,7 +269,11 @@ impl Order {
     /// A GRANT is taken for certain if it comes from the session that its message's sender speaks of.
     fn granted(&mut self, host: HostId, call: CallId, wire: &Wire<'_>, offset: u32) {
         let sender = wire.sender.peer();
-        let known = self.messages[call as usize][sender as usize].session;
+        let Outgoing { session: known, born, .. } = self.messages[call as usize][sender as usize];
+        let doubt = self.hosts[host as usize].doubts.get(&wire.peer);
+        if sender == Role::Server && doubt.is_some_and(|since| born.1 <= *since) {
+            return;
+        }
         let has_sessions = wire.packet.header.udp().is_some();
         if has_sessions && (known.is_none() || known != session(wire.packet)) {
             return;

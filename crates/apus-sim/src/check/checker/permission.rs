@@ -42,7 +42,13 @@ impl Permission {
         &mut self.messages[call as usize][sender as usize]
     }
 
-    fn sent(&mut self, call: CallId, wire: &Wire<'_>, data: &Data, payload: &[u8]) -> Result<(), Violation> {
+    fn sent(
+        &mut self,
+        call: CallId,
+        wire: &Wire<'_>,
+        data: &Data,
+        payload: &[u8],
+    ) -> Result<(), Violation> {
         let most = self.most_unscheduled;
         let message = self.message(call, wire.sender);
         let before = *message;

@@ -37,7 +37,9 @@ mod tests {
     #[test]
     fn bytes_count_once() {
         let mut ranges = Ranges::default();
-        for (start, end, bytes) in [(10, 20, 10), (30, 40, 20), (15, 18, 20), (5, 12, 25), (20, 30, 35)] {
+        for (start, end, bytes) in
+            [(10, 20, 10), (30, 40, 20), (15, 18, 20), (5, 12, 25), (20, 30, 35)]
+        {
             ranges.insert(start, end);
             assert_eq!(ranges.bytes(), bytes, "{ranges:?}");
         }

@@ -124,7 +124,8 @@ fn limits(dice: &mut Dice, builder: ConfigBuilder, fabric: &Settings) -> ConfigB
 }
 
 fn forgetting(dice: &mut Dice, builder: ConfigBuilder) -> ConfigBuilder {
-    let builder = builder.reap_limit(dice.scale(1, 64)).max_dormant_sessions(dice.scale(0, 100_000));
+    let builder =
+        builder.reap_limit(dice.scale(1, 64)).max_dormant_sessions(dice.scale(0, 100_000));
     if dice.percent(60) {
         return builder.peer_idle_secs_min(0).peer_idle_secs_max(dice.within(1..=10));
     }

@@ -92,7 +92,8 @@ fn lengths(dice: &mut Dice, sizes: &Sizes, packet_limit: u32, budget: u64) -> Ve
 }
 
 fn habits(dice: &mut Dice, hosts: u32, config: &Config, gap: Nanos, calls: usize) -> Habits {
-    let mut percent = |often: u32, most: u32| if dice.percent(often) { dice.within(0..=most) } else { 0 };
+    let mut percent =
+        |often: u32, most: u32| if dice.percent(often) { dice.within(0..=most) } else { 0 };
     let (abandoned, cancelled, deadlines, idempotent) =
         (percent(20, 10), percent(25, 15), percent(25, 40), percent(30, 60));
     let acts = if dice.percent(15) { dice.within(2..=4) } else { 1 };
@@ -131,7 +132,11 @@ fn call(
         at,
         request,
         response,
-        service: if habits.longest_service == 0 { 0 } else { dice.scale(0, habits.longest_service) },
+        service: if habits.longest_service == 0 {
+            0
+        } else {
+            dice.scale(0, habits.longest_service)
+        },
         answer,
         cancel: dice.percent(habits.cancelled).then(|| dice.scale(0, 5 * MILLISECOND)),
         deadline: dice.percent(habits.deadlines).then(|| dice.scale(1_000, 200 * MILLISECOND)),

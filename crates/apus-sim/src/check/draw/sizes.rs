@@ -1,8 +1,8 @@
 //! How long are messages?
 
 use apus_proto::Config;
-use apus_workload::{Sizes as Distribution, Workload};
 use apus_wire::DATA_HEADER_LEN;
+use apus_workload::{Sizes as Distribution, Workload};
 use rand::distr::Distribution as _;
 
 use super::config::LONGEST;

@@ -118,7 +118,9 @@ impl WatchedHost {
     fn take_events(&mut self, now: Nanos) {
         while let Some(event) = self.transport.poll_event() {
             match event {
-                Event::Request { rpc, from, payload } => self.serve(now, rpc, host_at(from), &payload),
+                Event::Request { rpc, from, payload } => {
+                    self.serve(now, rpc, host_at(from), &payload)
+                }
                 Event::Response { cookie, payload, .. } => {
                     self.transport.taken(payload.len());
                     self.see(now, What::Responded(cookie as CallId, &payload));
@@ -165,7 +167,8 @@ impl WatchedHost {
             }
             Task::Cancel { rpc, call } => {
                 // It may have ended already.
-                if self.transport.command(Instant::from_nanos(now), Command::Cancel { rpc }).is_ok() {
+                if self.transport.command(Instant::from_nanos(now), Command::Cancel { rpc }).is_ok()
+                {
                     self.see(now, What::Cancelled(call));
                 }
             }
@@ -203,7 +206,9 @@ impl WatchedHost {
     pub(super) fn cancel_all(&mut self, now: Nanos) {
         let open: Vec<_> = self.transport.info();
         for info in open.into_iter().filter(|info| info.role == Role::Client) {
-            if let Some(call) = self.watch.borrow().directory.find(self.id, host_at(info.peer), info.id) {
+            if let Some(call) =
+                self.watch.borrow().directory.find(self.id, host_at(info.peer), info.id)
+            {
                 self.agenda.put(now, Task::Cancel { rpc: info.rpc, call });
             }
         }
@@ -264,7 +269,10 @@ impl WatchedHost {
                 kind: Kind::Liveness,
                 calls: Vec::new(),
                 expected: format!("host {} has done everything that is due at {now} ns", self.id),
-                seen: format!("after {count} calls more is due: {:?}", self.transport.next_timeout()),
+                seen: format!(
+                    "after {count} calls more is due: {:?}",
+                    self.transport.next_timeout()
+                ),
             }));
         }
         *count > MOST_TIMEOUTS

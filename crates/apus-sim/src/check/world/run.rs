@@ -74,7 +74,11 @@ pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<Trace>>>) -> 
 /// Hosts that are there at the end.
 fn living(scenario: &Scenario) -> Vec<HostId> {
     let is_dead = |host: &HostId| {
-        scenario.outages.crashes.iter().any(|crash| crash.host == *host && crash.until == Nanos::MAX)
+        scenario
+            .outages
+            .crashes
+            .iter()
+            .any(|crash| crash.host == *host && crash.until == Nanos::MAX)
     };
     (0..scenario.hosts()).filter(|host| !is_dead(host)).collect()
 }
@@ -211,7 +215,8 @@ impl World {
             let watch = self.watch.borrow();
             let mine = transport.info().into_iter().find(|info| {
                 let ends = if info.role == Role::Client { (host, other) } else { (other, host) };
-                host_at(info.peer) == other && watch.directory.find(ends.0, ends.1, info.id) == Some(*call)
+                host_at(info.peer) == other
+                    && watch.directory.find(ends.0, ends.1, info.id) == Some(*call)
             });
             let live = transport.metrics().live;
             violation.seen += &format!("\n             host {host}: {mine:?}, {live:?}");

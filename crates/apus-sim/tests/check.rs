@@ -1,0 +1,142 @@
+//! Situation: something changed in the protocol, and nobody has time for a thousand seeds. A few small ones with
+//! each kind of fault run here; `apus sim check` runs the others.
+
+use std::num::NonZero;
+
+use apus_sim::check::{Scenario, Summary, Swarm, check, check_scenario};
+use apus_sim::fault::{Corruption, Counters, Crash, Outages, Partition, Pause, Settings};
+use apus_sim::time::{MICROSECOND, MILLISECOND, SECOND};
+
+/// A scenario of that seed, small and without faults.
+fn small(seed: u64) -> Scenario {
+    let mut scenario = Scenario::draw(seed);
+    scenario.calls.truncate(60);
+    for call in &mut scenario.calls {
+        (call.request, call.response) = (call.request.min(30_000), call.response.min(30_000));
+    }
+    scenario.faults = Settings::default();
+    scenario.outages = Outages::default();
+    scenario.heal_at = scenario.calls.last().map_or(0, |call| call.at) + MILLISECOND;
+    scenario
+}
+
+/// Runs a scenario that is told to go wrong in some way, and sees that it does and that nothing is broken.
+fn goes_well(change: impl Fn(&mut Scenario), happened: fn(&Counters) -> u64) {
+    let mut times = 0;
+    for seed in 1..5 {
+        let mut scenario = small(seed);
+        change(&mut scenario);
+        let verdict = check_scenario(&scenario);
+        if let Some(finding) = verdict.finding {
+            panic!("{finding}");
+        }
+        times += happened(&verdict.tally.faults);
+    }
+    assert_ne!(times, 0, "the fault happens");
+}
+
+#[test]
+fn nothing_goes_wrong() {
+    goes_well(|_| {}, |_| 1);
+}
+
+#[test]
+fn packets_are_lost() {
+    goes_well(|scenario| scenario.faults.loss = 1_000, |counters| counters.lost);
+}
+
+#[test]
+fn packets_are_lost_in_bursts() {
+    let burst = |scenario: &mut Scenario| {
+        (scenario.faults.burst, scenario.faults.burst_length) = (100, 10);
+    };
+    goes_well(burst, |counters| counters.lost_in_bursts);
+}
+
+#[test]
+fn packets_arrive_twice() {
+    goes_well(|scenario| scenario.faults.duplication = 2_000, |counters| counters.duplicated);
+}
+
+#[test]
+fn packets_are_overtaken() {
+    let reorder = |scenario: &mut Scenario| {
+        (scenario.faults.reordering, scenario.faults.reordered_by) = (3_000, 200 * MICROSECOND);
+    };
+    goes_well(reorder, |counters| counters.reordered);
+}
+
+#[test]
+fn packets_are_held_up() {
+    let spike = |scenario: &mut Scenario| {
+        (scenario.faults.spike, scenario.faults.spike_of) = (100, 10 * MILLISECOND);
+    };
+    goes_well(spike, |counters| counters.held_up);
+}
+
+#[test]
+fn copies_come_when_all_is_forgotten() {
+    let late = |scenario: &mut Scenario| {
+        if scenario.config.profile() == apus_proto::Profile::Udp {
+            (scenario.faults.very_late, scenario.faults.late_by) = (1_000, 300 * SECOND);
+        }
+    };
+    goes_well(late, |counters| counters.very_late);
+}
+
+#[test]
+fn corrupted_packets_are_caught_or_not() {
+    goes_well(|scenario| scenario.faults.corruption = 500, |counters| counters.caught);
+    let unnoticed = |scenario: &mut Scenario| {
+        scenario.faults.corruption = 500;
+        scenario.faults.corrupted = Corruption::Unnoticed;
+    };
+    goes_well(unnoticed, |counters| counters.corrupted);
+}
+
+#[test]
+fn hosts_are_cut_off() {
+    let cut = |scenario: &mut Scenario| {
+        let until = scenario.heal_at;
+        scenario.outages.partitions = vec![Partition { side: vec![0], from: 0, until }];
+    };
+    goes_well(cut, |counters| counters.cut_off);
+}
+
+#[test]
+fn hosts_fall_asleep_and_do_everything_at_once() {
+    let pause = |scenario: &mut Scenario| {
+        let until = scenario.heal_at;
+        scenario.outages.pauses = vec![Pause { host: 1, from: until / 3, until }];
+    };
+    goes_well(pause, |counters| counters.at_paused_host);
+}
+
+#[test]
+fn hosts_die_and_come_back_or_not() {
+    for returns in [true, false] {
+        goes_well(
+            |scenario| {
+                let until = if returns { scenario.heal_at } else { u64::MAX };
+                if scenario.config.profile() == apus_proto::Profile::Udp {
+                    let at = scenario.heal_at / 3;
+                    scenario.outages.crashes = vec![Crash { host: 1, at, until }];
+                }
+            },
+            |counters| counters.at_dead_host,
+        );
+    }
+}
+
+/// Invariant S1.
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let of = |jobs: usize| -> Summary {
+        Swarm { seeds: 1_000_000..1_000_002, jobs: NonZero::new(jobs).unwrap() }.run(|_, _| {})
+    };
+    let one = of(1);
+    assert_eq!(one, of(2));
+    assert_eq!(one.seeds, 2);
+    let tally = check(1_000_000).tally;
+    assert!(tally.packets > 0 && tally.packets < one.tally.packets);
+}
