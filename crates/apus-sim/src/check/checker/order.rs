@@ -46,14 +46,26 @@ struct Host {
     in_order: u64,
     /// Bytes that have left because their message was the oldest.
     for_age: u64,
-    /// Whether the present burst is one of those.
-    turn_for_age: bool,
+    /// Why the present burst leaves.
+    turn: Turn,
     /// Whether it has died: others may let its calls go at any time.
     has_died: bool,
     /// The session that each client has shown last.
     shown: HashMap<HostId, u32, FixedState>,
     /// Since when responses to a client may have been let go.
     doubts: HashMap<HostId, u64, FixedState>,
+}
+
+/// Why a burst leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Turn {
+    /// Its message has the lane of the short ones.
+    #[default]
+    Short,
+    /// No other message has fewer bytes left.
+    InOrder,
+    /// Its message is the oldest.
+    ForAge,
 }
 
 /// A message, as its sender may know it.
@@ -140,12 +152,18 @@ impl Order {
         let message = self.messages[call as usize][wire.sender as usize];
         let left = message.length.saturating_sub(message.sent);
         let bytes = payload.len() as u64;
-        if left >= self.short {
-            if wire.place == 0 {
-                self.check_turn(host, call, wire.sender, left)?;
-            }
-            let host = &mut self.hosts[host as usize];
-            if host.turn_for_age { host.for_age += bytes } else { host.in_order += bytes }
+        if wire.place == 0 {
+            self.hosts[host as usize].turn = if left < self.short {
+                Turn::Short
+            } else {
+                self.check_turn(host, call, wire.sender, left)?
+            };
+        }
+        let turns = &mut self.hosts[host as usize];
+        match turns.turn {
+            Turn::Short => {}
+            Turn::InOrder => turns.in_order += bytes,
+            Turn::ForAge => turns.for_age += bytes,
         }
         self.change(host, call, wire.sender, |message| {
             message.sent = data.offset + payload.len() as u32;
@@ -163,11 +181,10 @@ impl Order {
         call: CallId,
         sender: Role,
         left: u32,
-    ) -> Result<(), Violation> {
+    ) -> Result<Turn, Violation> {
         let Host { ready, in_order, for_age, .. } = &self.hosts[host as usize];
         let Some(first) = ready.first().filter(|first| first.0 < left).copied() else {
-            self.hosts[host as usize].turn_for_age = false;
-            return Ok(());
+            return Ok(Turn::InOrder);
         };
         let born = self.messages[call as usize][sender as usize].born.0;
         let is_oldest = || {
@@ -192,8 +209,7 @@ impl Order {
             )
         })
         .map_err(|violation| violation.and(first.1))?;
-        self.hosts[host as usize].turn_for_age = true;
-        Ok(())
+        Ok(Turn::ForAge)
     }
 
     /// What a sent packet shows about its sender's knowledge.
