@@ -3,6 +3,8 @@
 use apus_proto::{Config, ConfigBuilder, Profile};
 
 use super::dice::Dice;
+use crate::check::call::Call;
+use crate::check::scenario::most_unscheduled;
 use crate::fabric::Settings;
 use crate::time::MICROSECOND;
 
@@ -41,11 +43,18 @@ fn timers(dice: &mut Dice, builder: ConfigBuilder) -> ConfigBuilder {
 /// Bytes of a RESEND on the link, and of what it is answered with.
 const QUESTION: u64 = 200;
 
-/// The same, but patient enough for so many calls: if they all wait for one server, and ask for their responses
-/// as often as they may, a quarter of its link carries that. With less patience control packets, which go
-/// first everywhere, can leave no room for data (ADR 16).
-pub(super) fn patient(config: &Config, fabric: &Settings, calls: usize) -> Config {
-    let all = fabric.topology.host_rate.time(calls as u64 * QUESTION);
+/// The same, but patient enough for these calls: if they all wait for one server, and are repeated as often as they
+/// may, a quarter of its link carries that. With less patience what is repeated, which goes first, can leave no
+/// room for what is new (ADR 16): RESENDs in any case, and the unscheduled bytes of requests that a server has
+/// no memory for.
+pub(super) fn patient(config: &Config, fabric: &Settings, calls: &[Call]) -> Config {
+    let requests: u64 = calls.iter().map(|call| u64::from(call.request)).sum();
+    let is_short_of_memory = config.max_receive_bytes() < requests;
+    let repeated = |call: &Call| {
+        let unscheduled = u64::from(call.request).min(most_unscheduled(config));
+        QUESTION + if is_short_of_memory { unscheduled } else { 0 }
+    };
+    let all = fabric.topology.host_rate.time(calls.iter().map(repeated).sum());
     let least = (4 * all).div_ceil(MICROSECOND);
     let resend = config.resend_usecs().max(least);
     config

@@ -21,7 +21,7 @@ pub(super) fn scenario(seed: u64) -> Scenario {
     let config = config::draw(&mut stream(2), &fabric);
     let sizes = sizes::draw(&mut stream(3), &config, packet_limit);
     let calls = load::draw(&mut stream(4), &fabric, &config, &sizes, packet_limit);
-    let config = config::patient(&config, &fabric, calls.len());
+    let config = config::patient(&config, &fabric, &calls);
     let faults = faults::draw(&mut stream(5), &config);
     let last = calls.last().map_or(0, |call| call.at);
     let (outages, heal_at) = outages::draw(&mut stream(6), &fabric, &config, last);
