@@ -58,15 +58,20 @@ fn a_thread_that_never_waits_takes_the_turn_from_the_keeper() {
     while client.metrics().engine.keeper_turns == 0 {
         std::thread::yield_now();
     }
-    let mut handoffs = 0;
-    for cookie in 0..1_000 {
+    // On a busy machine the keeper may have the turn for a while, but not for ever.
+    let (mut own, mut handoffs) = (0, 0);
+    for cookie in 0..100_000 {
         client.send(server, "hello", cookie).unwrap();
         while client.try_recv().unwrap().is_none() {
             std::thread::yield_now();
         }
-        handoffs = client.metrics().engine.handoffs;
+        let before = std::mem::replace(&mut handoffs, client.metrics().engine.handoffs);
+        own += u32::from(handoffs == before);
+        if own == 500 {
+            return;
+        }
     }
-    assert!(handoffs < 500, "the keeper handed over {handoffs} of 1000 messages");
+    panic!("the keeper handed over {handoffs} messages, and only {own} came without it");
 }
 
 /// Row H-7: exactly one handoff per message, whatever the number of receivers.
