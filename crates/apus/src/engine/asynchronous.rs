@@ -51,14 +51,14 @@ pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<()> {
         signal: readable(shard.signal.as_fd().try_clone_to_owned()?)?,
         timer: readable(timer)?,
     };
-    tokio::spawn(turn(shard.clone(), sources));
+    // The guard goes in from outside: a runtime may end before it has polled the task once.
+    tokio::spawn(turn(CloseOnDrop(shard.clone()), sources));
     Ok(())
 }
 
 /// Turns the loop until the endpoint is closed.
-async fn turn(shard: Arc<Shard>, sources: Sources) {
-    let shard = CloseOnDrop(shard);
-    let shard = &shard.0;
+async fn turn(guard: CloseOnDrop, sources: Sources) {
+    let shard = &guard.0;
     loop {
         let idle = shard.work();
         if shard.lock().closed.is_some() {

@@ -78,6 +78,16 @@ fn a_call_that_is_cancelled_makes_room() {
     assert!(matches!(poll(&mut send), Poll::Ready(Ok(_))));
 }
 
+/// The task that turns the loop ends without having been polled once.
+#[test]
+fn an_endpoint_is_closed_with_a_runtime_that_never_ran() {
+    let idle = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (client, _server) = pair(&idle, &Builder::default());
+    drop(idle);
+    let error = runtime().block_on(client.recv_request()).unwrap_err();
+    assert!(error.to_string().contains("runtime"), "{error}");
+}
+
 /// The calls of an endpoint end, even if the runtime that turns its loop ends first.
 #[test]
 fn an_endpoint_is_closed_with_its_runtime() {
