@@ -11,7 +11,7 @@ use crate::peer::{Admission, Confirmation, PeerId};
 use crate::rpc::{RpcId, Server, ServerState, Side};
 use crate::rx::Source;
 use crate::time::USEC;
-use apus_wire::{Body, Data, Flags, Header, Refusal, Role};
+use apus_wire::{Body, Data, Flags, Header, Profile, Refusal, Role};
 
 /// What became of a request of which nothing was known.
 #[derive(Clone, Copy, Debug)]
@@ -227,6 +227,10 @@ impl Transport {
     ) -> DropReason {
         if self.was_finished(from, header) {
             return DropReason::Finished;
+        }
+        if self.identity.profile == Profile::Kernel {
+            // It has no word for a refusal. RPC_UNKNOWN would bring the request again at once, and again.
+            return reason;
         }
         self.metrics.admission.refused += 1;
         if let (Some(peer), Some(fields)) = (from.peer, header.udp())

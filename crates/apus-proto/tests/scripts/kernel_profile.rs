@@ -134,3 +134,27 @@ fn a_request_that_was_let_go_in_the_kernel_profile() {
       -> P RPC_UNKNOWN s2 prio=7
     ");
 }
+
+/// RPC-13: the kernel profile has no word for a refusal either. (Its clients were told RPC_UNKNOWN, sent the request
+/// again at once, and so on, as fast as the network went.)
+#[test]
+fn a_request_too_many_in_the_kernel_profile() {
+    assert_snapshot!(run("
+        config profile=kernel max_server_rpcs=1
+        P: DATA s1 0..10/10
+        P: DATA s2 0..10/10
+        reply s1 10
+        P: ACK s1
+        P: DATA s2 0..10/10
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > P: DATA s2 0..10/10
+      xx too_many_rpcs
+    > reply s1 10
+      -> P DATA s1 0..10/10 prio=6
+    > P: ACK s1
+    > P: DATA s2 0..10/10
+      !! request s2 from P: 10 B
+    ");
+}

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::panic;
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 thread_local! {
     /// Where this thread has panicked last.
@@ -37,6 +38,10 @@ impl Quiet {
 
 impl Drop for Quiet {
     fn drop(&mut self) {
+        if thread::panicking() {
+            // No hook can be set now.
+            return;
+        }
         let mut hook = HOOK.lock().unwrap_or_else(PoisonError::into_inner);
         hook.0 -= 1;
         if hook.0 == 0

@@ -6,7 +6,7 @@ use super::dice::Dice;
 use crate::check::call::Call;
 use crate::check::scenario::most_unscheduled;
 use crate::fabric::Settings;
-use crate::time::MICROSECOND;
+use crate::time::{MICROSECOND, MILLISECOND, Nanos};
 
 /// Bytes of the longest message of any run.
 pub(super) const LONGEST: u64 = 1_000_000;
@@ -43,19 +43,29 @@ fn timers(dice: &mut Dice, builder: ConfigBuilder) -> ConfigBuilder {
 /// Bytes of a RESEND on the link, and of what it is answered with.
 const QUESTION: u64 = 200;
 
-/// The same, but patient enough for these calls: if they all wait for one server, and are repeated as often as they
-/// may, a quarter of its link carries that. With less patience what is repeated, which goes first, can leave no
-/// room for what is new (ADR 16): RESENDs in any case, and the unscheduled bytes of requests that a server has
-/// no memory for.
-pub(super) fn patient(config: &Config, fabric: &Settings, calls: &[Call]) -> Config {
+/// Nobody waits longer than this before a response is asked for; so many calls that this is too little are too many.
+const MOST_PATIENCE: Nanos = 200 * MILLISECOND;
+
+/// The same, but patient enough for these calls, of which those are left out that ask for too much patience: if
+/// they all wait for one server, and are repeated as often as they may, a quarter of its link carries that.
+/// With less patience what is repeated, which goes first, can leave no room for what is new (ADR 16): RESENDs in
+/// any case, and the unscheduled bytes of requests that a server has no memory for.
+pub(super) fn patient(config: &Config, fabric: &Settings, calls: &mut Vec<Call>) -> Config {
     let requests: u64 = calls.iter().map(|call| u64::from(call.request)).sum();
     let is_short_of_memory = config.max_receive_bytes() < requests;
-    let repeated = |call: &Call| {
+    let mut repeated = 0;
+    let mut patience = 0;
+    let affordable = calls.iter().take_while(|call| {
         let unscheduled = u64::from(call.request).min(most_unscheduled(config));
-        QUESTION + if is_short_of_memory { unscheduled } else { 0 }
-    };
-    let all = fabric.topology.host_rate.time(calls.iter().map(repeated).sum());
-    let least = (4 * all).div_ceil(MICROSECOND);
+        repeated += QUESTION + if is_short_of_memory { unscheduled } else { 0 };
+        let needed = 4 * fabric.topology.host_rate.time(repeated);
+        let affords = needed <= MOST_PATIENCE;
+        patience = if affords { needed } else { patience };
+        affords
+    });
+    let affordable = affordable.count();
+    calls.truncate(affordable);
+    let least = patience.div_ceil(MICROSECOND);
     let resend = config.resend_usecs().max(least);
     config
         .to_builder()

@@ -20,8 +20,8 @@ pub(super) fn scenario(seed: u64) -> Scenario {
     let (fabric, packet_limit) = fabric::draw(&mut stream(1), seed);
     let config = config::draw(&mut stream(2), &fabric);
     let sizes = sizes::draw(&mut stream(3), &config, packet_limit);
-    let calls = load::draw(&mut stream(4), &fabric, &config, &sizes, packet_limit);
-    let config = config::patient(&config, &fabric, &calls);
+    let mut calls = load::draw(&mut stream(4), &fabric, &config, &sizes, packet_limit);
+    let config = config::patient(&config, &fabric, &mut calls);
     let faults = faults::draw(&mut stream(5), &config);
     let last = calls.last().map_or(0, |call| call.at);
     let (outages, heal_at) = outages::draw(&mut stream(6), &fabric, &config, last);
