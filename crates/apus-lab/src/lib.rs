@@ -14,6 +14,7 @@
 //!     ├── contender, meter     what a contender is, and what of its work counts
 //!     ├── process, agent       each side in a process of its own, on a core of its own
 //!     ├── machine, clock       where and when
+//!     ├── slowdown             how much longer messages took than they had to
 //!     ├── stats, result        what the figures say, for people and for machines
 //!     └── chart, page          how they look in a browser
 //! ```
@@ -59,6 +60,7 @@ pub mod process;
 pub mod progress;
 pub mod result;
 pub mod simulation;
+pub mod slowdown;
 pub mod stats;
 
 pub use ::apus::{Poll, PollError};

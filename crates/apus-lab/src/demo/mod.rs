@@ -19,7 +19,6 @@ mod options;
 mod page;
 mod phases;
 mod sides;
-mod slowdown;
 mod tcp;
 
 pub use contender::{Client, Contender};

@@ -11,11 +11,11 @@ use super::contender::Contender;
 use super::findings::{Findings, Measured};
 use super::options::{Options, tenths};
 use super::sides::{ClientSide, Details, GRACE, LoadResult, Messages, Phase, Side};
-use super::slowdown::Scale;
 use crate::error::Error;
 use crate::machine::{Cores, Neighbours};
 use crate::process::{Host, Task};
 use crate::progress::Progress;
+use crate::slowdown::Scale;
 
 /// How long each contender shows the best time of each size.
 const UNLOADED: Duration = Duration::from_millis(400);

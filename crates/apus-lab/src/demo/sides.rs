@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use super::contender::Client;
 use super::load::{Idle, OpenLoop, Request, closed_loop, open_loop, unloaded};
 use super::options;
-use super::slowdown::{Scale, Slowdowns, Summary};
 use crate::clock;
 use crate::error::Error;
 use crate::process::{Control, Task};
+use crate::slowdown::{Scale, Slowdowns, Summary};
 
 /// What an agent is told about its task.
 #[derive(Debug, Serialize, Deserialize)]

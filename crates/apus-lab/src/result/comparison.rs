@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::table::{rounded, short};
+use super::{rounded, short};
 use crate::stats::{Difference, Sample};
 
 /// A figure of one contender held against another one's, over all runs.

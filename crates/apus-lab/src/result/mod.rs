@@ -4,11 +4,15 @@
 //! shows anything that the other one could contradict.
 
 mod comparison;
+mod grid;
+mod number;
 mod ratio;
 mod row;
 pub mod table;
 
 pub use comparison::Comparison;
+pub use grid::Table;
+pub use number::{rounded, short};
 pub use ratio::Ratio;
 pub use row::{Figure, Row};
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::table::rounded;
+use super::rounded;
 use crate::stats::{Difference, Spread};
 
 /// One contender's figure divided by another one's, over the runs.
