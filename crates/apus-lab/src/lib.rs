@@ -11,6 +11,7 @@
 //!   bench, demo          which experiments there are, and in which order they find things out
 //!     ├── apus                 what is measured, used as an application would
 //!     ├── baseline             what it is compared with: UDP and TCP, as fast as they go
+//!     ├── transport, load      requests and replies of any size, and what makes them
 //!     ├── contender, meter     what a contender is, and what of its work counts
 //!     ├── process, agent       each side in a process of its own, on a core of its own
 //!     ├── machine, clock       where and when
@@ -51,6 +52,7 @@ pub mod clock;
 pub mod contender;
 pub mod demo;
 mod error;
+mod load;
 pub mod machine;
 pub mod meter;
 pub mod page;
@@ -60,6 +62,7 @@ pub mod progress;
 pub mod result;
 pub mod simulation;
 pub mod stats;
+pub mod transport;
 
 pub use ::apus::{Poll, PollError};
 pub use error::Error;
