@@ -20,7 +20,7 @@ fn serve(poll: Poll) -> (Agent, SocketAddr) {
         Tcp::PerRequest.serve(poll, control).map(|()| json!(null))
     }
     let name = "server".to_owned();
-    let task = Task { name, core: None, job: String::new(), details: json!(poll) };
+    let task = Task { name, core: None, bind: None, job: String::new(), details: json!(poll) };
     let mut agent = Host::Threads(runner).start(task).unwrap();
     let address = agent.address().unwrap();
     (agent, address)
