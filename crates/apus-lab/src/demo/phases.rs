@@ -142,6 +142,7 @@ impl Bench<'_> {
         let task = |name: &str, core, side| Task {
             name: format!("{contender} {name}"),
             core,
+            bind: None,
             job: JOB.to_owned(),
             details: json!(Details { contender: contender.to_owned(), side }),
         };
