@@ -49,6 +49,7 @@ pub mod baseline;
 pub mod bench;
 pub mod chart;
 pub mod clock;
+pub mod cluster;
 pub mod contender;
 pub mod demo;
 mod error;
@@ -61,6 +62,7 @@ pub mod process;
 pub mod progress;
 pub mod result;
 pub mod simulation;
+mod slowdown;
 pub mod stats;
 pub mod transport;
 

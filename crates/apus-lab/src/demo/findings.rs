@@ -8,9 +8,9 @@ use super::options::Options;
 use super::page;
 use super::phases::LIMIT;
 use super::sides::{GRACE, LoadResult};
-use super::slowdown::{CDF, Group, Scale, Tail};
 use crate::error::Error;
 use crate::result::{Figure, Outcome, Ratio, Row, table};
+use crate::slowdown::{CDF, Group, Scale, Tail};
 use crate::stats::Spread;
 
 /// What was measured of one contender.

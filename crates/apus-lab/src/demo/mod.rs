@@ -16,10 +16,10 @@ mod options;
 mod page;
 mod phases;
 mod sides;
-mod slowdown;
 
 pub use findings::Findings;
 pub use options::Options;
+pub(crate) use options::workload;
 
 use serde_json::Value;
 

@@ -8,13 +8,13 @@ use serde_json::json;
 
 use super::JOB;
 use super::findings::{Findings, Measured};
-use super::options::{Options, tenths};
+use super::options::Options;
 use super::sides::{ClientSide, Details, GRACE, LoadResult, Messages, Phase, Side};
-use super::slowdown::Scale;
 use crate::error::Error;
 use crate::machine::{Cores, Neighbours};
 use crate::process::{Host, Task};
 use crate::progress::Progress;
+use crate::slowdown::{Scale, tenths};
 use crate::transport::Transport;
 
 /// How long each contender shows the best time of each size.

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::options;
-use super::slowdown::{Scale, Slowdowns, Summary};
 use crate::clock;
 use crate::error::Error;
 use crate::load::{Idle, OpenLoop, Request, closed_loop, open_loop, unloaded};
 use crate::process::{Control, Task};
+use crate::slowdown::{Scale, Slowdowns, Summary};
 use crate::transport::{Client, Node, Opening, Transport};
 
 /// What an agent is told about its task.

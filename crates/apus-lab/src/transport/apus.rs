@@ -11,7 +11,7 @@ use apus::{Bytes, Completion, Config, ConfigError, Endpoint, UdpConfig};
 
 use super::{Client, Ended, Node, Opening, Transport};
 use crate::apus::server;
-use crate::error::{Error, require};
+use crate::error::Error;
 use crate::process::Stop;
 
 /// Calls between endpoints.
@@ -33,13 +33,17 @@ impl Transport for Apus {
             .to_owned()
     }
 
+    fn connections(&self, _outstanding: usize) -> usize {
+        0
+    }
+
     fn open(&self, opening: &Opening) -> Result<Box<dyn Node>, Error> {
         let address = SocketAddr::from((opening.at, 0));
         let udp = UdpConfig { max_ip_packet: opening.mtu, ..UdpConfig::default() };
         let settings = Endpoint::builder()
             .poll(opening.poll)
             .serve(opening.serve)
-            .config(config(opening)?)
+            .config(config(opening.link_mbps, &opening.parameters)?)
             .udp(udp);
         let endpoint = settings
             .bind(address)
@@ -48,17 +52,19 @@ impl Transport for Apus {
     }
 }
 
-/// The protocol's parameters, with what is known about the link.
-fn config(opening: &Opening) -> Result<Config, Error> {
-    let mut config = Config::builder().link_mbps(u64::from(opening.link_mbps));
-    for (name, value) in &opening.parameters {
-        config = config.set(name, *value).map_err(|error| refused(&error))?;
-    }
-    config.build().map_err(|error| refused(&error))
+/// Whether there are such parameters, and their values are in range.
+pub(crate) fn check_parameters(parameters: &[(String, u64)]) -> Result<(), Error> {
+    config(0, parameters).map(drop)
 }
 
-fn refused(error: &ConfigError) -> Error {
-    require(false, "param", &error.to_string()).expect_err("it is false")
+/// The protocol's parameters, with what is known about the link.
+fn config(link_mbps: u32, parameters: &[(String, u64)]) -> Result<Config, Error> {
+    let refused = |error: ConfigError| Error::Option { option: "param", problem: error.to_string() };
+    let mut config = Config::builder().link_mbps(u64::from(link_mbps));
+    for (name, value) in parameters {
+        config = config.set(name, *value).map_err(refused)?;
+    }
+    config.build().map_err(refused)
 }
 
 /// An endpoint.

@@ -31,6 +31,9 @@ pub trait Transport: Send + Sync {
     /// How it is set up, for people who ask whether the comparison is fair.
     fn settings(&self) -> String;
 
+    /// Connections to each peer of a client with at most so many requests under way.
+    fn connections(&self, outstanding: usize) -> usize;
+
     /// Opens one host's end.
     ///
     /// # Errors
@@ -137,6 +140,9 @@ impl Ended {
         self.completed.is_empty() && self.failed.is_empty()
     }
 }
+
+/// Whether apus has these parameters, and in which range.
+pub(crate) use self::apus::check_parameters;
 
 /// The transport of that name: `apus`, or `tcp`, `tcp-pool[=N]` or `tcp-per-request`, each of these with
 /// `:CONGESTION_CONTROL` behind it or without.

@@ -149,6 +149,14 @@ impl Transport for Tcp {
         )
     }
 
+    fn connections(&self, outstanding: usize) -> usize {
+        match self.connections {
+            Connections::One => 1,
+            Connections::Pool(count) => count,
+            Connections::PerRequest => outstanding,
+        }
+    }
+
     fn open(&self, opening: &Opening) -> Result<Box<dyn Node>, Error> {
         Ok(Box::new(node::TcpNode::open(self, opening)?))
     }
