@@ -14,6 +14,7 @@
 //!     ├── transport, load      requests and replies of any size, and what makes them
 //!     ├── contender, meter     what a contender is, and what of its work counts
 //!     ├── process, agent       each side in a process of its own, on a core of its own
+//!     ├── fabric               a network of several hosts on this machine
 //!     ├── machine, clock       where and when
 //!     ├── stats, result        what the figures say, for people and for machines
 //!     └── chart, page          how they look in a browser
@@ -41,7 +42,8 @@
 //! # What is absent
 //!
 //! No experiment judges its result: there is no threshold here, and no test asserts a time. Nothing
-//! here needs privileges, and nothing talks to another host.
+//! here needs privileges but for [`fabric`], which needs root or user namespaces, and nothing talks to
+//! another host.
 
 pub mod agent;
 pub mod apus;
@@ -53,6 +55,7 @@ pub mod cluster;
 pub mod contender;
 pub mod demo;
 mod error;
+pub mod fabric;
 mod load;
 pub mod machine;
 pub mod meter;

@@ -171,13 +171,8 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Val
     }
     let warm = clock::as_nanoseconds(*warm);
     let ends = warm + clock::as_nanoseconds(*measure);
-    let load = OpenLoop {
-        warm,
-        ends,
-        grace: clock::as_nanoseconds(*grace),
-        limit: *client_max,
-        idle,
-    };
+    let load =
+        OpenLoop { warm, ends, grace: clock::as_nanoseconds(*grace), limit: *client_max, idle };
     let cpu = thread::spawn(move || {
         wait_until(at + warm);
         let before = clock::cpu_time();

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use apus::Poll;
-use apus_sim::Rate;
+use apus_sim::{Rate, words};
 use apus_workload::Workload;
 
 use crate::bench::check_repetition;
@@ -133,9 +133,10 @@ impl FromStr for Link {
         if text == "auto" {
             return Ok(Self::Auto);
         }
-        let rate = text.parse().ok();
-        require(rate.is_some(), "link", "`auto`, or a rate; try 200mbit")?;
-        Ok(Self::Rate(rate.expect("checked above")))
+        words::rate(text).map(Self::Rate).map_err(|problem| Error::Option {
+            option: "link",
+            problem: format!("{problem}, or auto"),
+        })
     }
 }
 

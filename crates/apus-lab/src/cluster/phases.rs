@@ -145,11 +145,7 @@ impl<'a> Phases<'a> {
     }
 
     /// All runs of each mix. Another one begins each round.
-    fn runs(
-        &self,
-        mbps: u64,
-        scale: &Scale,
-    ) -> Result<(Vec<Vec<RunResult>>, Vec<String>), Error> {
+    fn runs(&self, mbps: u64, scale: &Scale) -> Result<(Vec<Vec<RunResult>>, Vec<String>), Error> {
         let mixes = &self.options.transports;
         let mut results = vec![Vec::new(); mixes.len()];
         let mut notes = Vec::new();

@@ -83,13 +83,14 @@ pub(super) fn unloaded(
     let setup = setup(options, mbps, transport);
     let mut crew = Crew::start(places.iter().take(2).map(|place| agent(place, transport, &setup)))?;
     let addresses = crew.addresses()?;
-    let work = |phase, peer: SocketAddr| {
-        Work { peers: vec![peer], shares: shares.to_vec(), seed: options.seed, phase }
+    let work = |phase, peer: SocketAddr| Work {
+        peers: vec![peer],
+        shares: shares.to_vec(),
+        seed: options.seed,
+        phase,
     };
-    let works = [
-        work(Phase::Unloaded { duration }, addresses[1]),
-        work(Phase::Serve, addresses[0]),
-    ];
+    let works =
+        [work(Phase::Unloaded { duration }, addresses[1]), work(Phase::Serve, addresses[0])];
     crew.begin(&works, LEAD)?;
     let best: Vec<Option<Vec<(u32, u64)>>> = crew.results(duration + LEAD).all()?;
     Ok(best.into_iter().flatten().flatten().collect())
@@ -133,10 +134,11 @@ pub(super) fn load(
             phase: phase.clone(),
         })
         .collect();
-    let connections = parts.iter().map(|name| {
-        transport::parse(name).map(|t| t.connections(options.client_max as usize))
-    });
-    let connections = connections.sum::<Result<usize, Error>>()? * places.len() * (places.len() - 1);
+    let connections = parts
+        .iter()
+        .map(|name| transport::parse(name).map(|t| t.connections(options.client_max as usize)));
+    let connections =
+        connections.sum::<Result<usize, Error>>()? * places.len() * (places.len() - 1);
     let lead = LEAD + LEAD_PER_CONNECTION * connections as u32;
     let at = crew.begin(&works, lead)?;
 

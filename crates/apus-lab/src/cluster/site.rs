@@ -28,17 +28,16 @@ pub(super) struct Place {
 impl Site {
     /// Makes a fabric whose links have that rate.
     pub(super) fn open(options: &Options, mbps: u64) -> Result<Self, Error> {
-        let program = std::env::current_exe()
-            .map_err(|source| Error::System { doing: "find this program's file".to_owned(), source })?;
+        let program = std::env::current_exe().map_err(|source| Error::System {
+            doing: "find this program's file".to_owned(),
+            source,
+        })?;
         let spec = Spec { link: super::rate(mbps), ..options.fabric.clone() };
         let fabric = Fabric::up(&spec)?;
         let place = |node| Place {
             name: format!("h{}", node + 1),
             address: fabric.address(node).into(),
-            host: Host::Command {
-                prefix: fabric.enter(node),
-                program: OsString::from(&program),
-            },
+            host: Host::Command { prefix: fabric.enter(node), program: OsString::from(&program) },
         };
         Ok(Self { places: (0..spec.nodes).map(place).collect(), fabric: Some(fabric) })
     }

@@ -61,7 +61,8 @@ impl Switch {
 
 /// What happened from the first look to the last one of `looks`.
 fn total(first: &[PortCounters], looks: &[Vec<PortCounters>]) -> SwitchLoad {
-    let mut load = SwitchLoad { levels: vec![LevelLoad::default(); LEVELS], ..Default::default() };
+    let mut load =
+        SwitchLoad { levels: vec![LevelLoad::default(); LEVELS.into()], ..Default::default() };
     let ports = first.iter().map(|port| port.node + 1).max().unwrap_or(1);
     let seen = (looks.len() * ports).max(1) as f64;
     for look in looks {
@@ -78,7 +79,8 @@ fn total(first: &[PortCounters], looks: &[Vec<PortCounters>]) -> SwitchLoad {
     for (sign, look) in [(-1, Some(first)), (1, looks.last().map(Vec::as_slice))] {
         for counters in look.into_iter().flatten() {
             let level = &mut load.levels[usize::from(counters.level)];
-            let add = |sum: &mut u64, count: u64| *sum = sum.wrapping_add_signed(sign * count as i64);
+            let add =
+                |sum: &mut u64, count: u64| *sum = sum.wrapping_add_signed(sign * count as i64);
             add(&mut level.packets, counters.packets);
             add(&mut level.bytes, counters.bytes);
             add(&mut level.drops, counters.drops);

@@ -113,5 +113,4 @@ mod tests {
         let error = stranger.check().unwrap_err().to_string();
         assert!(error.starts_with("workload: `w9` is no workload (`w1` to `w5`)"), "{error}");
     }
-
 }

@@ -59,7 +59,8 @@ pub(crate) fn check_parameters(parameters: &[(String, u64)]) -> Result<(), Error
 
 /// The protocol's parameters, with what is known about the link.
 fn config(link_mbps: u32, parameters: &[(String, u64)]) -> Result<Config, Error> {
-    let refused = |error: ConfigError| Error::Option { option: "param", problem: error.to_string() };
+    let refused =
+        |error: ConfigError| Error::Option { option: "param", problem: error.to_string() };
     let mut config = Config::builder().link_mbps(u64::from(link_mbps));
     for (name, value) in parameters {
         config = config.set(name, *value).map_err(refused)?;
