@@ -11,8 +11,10 @@
 //!   bench, demo          which experiments there are, and in which order they find things out
 //!     ├── apus                 what is measured, used as an application would
 //!     ├── baseline             what it is compared with: UDP and TCP, as fast as they go
+//!     ├── transport, load      requests and replies of any size, and what makes them
 //!     ├── contender, meter     what a contender is, and what of its work counts
 //!     ├── process, agent       each side in a process of its own, on a core of its own
+//!     ├── fabric               a network of several hosts on this machine
 //!     ├── machine, clock       where and when
 //!     ├── slowdown             how much longer messages took than they had to
 //!     ├── stats, result        what the figures say, for people and for machines
@@ -41,7 +43,8 @@
 //! # What is absent
 //!
 //! No experiment judges its result: there is no threshold here, and no test asserts a time. Nothing
-//! here needs privileges, and nothing talks to another host.
+//! here needs privileges but for [`fabric`], which needs root or user namespaces, and nothing talks to
+//! another host.
 
 pub mod agent;
 pub mod apus;
@@ -49,9 +52,12 @@ pub mod baseline;
 pub mod bench;
 pub mod chart;
 pub mod clock;
+pub mod cluster;
 pub mod contender;
 pub mod demo;
 mod error;
+pub mod fabric;
+mod load;
 pub mod machine;
 pub mod meter;
 pub mod page;
@@ -62,6 +68,7 @@ pub mod result;
 pub mod simulation;
 pub mod slowdown;
 pub mod stats;
+pub mod transport;
 
 pub use ::apus::{Poll, PollError};
 pub use error::Error;

@@ -31,7 +31,7 @@ fn plan(poll: Poll) -> Plan {
 /// Starts a side in a thread; `details` is what the runner makes of it.
 fn start(runner: Runner, details: Value) -> Agent {
     let name = "side".to_owned();
-    let task = Task { name, core: None, job: String::new(), details };
+    let task = Task { name, core: None, bind: None, job: String::new(), details };
     Host::Threads(runner).start(task).unwrap()
 }
 

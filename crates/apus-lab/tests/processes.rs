@@ -2,13 +2,14 @@
 //! something happens to one of them, no process stays behind, and what went wrong reaches the parent.
 
 use std::env;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use apus_lab::bench::{EXPERIMENTS, Options};
-use apus_lab::process::{AGENT, Agent, Control, Host, Task, agent_main};
-use apus_lab::{Error, Poll, agent, demo};
+use apus_lab::process::{AGENT, Agent, Begin, Control, Crew, Host, Results, Task, agent_main};
+use apus_lab::{Error, Poll, agent, clock, demo};
 use serde_json::{Value, json};
 
 /// What the agents of these tests do.
@@ -25,6 +26,8 @@ fn work(task: &Task, control: &mut Control) -> Result<Value, Error> {
             woken.recv().expect("the sender lives as long as the control");
             Ok(json!("served"))
         }
+        "ring" => ring(task, control),
+        "die" => std::process::exit(3),
         "refuse" => Err(Error::Peer("no such luck".to_owned())),
         "panic" => panic!("something that should never happen"),
         // A side of an experiment.
@@ -32,10 +35,38 @@ fn work(task: &Task, control: &mut Control) -> Result<Value, Error> {
     }
 }
 
+/// One of a ring: sends its number to the next one, reports what came from the one before and when it
+/// could begin.
+fn ring(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    let system = |error: std::io::Error| Error::Peer(error.to_string());
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(system)?;
+    control.ready(listener.local_addr().map_err(system)?)?;
+    let Begin { details: next, at } = control.begin::<SocketAddr>()?;
+    while clock::now() < at {
+        std::thread::yield_now();
+    }
+    let began = clock::now();
+    let number = u8::try_from(task.details.as_u64().expect("a number")).expect("a small one");
+    TcpStream::connect(next).and_then(|mut next| next.write_all(&[number])).map_err(system)?;
+    let mut heard = [0];
+    listener.accept().and_then(|(mut from, _)| from.read_exact(&mut heard)).map_err(system)?;
+    Ok(json!({"heard": heard[0], "at": at, "began": began}))
+}
+
+fn task(job: &str, details: Value) -> Task {
+    Task { name: format!("{job} agent"), core: None, bind: None, job: job.to_owned(), details }
+}
+
 fn start(host: &Host, job: &str, details: Value) -> Agent {
-    let name = format!("{job} agent");
-    let task = Task { name, core: None, job: job.to_owned(), details };
-    host.start(task).expect("this program can be started again")
+    host.start(task(job, details)).expect("this program can be started again")
+}
+
+fn crew(host: &Host, jobs: &[&str]) -> Crew {
+    let task = |(number, job): (usize, &&str)| {
+        let task = task(job, json!(number));
+        (host.clone(), Task { name: format!("{} {number}", task.name), ..task })
+    };
+    Crew::start(jobs.iter().enumerate().map(task)).expect("this program can be started again")
 }
 
 fn a_result_reaches_the_parent(host: &Host) {
@@ -74,6 +105,79 @@ fn an_agent_that_is_dropped_ends(host: &Host) {
     let mut agent = start(host, "serve", json!(null));
     agent.address().unwrap();
     drop(agent); // Waits for its end; this test would hang if there were none.
+}
+
+fn a_crew_begins_together_and_knows_its_peers(host: &Host) {
+    let mut crew = crew(host, &["ring"; 4]);
+    let mut next = crew.addresses().unwrap();
+    next.rotate_left(1);
+    let at = crew.begin(&next, Duration::from_millis(200)).unwrap();
+    let clocks = crew.clocks().to_vec();
+    let results = crew.results::<Value>(Duration::ZERO).all().unwrap();
+    let heard: Vec<_> = results.iter().map(|result| result["heard"].as_u64().unwrap()).collect();
+    assert_eq!(heard, [3, 0, 1, 2]);
+    for (result, clock) in results.iter().zip(clocks) {
+        let instant = |name: &str| clock.to_parent(result[name].as_u64().unwrap());
+        assert_eq!(instant("at"), at, "translated there and back");
+        assert!(instant("began") >= at);
+        // All run on this host: whatever the estimate says, the truth is 0, within the bound.
+        assert!(clock.to_agent(at).abs_diff(at) <= clock.error(), "{clock:?}");
+    }
+}
+
+fn an_agent_tells_the_time_while_it_works(host: &Host) {
+    let mut agent = start(host, "serve", json!(null));
+    agent.address().unwrap();
+    let clock = agent.compare_clocks().unwrap();
+    assert!(clock.error() > 0 && clock.to_agent(0).max(clock.to_parent(0)) <= clock.error());
+    agent.stop::<String>().unwrap();
+}
+
+fn an_order_to_begin_that_never_comes_keeps_nobody(host: &Host) {
+    let mut agent = start(host, "ring", json!(1));
+    agent.address().unwrap();
+    let error = agent.stop::<Value>().unwrap_err().to_string();
+    assert_eq!(error, "ring agent: stopped before it could begin");
+}
+
+fn the_first_failure_is_the_crews(host: &Host) {
+    // The ring waits for a peer that will never come; it is not waited for either.
+    let error = crew(host, &["ring", "refuse", "ring"]).addresses().unwrap_err();
+    assert_eq!(error.to_string(), "refuse agent 1: no such luck");
+    let error = crew(host, &["ring", "double"]).addresses().unwrap_err();
+    assert_eq!(error.to_string(), "double agent 1: done before it was ready");
+}
+
+fn what_the_others_report_is_kept(host: &Host) {
+    let Results { each, failure } =
+        crew(host, &["double", "refuse", "serve"]).results::<Value>(Duration::ZERO);
+    assert_eq!(failure.unwrap().to_string(), "refuse agent 1: no such luck");
+    assert_eq!((&each[1], &each[2]), (&None, &Some(json!("served"))));
+}
+
+fn an_agent_that_dies_in_mid_run_is_named(host: &Host) {
+    let Host::Processes(_) = host else { return };
+    let Results { each, failure } = crew(host, &["serve", "die"]).results::<Value>(Duration::ZERO);
+    assert_eq!(failure.unwrap().to_string(), "die agent 1: exit status: 3");
+    assert_eq!(each, [Some(json!("served")), None]);
+}
+
+fn another_command_may_start_the_agents(host: &Host) {
+    let Host::Processes(program) = host else { return };
+    let through = |words: &[&str]| Host::Command {
+        prefix: words.iter().map(Into::into).collect(),
+        program: program.into(),
+    };
+    let host = through(&["env", "APUS_TEST=1"]);
+    a_result_reaches_the_parent(&host);
+    an_agent_that_is_dropped_ends(&host);
+    let nobody = through(&["/nowhere/at/all"]).start(task("double", json!(1)));
+    let error = nobody.err().unwrap().to_string();
+    assert!(error.starts_with("start double agent: "), "{error}");
+    // A shell that greets: what it says is not what agents say, and is shown.
+    let host = through(&["sh", "-c", "echo Welcome!; exec \"$0\" \"$1\""]);
+    let error = start(&host, "double", json!(1)).result::<u64>(Duration::ZERO).unwrap_err();
+    assert!(error.to_string().contains("said something strange: `Welcome!`"), "{error}");
 }
 
 /// Far too short to measure anything: every contender of every experiment completes messages when its
@@ -157,6 +261,13 @@ fn main() -> ExitCode {
         a_result_of_another_kind_is_an_error,
         an_agent_that_is_dropped_ends,
         an_agent_ends_with_its_parent,
+        an_agent_tells_the_time_while_it_works,
+        an_order_to_begin_that_never_comes_keeps_nobody,
+        a_crew_begins_together_and_knows_its_peers,
+        the_first_failure_is_the_crews,
+        what_the_others_report_is_kept,
+        an_agent_that_dies_in_mid_run_is_named,
+        another_command_may_start_the_agents,
         every_experiment_comes_to_its_result,
         the_demo_comes_to_its_result,
     ];

@@ -110,6 +110,7 @@ fn measure(
     let task = |side, core, server| Task {
         name: format!("{contender} {side}"),
         core,
+        bind: None,
         job: JOB.to_owned(),
         details: json!(Details {
             experiment: experiment.name.to_owned(),

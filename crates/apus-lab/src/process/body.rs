@@ -1,7 +1,7 @@
 //! What is an agent made of: a process, or a thread?
 
+use std::ffi::{OsStr, OsString};
 use std::io::{self, BufReader, Read, Write};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 
@@ -25,9 +25,11 @@ pub(super) enum Body {
 }
 
 impl Embodied {
-    pub(super) fn process(program: &Path) -> io::Result<Self> {
-        let mut child = Command::new(program)
-            .arg(AGENT)
+    /// Runs the program, as the last but one argument of a command if there is a prefix.
+    pub(super) fn process(prefix: &[OsString], program: &OsStr) -> io::Result<Self> {
+        let mut words = prefix.iter().map(OsString::as_os_str).chain([program, OsStr::new(AGENT)]);
+        let mut child = Command::new(words.next().expect("the program at least"))
+            .args(words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

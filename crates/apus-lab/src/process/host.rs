@@ -1,15 +1,17 @@
 //! Where do agents run?
 
 use std::env;
+use std::ffi::OsString;
 use std::io::{self, BufReader};
 use std::path::PathBuf;
 use std::process::{ExitCode, exit};
 
 use serde_json::Value;
 
-use super::Agent;
+use super::agent::Agent;
 use super::body::Embodied;
 use super::control::{Control, live};
+use super::crew::Crew;
 use super::lines::Task;
 use crate::error::{Doing, Error};
 
@@ -25,6 +27,15 @@ pub enum Host {
     /// Each in a process of its own: a program that calls [`agent_main`] when its first argument is
     /// [`AGENT`].
     Processes(PathBuf),
+    /// Each in a process that another command starts: `nsenter --target 123 --net`, for instance. The
+    /// command is run with the program and [`AGENT`] as its last two arguments. It must hand standard
+    /// input, output and error through, and the end of the input, too.
+    Command {
+        /// The command and its first arguments; if empty, the program itself is the command.
+        prefix: Vec<OsString>,
+        /// The program, as the command understands it.
+        program: OsString,
+    },
     /// Each in a thread of this process. For tests: threads share what should be apart, the
     /// processor time that is charged to each side for instance.
     Threads(Runner),
@@ -47,11 +58,29 @@ impl Host {
     ///
     /// The system does not let it start.
     pub fn start(&self, task: Task) -> Result<Agent, Error> {
+        let embodied = self.embody(&task.name);
+        Crew::begin_all([(embodied, task)]).map(Agent::new)
+    }
+
+    /// Starts a body for the agent of this name.
+    fn embody(&self, name: &str) -> Result<Embodied, Error> {
         let embodied = match self {
-            Self::Processes(program) => Embodied::process(program),
+            Self::Processes(program) => Embodied::process(&[], program.as_ref()),
+            Self::Command { prefix, program } => Embodied::process(prefix, program),
             Self::Threads(runner) => Embodied::thread(*runner),
         };
-        Agent::begin(embodied.doing(|| format!("start {}", task.name))?, task)
+        embodied.doing(|| format!("start {name}"))
+    }
+}
+
+impl Crew {
+    /// Starts agents that work together, each on its host.
+    ///
+    /// # Errors
+    ///
+    /// The system does not let one of them start; the others are ended.
+    pub fn start(tasks: impl IntoIterator<Item = (Host, Task)>) -> Result<Self, Error> {
+        Self::begin_all(tasks.into_iter().map(|(host, task)| (host.embody(&task.name), task)))
     }
 }
 

@@ -13,5 +13,5 @@ mod summary;
 
 pub use curve::{Curve, table};
 pub use plots::{by_size, cdf, colour};
-pub use record::{Scale, Slowdowns};
+pub use record::{Scale, Slowdowns, tenths};
 pub use summary::{CDF, Group, OURS, Percentile, Summary, Tail};

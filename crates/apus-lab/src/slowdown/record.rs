@@ -1,5 +1,6 @@
 //! How much longer did each message of a run take than it had to?
 
+use apus_workload::Sizes;
 use serde::{Deserialize, Serialize};
 
 use super::summary::{CDF, Group, Summary, Tail};
@@ -31,8 +32,17 @@ impl Scale {
     }
 }
 
-/// Slowdowns of one run.
-#[derive(Clone, Debug)]
+/// The sizes that close each tenth of the messages, smallest first.
+#[must_use]
+pub fn tenths(sizes: &Sizes) -> Vec<u32> {
+    let mut ends: Vec<u32> =
+        (1..=10).map(|tenth| sizes.quantile(f64::from(tenth) / 10.0)).collect();
+    ends.dedup();
+    ends
+}
+
+/// Slowdowns of one run, or of one host's part in it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Slowdowns {
     scale: Scale,
     groups: Vec<Latencies>,
@@ -81,6 +91,29 @@ impl Slowdowns {
         self.bytes += f64::from(size);
     }
 
+    /// Adds what another host found, against the same scale.
+    ///
+    /// # Panics
+    ///
+    /// If the scale is another one.
+    pub fn merge(&mut self, other: &Self) {
+        assert_eq!(self.scale, other.scale, "slowdowns of one experiment");
+        for (group, other) in self.groups.iter_mut().zip(&other.groups) {
+            group.merge(other);
+        }
+        self.all.merge(&other.all);
+        self.short.merge(&other.short);
+        self.short_latency.merge(&other.short_latency);
+        self.weighted += other.weighted;
+        self.bytes += other.bytes;
+    }
+
+    /// Bytes of the messages.
+    #[must_use]
+    pub const fn bytes(&self) -> f64 {
+        self.bytes
+    }
+
     /// What is kept of the run.
     #[must_use]
     pub fn summary(&self) -> Summary {
@@ -108,6 +141,7 @@ fn tail(thousandths: &Latencies) -> Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use apus_workload::Workload;
 
     fn scale() -> Scale {
         Scale {
@@ -154,8 +188,36 @@ mod tests {
     }
 
     #[test]
+    fn what_hosts_found_is_put_together() {
+        let (mut one, mut other) = (Slowdowns::new(scale()), Slowdowns::new(scale()));
+        let mut both = Slowdowns::new(scale());
+        for latency in 1..100 {
+            let part = if latency % 3 == 0 { &mut one } else { &mut other };
+            for slowdowns in [part, &mut both] {
+                slowdowns.record(100, 10_000 * latency);
+                slowdowns.record(5000, 77_777 * latency);
+            }
+        }
+        // As it comes from another process.
+        let text = serde_json::to_string(&other).unwrap();
+        one.merge(&serde_json::from_str(&text).unwrap());
+        let (mut one, both) = (one.summary(), both.summary());
+        assert!((one.mean_by_bytes - both.mean_by_bytes).abs() < 1e-9);
+        one.mean_by_bytes = both.mean_by_bytes;
+        assert_eq!(one, both);
+    }
+
+    #[test]
     fn no_messages_are_no_slowdown() {
         let summary = Slowdowns::new(scale()).summary();
         assert_eq!((summary.messages, summary.mean_by_bytes, summary.all.p99), (0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn tenths_of_few_sizes_are_fewer() {
+        assert_eq!(tenths(&Sizes::fixed(7)), [7]);
+        let w4 = Workload::published(4).truncated(1_000_000);
+        let tenths = tenths(w4.sizes());
+        assert_eq!((tenths.len(), tenths[9]), (10, 1_000_000));
     }
 }
