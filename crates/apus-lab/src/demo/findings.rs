@@ -123,7 +123,7 @@ impl fmt::Display for Findings {
         const COLUMNS: [&str; 5] = ["short_p50", "short_p99", "short_p99_us", "all_p99", "errors"];
         let explanation = self.explanation.join("\n");
         let by_size = format!("{explanation}\n\n{}", self.by_size());
-        table::write(&self.outcome, &COLUMNS, &by_size, formatter)
+        table::write(&self.outcome, &COLUMNS, [&by_size, ""], formatter)
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) struct Card {
 pub(crate) fn render(template: &'static str, page: impl Serialize) -> String {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+    environment.add_filter("sentence", sentence);
     environment.add_global("style", format!("{}{}", chart::STYLE, include_str!("page.css")));
     environment.add_global("script", chart::SCRIPT);
     let templates = [
@@ -49,6 +50,12 @@ pub(crate) fn render(template: &'static str, page: impl Serialize) -> String {
     template
         .render(Value::from(Serde(page)))
         .unwrap_or_else(|error| panic!("a page that its template does not fit: {error:#}"))
+}
+
+/// With a capital at its beginning, and all else as it is: `kB` stays what it means.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
 /// A page with these plots and tables and nothing else.

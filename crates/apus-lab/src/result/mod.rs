@@ -79,7 +79,7 @@ impl Outcome {
 /// The table for people.
 impl fmt::Display for Outcome {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        table::write(self, &table::columns(&self.rows), "", formatter)
+        table::write(self, &table::columns(&self.rows), ["", ""], formatter)
     }
 }
 

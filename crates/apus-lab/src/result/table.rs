@@ -8,7 +8,8 @@ use super::grid::grid;
 use super::{Figure, Outcome, Ratio, Row, Table, short};
 use crate::stats::Spread;
 
-/// Writes title, the columns of the rows that are asked for, `details`, ratios, comparisons and notes.
+/// Writes title, the columns of the rows that are asked for, what comes before the ratios, ratios and comparisons,
+/// what comes after them, and notes.
 ///
 /// # Errors
 ///
@@ -16,7 +17,7 @@ use crate::stats::Spread;
 pub fn write(
     outcome: &Outcome,
     columns: &[&str],
-    details: &str,
+    [before, after]: [&str; 2],
     to: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
     let Outcome { experiment, version, commit, machine, .. } = outcome;
@@ -29,8 +30,8 @@ pub fn write(
     if !outcome.rows.is_empty() && !columns.is_empty() {
         writeln!(to, "\n{}", rows(&outcome.rows, columns))?;
     }
-    if !details.is_empty() {
-        writeln!(to, "\n{details}")?;
+    if !before.is_empty() {
+        writeln!(to, "\n{before}")?;
     }
     if !outcome.ratios.is_empty() {
         writeln!(to, "\n{}", ratios(&outcome.ratios).grid())?;
@@ -38,6 +39,9 @@ pub fn write(
     for (index, comparison) in outcome.comparisons.iter().enumerate() {
         let gap = if index == 0 { "\n" } else { "" };
         writeln!(to, "{gap}{comparison}")?;
+    }
+    if !after.is_empty() {
+        writeln!(to, "\n{after}")?;
     }
     for note in &outcome.notes {
         writeln!(to, "\nnote: {note}")?;

@@ -69,4 +69,6 @@ impl Percentile {
     pub const P99: Self = Self { name: "p99", of: |tail| tail.p99 };
     /// The 99.9th.
     pub const P999: Self = Self { name: "p99.9", of: |tail| tail.p999 };
+    /// All three.
+    pub const ALL: [Self; 3] = [Self::P50, Self::P99, Self::P999];
 }

@@ -64,7 +64,7 @@ impl fmt::Display for Findings {
             }
             several => tables::overview(several).to_string(),
         };
-        table::write(&self.outcome, &[], &details, formatter)
+        table::write(&self.outcome, &[], [&details, ""], formatter)
     }
 }
 
