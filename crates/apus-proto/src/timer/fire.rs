@@ -89,6 +89,9 @@ impl Transport {
 
     /// We wait for DATA: ask for it, and give up in the end (rows T-3, T-4; TIME-3, TIME-4).
     fn look_at_receiver(&mut self, rpc: RpcId, now: Instant) {
+        let (floor, interval) =
+            (self.config.resend_usecs(), self.config.resend_interval_usecs());
+        let (floor, interval) = (self.least_patience(floor), self.least_patience(interval));
         let entry = &self.rpcs[rpc];
         let peer = &mut self.peers[entry.peer];
         let silent = now.since(entry.heard);
@@ -97,8 +100,8 @@ impl Transport {
             return;
         }
         let most = self.config.timeout_usecs() * USEC / TIMES_PATIENT;
-        let patience = peer.rtt.patience(self.config.resend_usecs() * USEC, most);
-        let interval = peer.rtt.patience(self.config.resend_interval_usecs() * USEC, most);
+        let patience = peer.rtt.patience(floor.min(most), most);
+        let interval = peer.rtt.patience(interval.min(most), most);
         let asked_lately = entry.asks > 0 && now.since(entry.asked) < interval;
         if silent < patience || asked_lately || !peer.resends.may_ask(now, interval) {
             return;
@@ -133,7 +136,7 @@ impl Transport {
             self.end_server(rpc, Ending::GivenUp);
             return;
         }
-        let interval = self.config.resend_interval_usecs() * USEC;
+        let interval = self.least_patience(self.config.resend_interval_usecs());
         let wait = interval << entry.asks.saturating_sub(1).min(16);
         if entry.asks < MAX_QUESTIONS && now.since(entry.asked) >= wait {
             self.ask_for_confirmation(rpc);
@@ -152,7 +155,7 @@ impl Transport {
             self.end_server(rpc, Ending::Discarded);
             return;
         }
-        let first = self.config.need_ack_usecs() * USEC;
+        let first = self.least_patience(self.config.need_ack_usecs());
         let most = self.config.timeout_usecs() * USEC / TIMES_PATIENT;
         let patience = self.peers[entry.peer].rtt.patience(first, most);
         let wait = patience.saturating_mul(1 << entry.asks.min(16)).min(MAX_NEED_ACK_INTERVAL);

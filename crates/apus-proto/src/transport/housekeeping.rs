@@ -49,6 +49,7 @@ impl Transport {
             self.link_mbps = u64::from(mbps);
             self.outbox.pacer.set_rate(u64::from(mbps));
             self.granter.set_link_rate(u64::from(mbps));
+            self.silence.set_period(super::look_period(&self.config, u64::from(mbps)));
         }
     }
 
