@@ -31,21 +31,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let name = &arguments.name;
     let layout = standing::find(name)?;
     let (counters, lost) = (layout.counters()?, layout.lost()?);
-    let settings = layout.spec().settings();
     if arguments.json {
         let object = json!({
             "name": name,
-            "settings": settings,
+            "settings": layout.spec().settings(),
             "lost": lost,
             "hosts": hosts(&layout, &counters),
         });
         return output::line(&object.to_string());
     }
-    let settings: Vec<_> = settings
-        .iter()
-        .map(|(name, value)| format!("{name} {}", value.to_string().replace('"', "")))
-        .collect();
-    output::line(&format!("fabric `{name}`: {}", settings.join(", ")))?;
+    output::line(&format!("fabric `{name}`: {}", layout.spec()))?;
     output::line(&table(&layout, &counters))?;
     if layout.spec().loss > 0.0 {
         output::line(&format!("{lost} packets were lost because --loss asked for it"))?;

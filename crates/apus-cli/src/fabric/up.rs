@@ -51,13 +51,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// What there is, and what to do with it.
 fn in_words(name: &Name, layout: &Layout) -> String {
-    let settings = layout.spec().settings();
-    let settings: Vec<_> = settings
-        .iter()
-        .map(|(name, value)| format!("{name} {}", value.to_string().replace('"', "")))
-        .collect();
     let option = if *name == Name::default() { String::new() } else { format!("--name {name} ") };
-    let mut text = format!("fabric `{name}` is up: {}\n", settings.join(", "));
+    let mut text = format!("fabric `{name}` is up: {}\n", layout.spec());
     for node in 0..layout.spec().nodes {
         let (host, v4, v6) = (Layout::name(node), layout.address(node), layout.address_v6(node));
         text += &format!("  {host:<5}{:<12}  {v6}\n", v4.to_string());

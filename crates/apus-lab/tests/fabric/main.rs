@@ -13,7 +13,9 @@ use std::env;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, exit};
+use std::thread;
+use std::time::Duration;
 
 use apus_lab::Error;
 use apus_lab::fabric::standing::{KEEPER, keeper_main};
@@ -76,11 +78,24 @@ fn tests(who: &str) -> ExitCode {
         eprintln!("SKIPPED: fabric as {who}: {error}");
         return ExitCode::SUCCESS;
     }
+    watch_over_hangs();
     links::all(who);
     ends::all(who);
     standing::all(who);
     ExitCode::SUCCESS
 }
+
+/// Ends tests that wait for what never comes.
+fn watch_over_hangs() {
+    thread::spawn(|| {
+        thread::sleep(PATIENCE);
+        eprintln!("hung for {} s", PATIENCE.as_secs());
+        exit(1);
+    });
+}
+
+/// Ours: thirty times what all tests take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Says what is being tested; cargo shows it if the test fails.
 fn test(who: &str, name: &str, body: impl FnOnce()) {
