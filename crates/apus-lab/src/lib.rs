@@ -51,6 +51,8 @@ pub mod clock;
 pub mod contender;
 pub mod demo;
 mod error;
+pub mod launch;
+pub mod launcher;
 pub mod machine;
 pub mod meter;
 pub mod page;
