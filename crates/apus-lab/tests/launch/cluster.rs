@@ -1,14 +1,15 @@
 //! What do the clusters of these tests do?
 
 use std::env;
-use std::io::{self, Read, Write};
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::process;
+use std::process::{self, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use apus_lab::launch::{Launch, LocalNode};
-use apus_lab::process::{Begin, Control, Crew, Task};
+use apus_lab::process::{Begin, Control, Crew, Results, Task};
 use apus_lab::{Error, clock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -104,12 +105,47 @@ pub(crate) fn local_nodes_have_a_command_and_an_address_each() {
     let launch = Launch::Local { nodes: (1..=3).map(node).collect(), program };
     let met = ring(&launch);
     assert_eq!(met[2].bind, IpAddr::from([127, 0, 0, 3]));
-    let error = start(&launch, &["ring", "die"]).unwrap();
-    let mut crew = error;
+    let mut crew = start(&launch, &["wait", "die"]).unwrap();
     crew.addresses().unwrap();
-    crew.begin(&[(), ()], Duration::ZERO).unwrap();
-    let failure = crew.results::<Value>(Duration::ZERO).failure.unwrap().to_string();
-    assert!(failure.contains("node "), "{failure}");
+    crew.begin(&[(); 2], Duration::ZERO).unwrap();
+    let Results { each, failure } = crew.results::<u32>(Duration::ZERO);
+    let failure = failure.unwrap().to_string();
+    assert_eq!(failure, "node 1 on h2: exit status: 3: the disk is full");
+    assert!(each[0].is_some() && each[1].is_none(), "{each:?}");
+}
+
+/// As the hosts of a fabric are.
+pub(crate) fn nodes_in_another_namespace_are_entered() {
+    let mut holder = Command::new("unshare")
+        .args([
+            "--net",
+            "--",
+            "sh",
+            "-c",
+            "ip link set lo up && ip address add 10.9.9.9/32 dev lo && \
+                echo made && exec cat",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut made = String::new();
+    BufReader::new(holder.stdout.take().unwrap()).read_line(&mut made).unwrap();
+    assert_eq!(made, "made\n");
+    let pid = holder.id().to_string();
+    let node = |name: &str| LocalNode {
+        name: name.to_owned(),
+        prefix: ["nsenter", "--target", &pid, "--net", "--"].map(OsString::from).to_vec(),
+        bind: [10, 9, 9, 9].into(),
+    };
+    let program = env::current_exe().unwrap();
+    let launch = Launch::Local { nodes: vec![node("h1"), node("h2")], program };
+    ring(&launch);
+    drop(holder.stdin.take());
+    assert!(holder.wait().unwrap().success());
+    // The namespace is gone, and every process in it.
+    let gone = start(&launch, &["ring"]).unwrap().addresses().unwrap_err().to_string();
+    assert!(gone.starts_with("node 0 on h1: exit status: 1: nsenter: "), "{gone}");
 }
 
 pub(crate) fn threads_stand_for_nodes() {

@@ -52,11 +52,13 @@ fn main() -> ExitCode {
         ranks::may_be_one,
     ];
     let namespaced = tests![
+        cluster::nodes_in_another_namespace_are_entered,
         mpi::ranks_come_together,
         ssh::hosts_come_together_twice_with_fresh_agents,
         ssh::hosts_that_cannot_take_part_are_named,
         ssh::a_host_whose_agent_dies_is_named,
         ssh::agents_end_with_their_parent,
+        ssh::agents_see_the_end_of_their_input,
     ];
     if first == Some(INSIDE) {
         let (_, test) = namespaced.iter().find(|(name, _)| *name == arguments[1]).expect("a test");
@@ -101,11 +103,14 @@ fn missing(name: &str) -> Option<String> {
     if !works("unshare", &[&namespace()[..], &["--", "ip", "link", "set", "lo", "up"]].concat()) {
         return Some("no network namespace can be made here".to_owned());
     }
+    if name.starts_with("cluster::") {
+        return (!works("nsenter", &["--version"])).then(|| "no nsenter here".to_owned());
+    }
     if name.starts_with("mpi::") {
         return (!works("mpirun", &["--version"])).then(|| "no mpirun here".to_owned());
     }
     if !rustix::process::geteuid().is_root() {
-        return Some("sshd lets nobody in whom root does not start it for".to_owned());
+        return Some("sshd has to be started by root".to_owned());
     }
     let there = |path: &str| std::path::Path::new(path).exists();
     (!there(ssh::SSHD) || !works("ssh", &["-V"])).then(|| "no ssh or no sshd here".to_owned())

@@ -6,17 +6,18 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::IpAddr;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use apus_lab::Error;
 use apus_lab::launch::{Launch, Ssh, hosts};
-use apus_lab::process::Results;
+use apus_lab::process::{AGENT, Results};
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::cluster::{ring, start};
@@ -194,28 +195,54 @@ pub(crate) fn agents_end_with_their_parent() {
     let launch = hosts.visit("client.conf", "127.0.0.1\n127.0.0.1").unwrap();
     let mut crew = start(&launch, &["ring", "ring"]).unwrap();
     crew.addresses().unwrap();
-    let agents = children_of(OsStr::new(apus_lab::process::AGENT));
+    let agents = agents();
     assert_eq!(agents.len(), 2, "{agents:?}");
     drop(crew);
-    while agents.iter().any(|agent| Path::new(agent).exists()) {
-        thread::yield_now();
-    }
+    wait_for_the_end_of(&agents);
 }
 
-/// The processes of this test whose last argument this is, as folders of /proc. Those of ssh itself are
-/// not among them.
-fn children_of(last: &OsStr) -> Vec<String> {
+/// A parent that dies cannot end ssh: all that is left is the end of its input.
+pub(crate) fn agents_see_the_end_of_their_input() {
+    let hosts = Hosts::start(1);
+    let this = env::current_exe().unwrap();
+    let mut child = Command::new("ssh")
+        .args(["-F", &hosts.path("client.conf"), "127.0.0.1", "exec"])
+        .args([this.as_os_str(), OsStr::new(AGENT)])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let task = json!({"name": "orphan", "core": null, "job": "wait", "details": null});
+    writeln!(input, "{}", json!({ "task": task })).unwrap();
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+    assert!(ready.contains("ready"), "{ready}");
+    let agents = agents();
+    assert_eq!(agents.len(), 1, "{agents:?}");
+    drop(input);
+    wait_for_the_end_of(&agents);
+    assert!(!child.wait().unwrap().success());
+}
+
+/// The agents of this test, as folders of /proc.
+fn agents() -> Vec<PathBuf> {
     let this = fs::read_link("/proc/self/ns/net").unwrap();
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").unwrap() {
-        let path = entry.unwrap().path();
-        // Processes come and go while this looks at them.
-        let Ok(line) = fs::read(path.join("cmdline")) else { continue };
-        let words: Vec<_> = line.split(|byte| *byte == 0).filter(|word| !word.is_empty()).collect();
-        let ours = fs::read_link(path.join("ns/net")).is_ok_and(|net| net == this);
-        if ours && words.len() == 2 && words[1] == last.as_encoded_bytes() {
-            found.push(path.to_str().unwrap().to_owned());
-        }
+    let ours = |path: &PathBuf| fs::read_link(path.join("ns/net")).is_ok_and(|net| net == this);
+    let entries = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| ours(path) && is_agent(path)).collect()
+}
+
+/// Whether a process is an agent; that of ssh has more arguments, and one that has ended none.
+fn is_agent(process: &Path) -> bool {
+    // Processes come and go while this looks at them.
+    let line = fs::read(process.join("cmdline")).unwrap_or_default();
+    let words: Vec<_> = line.split(|byte| *byte == 0).filter(|word| !word.is_empty()).collect();
+    words.len() == 2 && words[1] == AGENT.as_bytes()
+}
+
+fn wait_for_the_end_of(agents: &[PathBuf]) {
+    while agents.iter().any(|agent| is_agent(agent)) {
+        thread::yield_now();
     }
-    found
 }
