@@ -38,6 +38,9 @@ pub enum Error {
         /// What the endpoint said.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The system refuses a network of several hosts.
+    #[error(transparent)]
+    Fabric(crate::fabric::Refusal),
     /// A side received something that its peer should not have sent.
     #[error("{0}")]
     Peer(String),

@@ -11,8 +11,11 @@
 //!   bench, demo          which experiments there are, and in which order they find things out
 //!     ├── apus                 what is measured, used as an application would
 //!     ├── baseline             what it is compared with: UDP and TCP, as fast as they go
+//!     ├── transport, load      requests and replies of any size, and what makes them
 //!     ├── contender, meter     what a contender is, and what of its work counts
 //!     ├── process, agent       each side in a process of its own, on a core of its own
+//!     ├── fabric               a network of several hosts on this machine
+//!     ├── launch, launcher     agents on other hosts: by ssh, or as ranks of Slurm, MPI, Kubernetes
 //!     ├── machine, clock       where and when
 //!     ├── stats, result        what the figures say, for people and for machines
 //!     └── chart, page          how they look in a browser
@@ -40,7 +43,8 @@
 //! # What is absent
 //!
 //! No experiment judges its result: there is no threshold here, and no test asserts a time. Nothing
-//! here needs privileges, and nothing talks to another host.
+//! here needs privileges but for [`fabric`], which needs root or user namespaces, and nothing talks to
+//! another host but for [`launch`], which is told to.
 
 pub mod agent;
 pub mod apus;
@@ -48,11 +52,14 @@ pub mod baseline;
 pub mod bench;
 pub mod chart;
 pub mod clock;
+pub mod cluster;
 pub mod contender;
 pub mod demo;
 mod error;
+pub mod fabric;
 pub mod launch;
 pub mod launcher;
+mod load;
 pub mod machine;
 pub mod meter;
 pub mod page;
@@ -61,7 +68,9 @@ pub mod process;
 pub mod progress;
 pub mod result;
 pub mod simulation;
+mod slowdown;
 pub mod stats;
+pub mod transport;
 
 pub use ::apus::{Poll, PollError};
 pub use error::Error;

@@ -47,6 +47,13 @@ impl Progress {
         self.bar.inc(1);
     }
 
+    /// What is going on, in a step that has begun.
+    pub fn note(&self, what: &str) {
+        self.appear();
+        self.bar.set_message(what.to_owned());
+        self.bar.tick();
+    }
+
     /// So much is done, of 1; `what` says more.
     pub fn done(&self, share: f64, what: &str) {
         self.appear();

@@ -45,9 +45,9 @@ impl Sizes {
     ///
     /// # Panics
     ///
-    /// If that contradicts S1 or S2: the callers are tables of this crate and what the parser of CDF
-    /// files has checked.
-    pub(crate) fn from_shares(shares: &[(u32, f64)]) -> Self {
+    /// If that contradicts S1 or S2.
+    #[must_use]
+    pub fn from_shares(shares: &[(u32, f64)]) -> Self {
         assert!(shares.first().is_some_and(|&(size, _)| size >= 1), "S1");
         assert!(shares.windows(2).all(|pair| pair[0].0 < pair[1].0), "S1");
         assert!(shares.iter().all(|&(_, share)| share > 0.0), "S2");

@@ -70,10 +70,13 @@ impl<'a> Waiter<'a> {
 /// with an error.
 pub(crate) fn wake_on_stop(socket: &impl AsFd, stop: &Stop) -> Result<(), Error> {
     let socket = socket.as_fd().try_clone_to_owned().doing(|| "duplicate a socket".to_owned())?;
-    stop.wake_with(move || {
-        // For a datagram socket without a peer this says "not connected" and wakes all the same;
-        // Linux does so on purpose (`inet_shutdown`).
-        let _ = shutdown(&socket, Shutdown::Both);
-    });
+    stop.wake_with(move || wake(&socket));
     Ok(())
+}
+
+/// Wakes whoever sleeps in a call on `socket`, which is of no use afterwards.
+pub(crate) fn wake(socket: &impl AsFd) {
+    // For a datagram socket without a peer this says "not connected" and wakes all the same;
+    // Linux does so on purpose (`inet_shutdown`).
+    let _ = shutdown(socket, Shutdown::Both);
 }

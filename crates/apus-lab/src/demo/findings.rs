@@ -8,14 +8,14 @@ use super::options::Options;
 use super::page;
 use super::phases::LIMIT;
 use super::sides::{GRACE, LoadResult};
-use super::slowdown::{CDF, Group, Scale, Tail};
 use crate::error::Error;
 use crate::result::{Figure, Outcome, Ratio, Row, table};
+use crate::slowdown::{CDF, Group, Scale, Tail};
 use crate::stats::Spread;
 
 /// What was measured of one contender.
 pub(super) struct Measured {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) settings: String,
     /// Requests per second that it completes at most.
     pub(super) capacity: f64,
@@ -187,7 +187,7 @@ impl Measured {
             |figure: fn(&LoadResult) -> f64| Figure::Spread(Spread::over(&self.over_runs(figure)));
         let achieved: Vec<f64> = self.over_runs(|run| run.kept_up * load);
         let messages = self.runs.iter().map(|run| run.summary.messages).sum();
-        Row::new(self.name)
+        Row::new(&self.name)
             .with("short_p50", spread(|run| run.summary.short.p50))
             .with("short_p99", spread(|run| run.summary.short.p99))
             .with("short_p50_us", spread(|run| run.summary.short_us.p50))
@@ -207,7 +207,7 @@ impl Measured {
     fn trouble(&self) -> Option<String> {
         let kept_up = Spread::over(&self.over_runs(|run| run.kept_up)).min;
         let errors = self.errors();
-        let name = self.name;
+        let name = &self.name;
         if errors > 0 {
             let grace = GRACE.as_secs();
             Some(format!(

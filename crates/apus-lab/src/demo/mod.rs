@@ -11,29 +11,28 @@
 //!   load       open loop at 80 % of that, n runs     → slowdown by size
 //! ```
 
-mod apus;
-mod contender;
 mod findings;
-mod load;
 mod options;
 mod page;
 mod phases;
 mod sides;
-mod slowdown;
-mod tcp;
 
-pub use contender::{Client, Contender};
 pub use findings::Findings;
 pub use options::Options;
+pub(crate) use options::workload;
 
 use serde_json::Value;
 
+use crate::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
 use crate::error::Error;
 use crate::process::{Control, Host, Task};
+use crate::transport::{Apus, Connections, Tcp, Transport};
 
 /// Who takes part.
-fn contenders() -> Vec<Box<dyn Contender>> {
-    vec![Box::new(apus::Apus), Box::new(tcp::Tcp::OneConnection), Box::new(tcp::Tcp::PerRequest)]
+fn contenders() -> Vec<Box<dyn Transport>> {
+    let tcp =
+        |connections| Tcp { send_buffer: Some(LOOPBACK_SEND_BUFFER), ..Tcp::new(connections) };
+    vec![Box::new(Apus), Box::new(tcp(Connections::One)), Box::new(tcp(Connections::PerRequest))]
 }
 
 /// Runs the demo.

@@ -1,7 +1,7 @@
 //! What can be asked of the demo?
 
 use apus::Poll;
-use apus_workload::{Sizes, Workload};
+use apus_workload::Workload;
 
 use crate::bench::check_repetition;
 use crate::contender::Plan;
@@ -72,19 +72,11 @@ impl Options {
 }
 
 /// The workload of that name, truncated.
-pub(super) fn workload(name: &str, truncate: u32) -> Result<Workload, Error> {
+pub(crate) fn workload(name: &str, truncate: u32) -> Result<Workload, Error> {
     let workload = name
         .parse::<Workload>()
         .map_err(|error| Error::Option { option: "workload", problem: error.to_string() })?;
     Ok(workload.truncated(truncate))
-}
-
-/// The sizes that close each tenth of the messages, smallest first.
-pub(super) fn tenths(sizes: &Sizes) -> Vec<u32> {
-    let mut ends: Vec<u32> =
-        (1..=10).map(|tenth| sizes.quantile(f64::from(tenth) / 10.0)).collect();
-    ends.dedup();
-    ends
 }
 
 #[cfg(test)]
@@ -120,13 +112,5 @@ mod tests {
         let stranger = Options { workload: "w9".to_owned(), ..Options::default() };
         let error = stranger.check().unwrap_err().to_string();
         assert!(error.starts_with("workload: `w9` is no workload (`w1` to `w5`)"), "{error}");
-    }
-
-    #[test]
-    fn tenths_of_few_sizes_are_fewer() {
-        assert_eq!(tenths(&Sizes::fixed(7)), [7]);
-        let w4 = Options::default().workload().unwrap();
-        let tenths = tenths(w4.sizes());
-        assert_eq!((tenths.len(), tenths[9]), (10, 1_000_000));
     }
 }

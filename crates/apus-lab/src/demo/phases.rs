@@ -7,15 +7,15 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::JOB;
-use super::contender::Contender;
 use super::findings::{Findings, Measured};
-use super::options::{Options, tenths};
+use super::options::Options;
 use super::sides::{ClientSide, Details, GRACE, LoadResult, Messages, Phase, Side};
-use super::slowdown::Scale;
 use crate::error::Error;
 use crate::machine::{Cores, Neighbours};
 use crate::process::{Host, Task};
 use crate::progress::Progress;
+use crate::slowdown::{Scale, tenths};
+use crate::transport::Transport;
 
 /// How long each contender shows the best time of each size.
 const UNLOADED: Duration = Duration::from_millis(400);
@@ -39,7 +39,7 @@ struct Bench<'a> {
     host: &'a Host,
     cores: Cores,
     options: &'a Options,
-    contenders: Vec<Box<dyn Contender>>,
+    contenders: Vec<Box<dyn Transport>>,
     progress: Progress,
 }
 
@@ -83,7 +83,7 @@ impl Bench<'_> {
             let name = contender.name();
             self.progress.step(&format!("best time of each size: {name}"));
             let phase = Phase::Unloaded { duration: UNLOADED };
-            let times: Vec<(u32, u64)> = self.measure(name, 0, phase, UNLOADED)?;
+            let times: Vec<(u32, u64)> = self.measure(&name, 0, phase, UNLOADED)?;
             for (size, time) in times {
                 best.entry(size).and_modify(|least| *least = time.min(*least)).or_insert(time);
             }
@@ -106,7 +106,7 @@ impl Bench<'_> {
             for (contender, least) in self.contenders.iter().zip(&mut least) {
                 let name = contender.name();
                 self.progress.step(&format!("capacity: {name}"));
-                *least = least.min(self.measure(name, 0, phase.clone(), warm + measure)?);
+                *least = least.min(self.measure(&name, 0, phase.clone(), warm + measure)?);
             }
         }
         Ok(least)
@@ -125,7 +125,7 @@ impl Bench<'_> {
                 let name = self.contenders[index].name();
                 self.progress.step(&format!("run {} of {}: {name}", run + 1, self.options.runs));
                 let duration = warm + measure + GRACE;
-                results[index].push(self.measure(name, run as u64, phase.clone(), duration)?);
+                results[index].push(self.measure(&name, run as u64, phase.clone(), duration)?);
             }
         }
         Ok(results)

@@ -1,6 +1,7 @@
 //! What does each side of the demo do in its process?
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use apus::Poll;
@@ -9,13 +10,13 @@ use rand::distr::Distribution;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::contender::Client;
-use super::load::{Idle, OpenLoop, Request, closed_loop, open_loop, unloaded};
 use super::options;
-use super::slowdown::{Scale, Slowdowns, Summary};
 use crate::clock;
 use crate::error::Error;
+use crate::load::{Idle, OpenLoop, Request, closed_loop, open_loop, unloaded};
 use crate::process::{Control, Task};
+use crate::slowdown::{Scale, Slowdowns, Summary};
+use crate::transport::{Client, Node, Opening, Transport};
 
 /// What an agent is told about its task.
 #[derive(Debug, Serialize, Deserialize)]
@@ -83,10 +84,12 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     let contender = contenders.iter().find(|each| each.name() == details.contender);
     let contender = contender.ok_or_else(|| strange(details.contender.clone()))?;
     let client = match details.side {
-        Side::Server { poll } => return contender.serve(poll, control).map(|()| json!(null)),
+        Side::Server { poll } => return serve(&**contender, poll, control).map(|()| json!(null)),
         Side::Client(client) => client,
     };
-    let connect = |outstanding: u32| contender.connect(client.server, outstanding as usize);
+    // The generator looks again and again, and never wants to sleep.
+    let node = contender.open(&Opening::on_loopback(Poll::Spin, false))?;
+    let connect = |outstanding: u32| node.connect(&[client.server], outstanding as usize);
     match &client.phase {
         Phase::Unloaded { duration } => client.unloaded(&mut *connect(1)?, *duration),
         Phase::Capacity { outstanding, warm, measure } => {
@@ -94,6 +97,15 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         }
         Phase::Load { limit, .. } => client.load(&mut *connect(*limit)?),
     }
+}
+
+/// Opens a server, says that clients may come, and serves until it is told to stop.
+fn serve(contender: &dyn Transport, poll: Poll, control: &mut Control) -> Result<(), Error> {
+    let node: Arc<dyn Node> = contender.open(&Opening::on_loopback(poll, true))?.into();
+    let to_wake = Arc::clone(&node);
+    control.stop().wake_with(move || to_wake.shutdown());
+    control.ready(node.address())?;
+    node.serve(0, control.stop())
 }
 
 impl ClientSide {
@@ -139,10 +151,11 @@ impl ClientSide {
             idle: self.idle(),
         };
         let arrivals = Arrivals::at_rate(*rate, rng(self.messages.seed, Stream::Arrivals));
-        let requests = self
-            .sizes()?
-            .zip(arrivals)
-            .map(|(size, due)| Request { size, due: clock::as_nanoseconds(due) });
+        let requests = self.sizes()?.zip(arrivals).map(|(size, due)| Request {
+            size,
+            peer: 0,
+            due: clock::as_nanoseconds(due),
+        });
         let mut slowdowns = Slowdowns::new(scale.clone());
         let began = clock::now();
         let tally = open_loop(

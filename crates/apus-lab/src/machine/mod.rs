@@ -2,9 +2,11 @@
 
 mod cores;
 mod neighbours;
+mod ticks;
 
 pub use cores::{Cores, pin};
 pub use neighbours::Neighbours;
+pub(crate) use ticks::Ticks;
 
 use serde::Serialize;
 

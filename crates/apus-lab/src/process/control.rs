@@ -22,6 +22,8 @@ pub struct Control {
     to_parent: Arc<ToParent>,
     begins: Receiver<Begin<Value>>,
     stop: Stop,
+    /// Whether the result is known to the parent.
+    reported: bool,
 }
 
 /// The order to begin: what the parent knew only once all agents were ready.
@@ -42,6 +44,17 @@ impl Control {
     /// The parent is gone.
     pub fn ready(&mut self, address: SocketAddr) -> Result<(), Error> {
         say(&self.to_parent, &Report::Ready { address })
+    }
+
+    /// Tells the parent the result before the work is over: others may still need this agent. What the work
+    /// gives in the end is not told then.
+    ///
+    /// # Errors
+    ///
+    /// The parent is gone.
+    pub fn report(&mut self, result: Value) -> Result<(), Error> {
+        self.reported = true;
+        say(&self.to_parent, &Report::Done(result))
     }
 
     /// Waits for the order to begin. It comes after [`Control::ready`], once.
@@ -91,12 +104,16 @@ pub(super) fn live(
         begins: Some(sender),
         stop: Stop::default(),
     };
-    let mut control = Control { to_parent, begins, stop: listener.stop.clone() };
+    let stop = listener.stop.clone();
+    let mut control = Control { to_parent, begins, stop, reported: false };
     thread::spawn(move || listener.listen(&mut *from_parent, orphaned));
     let report = match run(&task, &mut control, runner) {
         Ok(report) => report,
         Err(error) => Report::Failed(error.to_string()),
     };
+    if control.reported {
+        return Ok(());
+    }
     say(&control.to_parent, &report)
 }
 

@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 /// Values of one run and their percentiles, in constant memory, each exact to 0.1 %.
 ///
 /// Made for latencies in nanoseconds; other positive whole numbers do as well.
-#[derive(Clone, Debug)]
+///
+/// As text: pairs of a value and how often it occurred, smallest value first.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "Vec<(u64, u64)>", from = "Vec<(u64, u64)>")]
 pub struct Latencies {
     histogram: Histogram<u64>,
 }
@@ -45,6 +48,11 @@ impl Latencies {
         self.histogram.saturating_record(value);
     }
 
+    /// Takes note of all values of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.histogram.add(&other.histogram).expect("the same bounds");
+    }
+
     /// Number of values.
     #[must_use]
     pub fn len(&self) -> u64 {
@@ -73,6 +81,23 @@ impl Latencies {
             p999: self.quantile(0.999),
             samples: self.len(),
         }
+    }
+}
+
+impl From<Latencies> for Vec<(u64, u64)> {
+    fn from(latencies: Latencies) -> Self {
+        let values = latencies.histogram.iter_recorded();
+        values.map(|value| (value.value_iterated_to(), value.count_at_value())).collect()
+    }
+}
+
+impl From<Vec<(u64, u64)>> for Latencies {
+    fn from(pairs: Vec<(u64, u64)>) -> Self {
+        let mut latencies = Self::new();
+        for (value, count) in pairs {
+            latencies.histogram.saturating_record_n(value, count);
+        }
+        latencies
     }
 }
 

@@ -10,7 +10,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::Sends;
 use super::frames::{Inbox, frame};
-use super::socket::open;
+use super::socket::{Settings, open};
 use crate::baseline::wait::Waiter;
 use crate::clock;
 use crate::contender::{Plan, Side};
@@ -26,7 +26,7 @@ pub(super) fn drive(
     control: &mut Control,
 ) -> Result<Side, Error> {
     let waiter = Waiter::new(plan.poll, control.stop());
-    let mut requests = Requests::new(plan, sends, open(server)?);
+    let mut requests = Requests::new(plan, sends, open(server, &Settings::LOOPBACK)?);
     let mut inbox = Inbox::default();
     let mut meter = Meter::start(plan);
     loop {

@@ -60,7 +60,7 @@ impl Contender for Tcp {
             Sends::One => "one send per message",
             Sends::Ready => "one send for all messages that are ready",
         };
-        format!("one connection, {}, {sends}", socket::settings())
+        format!("one connection, {}, {sends}", socket::Settings::LOOPBACK)
     }
 
     fn serve(&self, plan: &Plan, control: &mut Control) -> Result<Side, Error> {

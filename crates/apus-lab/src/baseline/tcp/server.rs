@@ -1,13 +1,13 @@
 //! What does the server do with a connection?
 
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 
 use rustix::io::Errno;
 use rustix::net::{SendFlags, recv, send};
 
 use super::Sends;
 use super::frames::{Frames, Inbox, frame};
-use super::socket::{accept, listen};
+use super::socket::{Settings, accept, listen_at};
 use crate::baseline::wait::Waiter;
 use crate::clock;
 use crate::contender::{Plan, Replies, Side};
@@ -45,7 +45,7 @@ fn serve(
     control: &mut Control,
     mut answer: impl FnMut(Frames<'_>, &TcpStream) -> Result<(), Errno>,
 ) -> Result<(), Error> {
-    let (listener, address) = listen()?;
+    let (listener, address) = listen_at(Ipv4Addr::LOCALHOST.into(), &Settings::LOOPBACK)?;
     control.ready(address)?;
     let Some(stream) = accept(&listener, control.stop())? else { return Ok(()) };
     let waiter = Waiter::new(plan.poll, control.stop());

@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use super::Findings;
 use super::findings::{Curve, OURS};
-use super::slowdown::Tail;
 use crate::chart::{Axis, Chart, Line, Look, Point, Scale, bytes, decades, short_number};
 use crate::page::style;
 use crate::result::Outcome;
 use crate::result::table::{ratio_in_words, short};
+use crate::slowdown::Tail;
 
 /// The page with its style sheet.
 const TEMPLATE: &str = include_str!("page.html");

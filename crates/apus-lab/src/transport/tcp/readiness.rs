@@ -1,6 +1,7 @@
 //! Which connections can go on?
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -51,12 +52,14 @@ impl Readiness {
         epoll::modify(&self.epoll, socket, EventData::new_u64(token), EventFlags::IN | room)
     }
 
-    /// What can be done now; waits for it, if there is nothing and `wait` is true.
-    pub(super) fn poll(&mut self, wait: bool) -> Result<impl Iterator<Item = Ready>, Errno> {
-        const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+    /// What can be done now; if there is nothing, waits for it, at most for `wait`, or for ever.
+    pub(super) fn poll(
+        &mut self,
+        wait: Option<Duration>,
+    ) -> Result<impl Iterator<Item = Ready>, Errno> {
         self.events.clear();
-        let timeout = if wait { None } else { Some(&NOW) };
-        match epoll::wait(&self.epoll, spare_capacity(&mut self.events), timeout) {
+        let wait = wait.map(|wait| Timespec::try_from(wait).expect("nobody waits that long"));
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.events), wait.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error),
         }

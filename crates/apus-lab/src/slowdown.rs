@@ -1,5 +1,6 @@
 //! How much longer did messages take than they had to?
 
+use apus_workload::Sizes;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::Latencies;
@@ -30,13 +31,22 @@ impl Scale {
     }
 }
 
+/// The sizes that close each tenth of the messages, smallest first.
+pub(crate) fn tenths(sizes: &Sizes) -> Vec<u32> {
+    let mut ends: Vec<u32> =
+        (1..=10).map(|tenth| sizes.quantile(f64::from(tenth) / 10.0)).collect();
+    ends.dedup();
+    ends
+}
+
 /// The fractions at which the latencies of short messages are drawn.
 pub(crate) const CDF: [f64; 28] = [
     0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8,
     0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995,
 ];
 
-/// Slowdowns of one run.
+/// Slowdowns of one run, or of one host's part in it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Slowdowns {
     scale: Scale,
     groups: Vec<Latencies>,
@@ -112,6 +122,28 @@ impl Slowdowns {
         self.bytes += f64::from(size);
     }
 
+    /// Adds what another host found, against the same scale.
+    ///
+    /// # Panics
+    ///
+    /// If the scale is another one.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        assert_eq!(self.scale, other.scale, "slowdowns of one experiment");
+        for (group, other) in self.groups.iter_mut().zip(&other.groups) {
+            group.merge(other);
+        }
+        self.all.merge(&other.all);
+        self.short.merge(&other.short);
+        self.short_latency.merge(&other.short_latency);
+        self.weighted += other.weighted;
+        self.bytes += other.bytes;
+    }
+
+    /// Bytes of the messages.
+    pub(crate) const fn bytes(&self) -> f64 {
+        self.bytes
+    }
+
     pub(crate) fn summary(&self) -> Summary {
         let micros = |fraction: f64| self.short_latency.quantile(fraction) as f64 / 1e3;
         let groups = self.scale.groups.iter().zip(&self.groups);
@@ -137,6 +169,7 @@ fn tail(thousandths: &Latencies) -> Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use apus_workload::Workload;
 
     fn scale() -> Scale {
         Scale {
@@ -183,8 +216,36 @@ mod tests {
     }
 
     #[test]
+    fn what_hosts_found_is_put_together() {
+        let (mut one, mut other) = (Slowdowns::new(scale()), Slowdowns::new(scale()));
+        let mut both = Slowdowns::new(scale());
+        for latency in 1..100 {
+            let part = if latency % 3 == 0 { &mut one } else { &mut other };
+            for slowdowns in [part, &mut both] {
+                slowdowns.record(100, 10_000 * latency);
+                slowdowns.record(5000, 77_777 * latency);
+            }
+        }
+        // As it comes from another process.
+        let text = serde_json::to_string(&other).unwrap();
+        one.merge(&serde_json::from_str(&text).unwrap());
+        let (mut one, both) = (one.summary(), both.summary());
+        assert!((one.mean_by_bytes - both.mean_by_bytes).abs() < 1e-9);
+        one.mean_by_bytes = both.mean_by_bytes;
+        assert_eq!(one, both);
+    }
+
+    #[test]
     fn no_messages_are_no_slowdown() {
         let summary = Slowdowns::new(scale()).summary();
         assert_eq!((summary.messages, summary.mean_by_bytes, summary.all.p99), (0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn tenths_of_few_sizes_are_fewer() {
+        assert_eq!(tenths(&Sizes::fixed(7)), [7]);
+        let w4 = Workload::published(4).truncated(1_000_000);
+        let tenths = tenths(w4.sizes());
+        assert_eq!((tenths.len(), tenths[9]), (10, 1_000_000));
     }
 }

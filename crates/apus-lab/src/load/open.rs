@@ -1,11 +1,12 @@
 //! What happens when requests come no matter what?
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use super::Idle;
 use super::flight::{Flight, Request};
-use crate::demo::contender::Client;
 use crate::error::Error;
+use crate::transport::{Client, Ended};
 
 /// An open-loop load. Times are in nanoseconds since it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub(crate) struct OpenLoop {
 }
 
 /// What came of a load.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Requests that count and were due.
     pub(crate) due: u64,
@@ -31,6 +32,8 @@ pub(crate) struct Tally {
     pub(crate) completed: u64,
     /// Those that were completed before the load ended: what the client kept up with.
     pub(crate) in_time: u64,
+    /// What the transport said of the first request that failed, if any did.
+    pub(crate) why: Option<String>,
 }
 
 /// Puts `client` under load.
@@ -48,7 +51,7 @@ pub(crate) fn open_loop(
     let mut flight = Flight::new(load.limit);
     let mut waiting: VecDeque<Request> = VecDeque::new();
     let mut next = requests.next().filter(|next| next.due < load.ends);
-    let mut done = Vec::new();
+    let mut ended = Ended::default();
     loop {
         let now = clock();
         while let Some(request) = next.filter(|next| next.due <= now) {
@@ -60,19 +63,25 @@ pub(crate) fn open_loop(
             && let Some(request) = waiting.pop_front()
         {
             let id = flight.begin(request);
-            client.start(id, request.size)?;
+            client.start(id, request.peer, request.size)?;
         }
-        client.poll(&mut done)?;
-        if done.is_empty() {
+        let over = load.ends + load.grace;
+        let until = next.map_or(over, |next| next.due);
+        let wait = load.idle.wait(|| Duration::from_nanos(until.saturating_sub(clock())));
+        client.poll(wait, &mut ended)?;
+        if ended.is_empty() {
             let is_over = next.is_none() && waiting.is_empty() && flight.is_empty();
-            if is_over || now >= load.ends + load.grace {
+            if is_over || now >= over {
                 break;
             }
             load.idle.pause();
             continue;
         }
         let now = clock();
-        for id in done.drain(..) {
+        for id in ended.failed.drain(..) {
+            flight.end(id);
+        }
+        for id in ended.completed.drain(..) {
             let request = flight.end(id);
             if request.due >= load.warm {
                 completed(request, now - request.due);
@@ -81,6 +90,7 @@ pub(crate) fn open_loop(
             }
         }
     }
+    tally.why = ended.why;
     Ok(tally)
 }
 
@@ -100,16 +110,16 @@ mod tests {
     }
 
     impl Client for Fake {
-        fn start(&mut self, id: u32, _: u32) -> Result<(), Error> {
+        fn start(&mut self, id: u32, _: usize, _: u32) -> Result<(), Error> {
             self.free_at = self.free_at.max(self.time.get()) + self.service;
             self.requests.push_back((id, self.free_at));
             Ok(())
         }
 
-        fn poll(&mut self, done: &mut Vec<u32>) -> Result<(), Error> {
+        fn poll(&mut self, _: Duration, ended: &mut Ended) -> Result<(), Error> {
             let now = self.time.get();
             let count = self.requests.iter().take_while(|&&(_, at)| at <= now).count();
-            done.extend(self.requests.drain(..count).map(|(id, _)| id));
+            ended.completed.extend(self.requests.drain(..count).map(|(id, _)| id));
             Ok(())
         }
     }
@@ -130,7 +140,7 @@ mod tests {
             time.set(time.get() + 1);
             time.get()
         };
-        let due = (1..).map(|n| Request { size: 1, due: n * 100 });
+        let due = (1..).map(|n| Request { size: 1, peer: 0, due: n * 100 });
         let mut seen = Vec::new();
         let tally =
             open_loop(&mut fake, load, due, clock, |_, latency| seen.push(latency / 10 * 10));
@@ -141,7 +151,7 @@ mod tests {
     fn a_fast_server_is_measured_as_it_is() {
         let (seen, tally) = latencies(10, 0, |_| ());
         assert_eq!(seen, [10; 10]);
-        assert_eq!(tally, Tally { due: 10, completed: 10, in_time: 9 });
+        assert_eq!(tally, Tally { due: 10, completed: 10, in_time: 9, why: None });
     }
 
     #[test]
@@ -168,6 +178,6 @@ mod tests {
     fn what_is_not_answered_in_time_is_given_up() {
         let (seen, tally) = latencies(400, 0, |load| load.grace = 300);
         assert_eq!(seen.len(), 3, "at 500, 900 and 1300");
-        assert_eq!(tally, Tally { due: 10, completed: 3, in_time: 2 });
+        assert_eq!(tally, Tally { due: 10, completed: 3, in_time: 2, why: None });
     }
 }

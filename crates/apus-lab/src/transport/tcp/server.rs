@@ -1,6 +1,7 @@
 //! How does the server echo on many connections?
 
 use std::net::TcpListener;
+use std::time::Duration;
 
 use apus::Poll;
 use rustix::io::Errno;
@@ -8,38 +9,34 @@ use rustix::io::Errno;
 use super::connection::Connection;
 use super::readiness::{Readiness, Ready, Token};
 use crate::baseline::tcp::memory::Memory;
-use crate::baseline::tcp::socket::listen;
-use crate::baseline::wait::wake_on_stop;
 use crate::clock;
 use crate::error::{Doing, Error};
-use crate::process::Control;
+use crate::process::Stop;
 
 /// The listener's token; connections have the following ones.
 const LISTENER: Token = 0;
 
 /// Echoes each message on the connection it came from.
-pub(super) fn serve(poll: Poll, control: &mut Control) -> Result<(), Error> {
-    let (listener, address) = listen()?;
+pub(super) fn serve(listener: &TcpListener, poll: Poll, stop: &Stop) -> Result<(), Error> {
     listener.set_nonblocking(true).doing(|| "make the listener non-blocking".to_owned())?;
-    wake_on_stop(&listener, control.stop())?;
     let mut readiness = Readiness::new().doing(|| "create an epoll descriptor".to_owned())?;
-    readiness.watch(&listener, LISTENER).doing(|| "watch the listener".to_owned())?;
-    control.ready(address)?;
+    readiness.watch(listener, LISTENER).doing(|| "watch the listener".to_owned())?;
 
     let mut connections: Vec<Option<Connection>> = Vec::new();
     let memory = Memory::default();
     let spin = poll.spin_for().map(clock::as_nanoseconds);
-    let mut sleep_at = None;
+    let mut sleep_at = spin.map(|spin| clock::now() + spin);
     let mut ready: Vec<Ready> = Vec::new();
-    while !control.stop().is_asked() {
+    while !stop.is_asked() {
         let sleep = sleep_at.is_some_and(|at| clock::now() >= at);
-        ready.extend(readiness.poll(sleep).doing(|| "wait for connections".to_owned())?);
-        if !ready.is_empty() || sleep_at.is_none() {
+        let wait = if sleep { None } else { Some(Duration::ZERO) };
+        ready.extend(readiness.poll(wait).doing(|| "wait for connections".to_owned())?);
+        if !ready.is_empty() {
             sleep_at = spin.map(|spin| clock::now() + spin);
         }
         for ready in ready.drain(..) {
             let handled = match ready.token.checked_sub(LISTENER + 1) {
-                None => accept(&listener, &mut connections, &readiness, &memory),
+                None => accept(listener, &mut connections, &readiness, &memory),
                 Some(index) => echo(&mut connections[index as usize], ready, &readiness),
             };
             handled.doing(|| "echo on a connection".to_owned())?;

@@ -17,23 +17,34 @@ mod flight;
 mod open;
 mod unloaded;
 
-pub(super) use closed::closed_loop;
-pub(super) use flight::Request;
-pub(super) use open::{OpenLoop, open_loop};
-pub(super) use unloaded::unloaded;
+pub(crate) use closed::closed_loop;
+pub(crate) use flight::Request;
+pub(crate) use open::{OpenLoop, open_loop};
+pub(crate) use unloaded::unloaded;
 
 use std::thread;
+use std::time::Duration;
+
+/// How long a client looks for replies at most before it returns, if it is not known how long it should.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// What the generator does when it has nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Idle {
+pub(crate) enum Idle {
     /// Looks again. Never late.
     Spin,
     /// Lets others have the core, if the server has no other one.
     Yield,
+    /// Waits inside the transport, in the way that its threads wait.
+    Wait,
 }
 
 impl Idle {
+    /// How long the transport may wait if nothing is to be done for a `time`.
+    fn wait(self, time: impl FnOnce() -> Duration) -> Duration {
+        if self == Self::Wait { time() } else { Duration::ZERO }
+    }
+
     fn pause(self) {
         if self == Self::Yield {
             thread::yield_now();

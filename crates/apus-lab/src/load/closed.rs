@@ -1,13 +1,13 @@
 //! How many requests can a client complete?
 
-use super::Idle;
 use super::flight::{Flight, Request};
+use super::{Idle, LOOK};
 use crate::clock;
-use crate::demo::contender::Client;
 use crate::error::Error;
+use crate::transport::{Client, Ended};
 
 /// Keeps `limit` requests under way for `warm` and then `measure` nanoseconds, and gives the number
-/// of requests per second that were completed in the latter.
+/// of requests per second that were completed in the latter. All of them go to the first peer.
 pub(crate) fn closed_loop(
     client: &mut dyn Client,
     limit: u32,
@@ -16,16 +16,20 @@ pub(crate) fn closed_loop(
     idle: Idle,
 ) -> Result<f64, Error> {
     let mut flight = Flight::new(limit);
-    let mut done = Vec::new();
+    let mut ended = Ended::default();
     let began = clock::now();
     let mut counted_from = None;
     let mut completed = 0u64;
     loop {
         while !flight.is_full() {
             let size = sizes.next().expect("sizes without an end");
-            client.start(flight.begin(Request { size, due: 0 }), size)?;
+            client.start(flight.begin(Request { size, peer: 0, due: 0 }), 0, size)?;
         }
-        client.poll(&mut done)?;
+        client.poll(idle.wait(|| LOOK), &mut ended)?;
+        if let Some(why) = ended.why.take() {
+            return Err(Error::Peer(why));
+        }
+        let done = &mut ended.completed;
         if done.is_empty() {
             idle.pause();
             continue;

@@ -5,6 +5,8 @@
 pub(crate) struct Request {
     /// Bytes of payload.
     pub(crate) size: u32,
+    /// To which peer.
+    pub(crate) peer: usize,
     /// When it was due, in nanoseconds since the load began.
     pub(crate) due: u64,
 }

@@ -1,15 +1,15 @@
 //! How fast is a message of each size when nothing else is going on?
 
-use super::Idle;
+use super::{Idle, LOOK};
 use crate::clock;
-use crate::demo::contender::Client;
 use crate::error::Error;
+use crate::transport::{Client, Ended};
 
 /// Times each size is tried at least, however long that takes.
 const LEAST: u32 = 10;
 
-/// Sends one request after the other, each size in turn, for about `duration` nanoseconds. Gives each
-/// size with its least round trip time in nanoseconds.
+/// Sends one request after the other to the first peer, each size in turn, for about `duration`
+/// nanoseconds. Gives each size with its least round trip time in nanoseconds.
 pub(crate) fn unloaded(
     client: &mut dyn Client,
     sizes: &[u32],
@@ -17,21 +17,24 @@ pub(crate) fn unloaded(
     idle: Idle,
 ) -> Result<Vec<(u32, u64)>, Error> {
     let mut best: Vec<(u32, u64)> = sizes.iter().map(|&size| (size, u64::MAX)).collect();
-    let mut done = Vec::new();
+    let mut ended = Ended::default();
     let began = clock::now();
     let mut round = 0;
     while round < LEAST || clock::now() - began < duration {
         for (size, best) in &mut best {
             let sent = clock::now();
-            client.start(0, *size)?;
-            while done.is_empty() {
-                client.poll(&mut done)?;
-                if done.is_empty() {
+            client.start(0, 0, *size)?;
+            while ended.is_empty() {
+                client.poll(idle.wait(|| LOOK), &mut ended)?;
+                if ended.is_empty() {
                     idle.pause();
                 }
             }
-            done.clear();
             *best = (*best).min(clock::now() - sent);
+            if let Some(why) = ended.why.take() {
+                return Err(Error::Peer(why));
+            }
+            ended.completed.clear();
         }
         round += 1;
     }

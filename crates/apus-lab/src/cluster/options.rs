@@ -1,0 +1,176 @@
+//! What can be asked of the cluster benchmark?
+
+use std::fmt;
+use std::str::FromStr;
+
+use apus::Poll;
+use apus_sim::{Rate, words};
+use apus_workload::Workload;
+
+use crate::bench::check_repetition;
+use crate::contender::Plan;
+use crate::error::{Error, require};
+use crate::fabric::Spec;
+use crate::transport;
+
+/// Options of the cluster benchmark.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whose messages: `w1` to `w5`, a size, or a file.
+    pub workload: String,
+    /// Longer messages are as long as this. The kernel module and the published comparisons truncate at
+    /// 1 MB.
+    pub truncate: u32,
+    /// Load as a share of each link, headers included: 0.01 to 1.
+    pub load: f64,
+    /// Rate of the links.
+    pub link: Link,
+    /// What is compared.
+    pub transports: Vec<Mix>,
+    /// Requests under way at most at each node, for each of the transports that run together; more are due
+    /// but wait: 1 to 10,000. Source: `--client-max` of the kernel module's `cp_node`.
+    pub client_max: u32,
+    /// Threads that serve at each node: 1 to 64.
+    pub receivers: usize,
+    /// How threads wait.
+    pub poll: Poll,
+    /// Seconds that count in each run: 0.01 to 3600.
+    pub seconds: f64,
+    /// How often each transport is measured: 1 to 1000.
+    pub runs: usize,
+    /// Where chance begins.
+    pub seed: u64,
+    /// Nodes, and what the network between them is like. Its link is set by `link`.
+    pub fabric: Spec,
+    /// Parameters of apus by name, where they are not the default.
+    pub parameters: Vec<(String, u64)>,
+}
+
+/// Most requests under way at a node.
+const LARGEST_CLIENT_MAX: u32 = 10_000;
+
+/// Most threads that serve at a node.
+const MOST_RECEIVERS: usize = 64;
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            workload: "w4".to_owned(),
+            truncate: 1_000_000,
+            load: 0.8,
+            link: Link::Auto,
+            transports: ["apus", "tcp", "tcp-pool", "tcp-per-request"]
+                .map(|name| name.parse().expect("names of ours"))
+                .to_vec(),
+            client_max: 200,
+            receivers: 1,
+            poll: Poll::Block,
+            seconds: 5.0,
+            runs: 5,
+            seed: 1,
+            fabric: Spec::default(),
+            parameters: Vec::new(),
+        }
+    }
+}
+
+impl Options {
+    /// Whether each value is in its range, and the workload exists.
+    ///
+    /// # Errors
+    ///
+    /// Names the first one that is not, and one that would be.
+    pub fn check(&self) -> Result<(), Error> {
+        let truncate = (1..=Plan::LARGEST).contains(&(self.truncate as usize));
+        require(truncate, "truncate", "messages end at 1 to 64000000 bytes; try 1000000")?;
+        let load = (0.01..=1.0).contains(&self.load);
+        require(load, "load", "a load is 0.01 to 1 of each link; try 0.8")?;
+        let client_max = (1..=LARGEST_CLIENT_MAX).contains(&self.client_max);
+        require(client_max, "client-max", "1 to 10000 requests are under way at most; try 200")?;
+        let receivers = (1..=MOST_RECEIVERS).contains(&self.receivers);
+        require(receivers, "receivers", "1 to 64 threads serve at each node; try 2")?;
+        require(!self.transports.is_empty(), "transports", "nothing to measure; try apus,tcp")?;
+        check_repetition(self.seconds, self.runs)?;
+        self.fabric.check()?;
+        transport::check_parameters(&self.parameters)?;
+        self.workload().map(drop)
+    }
+
+    /// The workload as it is used.
+    ///
+    /// # Errors
+    ///
+    /// There is none of that name.
+    pub fn workload(&self) -> Result<Workload, Error> {
+        crate::demo::workload(&self.workload, self.truncate)
+    }
+
+    /// Every transport that takes part, once.
+    pub(super) fn alone(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for name in self.transports.iter().flat_map(Mix::parts) {
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+        names
+    }
+}
+
+/// Rate of the links.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Link {
+    /// The highest rate at which the cores are left idle for at least [`super::IDLE`] of the time.
+    Auto,
+    /// This one.
+    Rate(Rate),
+}
+
+impl FromStr for Link {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        words::rate(text).map(Self::Rate).map_err(|problem| Error::Option {
+            option: "link",
+            problem: format!("{problem}, or auto"),
+        })
+    }
+}
+
+/// Transports that run at the same time, each with the same share of the load. Mostly one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mix(Vec<String>);
+
+impl Mix {
+    /// The names of those in it.
+    pub fn parts(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// What one of them is called in results: its name, and beside whom it ran.
+    #[must_use]
+    pub fn row(&self, part: usize) -> String {
+        let name = &self.0[part];
+        let mut others = self.0.clone();
+        others.remove(part);
+        if others.is_empty() { name.clone() } else { format!("{name} beside {}", others.join("+")) }
+    }
+}
+
+impl fmt::Display for Mix {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.join("+"))
+    }
+}
+
+impl FromStr for Mix {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let names = text.split('+').map(|name| Ok(transport::parse(name)?.name()));
+        Ok(Self(names.collect::<Result<_, Error>>()?))
+    }
+}

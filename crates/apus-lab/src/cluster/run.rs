@@ -1,0 +1,212 @@
+//! How does one run go?
+//!
+//! With everything fresh: hosts, processes, connections. State that is left over from one run changes the
+//! next one (published numbers B.4, B.5).
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::JOB;
+use super::node::{NodeResult, Phase, Setup, Work};
+use super::options::{Mix, Options};
+use super::site::{Place, Site};
+use super::switch::{Switch, SwitchLoad};
+use crate::clock;
+use crate::error::Error;
+use crate::machine::Ticks;
+use crate::process::{Crew, Task};
+use crate::slowdown::{Scale, Slowdowns, Summary};
+use crate::transport;
+
+/// How long replies are waited for after the last request was due. Ours: the backlog of a transport that does
+/// not keep up is an error soon enough.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Time from the order to begin to the start: each node connects to all others meanwhile.
+const LEAD: Duration = Duration::from_millis(300);
+
+/// What a connection adds to that. Ours: two cores open 20,000 a second.
+const LEAD_PER_CONNECTION: Duration = Duration::from_micros(100);
+
+/// Time between two looks at the queues of the switch. Each takes about 3 ms of a core.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What came of one run of transports that ran at the same time.
+#[derive(Clone, Debug)]
+pub(super) struct RunResult {
+    /// One for each transport.
+    pub(super) parts: Vec<PartResult>,
+    /// Share of the time in which no program ran on this machine's cores; `None` where nobody can tell.
+    pub(super) idle: Option<f64>,
+    /// What passed the switch, if there is one.
+    pub(super) switch: Option<SwitchLoad>,
+}
+
+/// What came of one transport, over all nodes.
+#[derive(Clone, Debug)]
+pub(super) struct PartResult {
+    pub(super) summary: Summary,
+    /// Share of the requests that were due that were completed before the load ended.
+    pub(super) kept_up: f64,
+    /// Payload bits per second that all nodes received together: requests and replies.
+    pub(super) throughput: f64,
+    /// Requests that were never completed, and what was said of the first one.
+    pub(super) errors: u64,
+    pub(super) why: Option<String>,
+    /// Seconds of processor time for each 10⁹ bytes of payload that were received.
+    pub(super) cpu_per_gb: f64,
+}
+
+/// Messages that nodes send.
+#[derive(Clone, Debug)]
+pub(super) struct Offered {
+    /// Each size and its share.
+    pub(super) shares: Vec<(u32, f64)>,
+    /// Requests per second and node, of all transports that run together.
+    pub(super) rate: f64,
+}
+
+/// The best time of each size, one request at a time.
+pub(super) fn unloaded(
+    options: &Options,
+    mbps: u64,
+    transport: &str,
+    shares: &[(u32, f64)],
+    duration: Duration,
+) -> Result<BTreeMap<u32, u64>, Error> {
+    let site = Site::open(options, mbps)?;
+    let places = site.places();
+    let setup = setup(options, mbps, transport);
+    let mut crew = Crew::start(places.iter().take(2).map(|place| agent(place, transport, &setup)))?;
+    let addresses = crew.addresses()?;
+    let work = |phase, peer: SocketAddr| Work {
+        peers: vec![peer],
+        shares: shares.to_vec(),
+        seed: options.seed,
+        phase,
+    };
+    let works =
+        [work(Phase::Unloaded { duration }, addresses[1]), work(Phase::Serve, addresses[0])];
+    crew.begin(&works, LEAD)?;
+    let best: Vec<Option<Vec<(u32, u64)>>> = crew.results(duration + LEAD).all()?;
+    Ok(best.into_iter().flatten().flatten().collect())
+}
+
+/// One run under load. `run` decides which messages are drawn.
+pub(super) fn load(
+    options: &Options,
+    mbps: u64,
+    mix: &Mix,
+    run: u64,
+    offered: &Offered,
+    scale: &Scale,
+    seconds: f64,
+) -> Result<RunResult, Error> {
+    let site = Site::open(options, mbps)?;
+    let places = site.places();
+    let parts: Vec<&str> = mix.parts().collect();
+    let tasks = parts.iter().flat_map(|name| {
+        let setup = setup(options, mbps, name);
+        places.iter().map(move |place| agent(place, name, &setup)).collect::<Vec<_>>()
+    });
+    let mut crew = Crew::start(tasks)?;
+    let addresses = crew.addresses()?;
+    let measure = Duration::from_secs_f64(seconds);
+    let warm = (measure / 10).max(WARM);
+    let phase = Phase::Load {
+        rate: offered.rate / parts.len() as f64,
+        warm,
+        measure,
+        grace: GRACE,
+        client_max: options.client_max,
+        scale: scale.clone(),
+    };
+    let works: Vec<Work> = (0..addresses.len())
+        .map(|who| Work {
+            peers: peers(&addresses, places.len(), who),
+            shares: offered.shares.clone(),
+            // Every transport carries the same messages; every node and run draws others.
+            seed: options.seed.wrapping_add(run * 1_000 + (who % places.len()) as u64),
+            phase: phase.clone(),
+        })
+        .collect();
+    let connections = parts
+        .iter()
+        .map(|name| transport::parse(name).map(|t| t.connections(options.client_max as usize)));
+    let connections =
+        connections.sum::<Result<usize, Error>>()? * places.len() * (places.len() - 1);
+    let lead = LEAD + LEAD_PER_CONNECTION * connections as u32;
+    let at = crew.begin(&works, lead)?;
+
+    sleep_until(at + clock::as_nanoseconds(warm));
+    let before = Ticks::now();
+    let mut switch = Switch::watch(&site)?;
+    let ends = at + clock::as_nanoseconds(warm + measure);
+    while clock::now() + clock::as_nanoseconds(LOOK) < ends {
+        thread::sleep(LOOK);
+        switch.look(&site)?;
+    }
+    sleep_until(ends);
+    let idle = before.zip(Ticks::now()).and_then(|(before, after)| before.idle_until(after));
+    let switch = switch.finish(&site)?;
+    let results: Vec<NodeResult> = crew.results(GRACE).all()?;
+    let parts = results.chunks(places.len()).map(|nodes| part(nodes, measure)).collect();
+    Ok(RunResult { parts, idle, switch })
+}
+
+/// Shortest warm-up. Ours: round trip times, windows and cutoffs have settled.
+const WARM: Duration = Duration::from_millis(500);
+
+/// The other nodes that run the same transport.
+fn peers(addresses: &[SocketAddr], nodes: usize, who: usize) -> Vec<SocketAddr> {
+    let first = who / nodes * nodes;
+    let same = first..first + nodes;
+    same.filter(|&other| other != who).map(|other| addresses[other]).collect()
+}
+
+/// What all nodes of one transport found, put together.
+fn part(nodes: &[NodeResult], measure: Duration) -> PartResult {
+    let mut slowdowns: Slowdowns = nodes[0].slowdowns.clone();
+    nodes[1..].iter().for_each(|node| slowdowns.merge(&node.slowdowns));
+    let sum = |count: fn(&NodeResult) -> u64| nodes.iter().map(count).sum::<u64>();
+    // Each request is received by a server, and its echo by the client.
+    let bytes = 2.0 * slowdowns.bytes();
+    PartResult {
+        summary: slowdowns.summary(),
+        kept_up: sum(|node| node.in_time) as f64 / sum(|node| node.due).max(1) as f64,
+        throughput: bytes * 8.0 / measure.as_secs_f64(),
+        errors: sum(|node| node.errors),
+        why: nodes.iter().find_map(|node| node.why.clone()),
+        cpu_per_gb: sum(|node| node.cpu) as f64 / bytes.max(1.0),
+    }
+}
+
+fn setup(options: &Options, mbps: u64, transport: &str) -> Setup {
+    Setup {
+        transport: transport.to_owned(),
+        poll: options.poll,
+        receivers: options.receivers,
+        link_mbps: u32::try_from(mbps).expect("a rate that the options allow"),
+        mtu: options.fabric.mtu as usize,
+        parameters: options.parameters.clone(),
+    }
+}
+
+fn agent(place: &Place, transport: &str, setup: &Setup) -> (crate::process::Host, Task) {
+    let task = Task {
+        name: format!("{transport} at {}", place.name),
+        core: None,
+        bind: Some(place.address),
+        job: JOB.to_owned(),
+        details: json!(setup),
+    };
+    (place.host.clone(), task)
+}
+
+fn sleep_until(at: u64) {
+    thread::sleep(Duration::from_nanos(at.saturating_sub(clock::now())));
+}

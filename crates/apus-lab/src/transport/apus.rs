@@ -1,0 +1,165 @@
+//! How does apus carry a load?
+//!
+//! One endpoint for everything a host does, with default parameters unless the experiment varies one. The
+//! server answers under a cork, so that replies which are ready leave together; the client's calls leave one by one,
+//! as TCP's do, because the generator starts them when they are due. Payload is shared, not copied.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use apus::{Bytes, Completion, Config, ConfigError, Endpoint, UdpConfig};
+
+use super::{Client, Ended, Node, Opening, Transport};
+use crate::apus::server;
+use crate::error::Error;
+use crate::process::Stop;
+
+/// Calls between endpoints.
+#[derive(Clone, Copy, Debug)]
+pub struct Apus;
+
+impl Apus {
+    pub(crate) const NAME: &'static str = "apus";
+}
+
+impl Transport for Apus {
+    fn name(&self) -> String {
+        Self::NAME.to_owned()
+    }
+
+    fn settings(&self) -> String {
+        "one endpoint on each side, default parameters but for those given; the client sends each request \
+         by itself, replies that are ready leave together"
+            .to_owned()
+    }
+
+    fn connections(&self, _outstanding: usize) -> usize {
+        0
+    }
+
+    fn open(&self, opening: &Opening) -> Result<Box<dyn Node>, Error> {
+        let address = SocketAddr::from((opening.at, 0));
+        let udp = UdpConfig { max_ip_packet: opening.mtu, ..UdpConfig::default() };
+        let settings = Endpoint::builder()
+            .poll(opening.poll)
+            .serve(opening.serve)
+            .config(config(opening.link_mbps, &opening.parameters)?)
+            .udp(udp);
+        let endpoint = settings
+            .bind(address)
+            .map_err(|error| Error::endpoint(format!("open an endpoint at {address}"), error))?;
+        Ok(Box::new(ApusNode { endpoint }))
+    }
+}
+
+/// Whether there are such parameters, and their values are in range.
+pub(crate) fn check_parameters(parameters: &[(String, u64)]) -> Result<(), Error> {
+    config(0, parameters).map(drop)
+}
+
+/// The protocol's parameters, with what is known about the link.
+fn config(link_mbps: u32, parameters: &[(String, u64)]) -> Result<Config, Error> {
+    let refused =
+        |error: ConfigError| Error::Option { option: "param", problem: error.to_string() };
+    let mut config = Config::builder().link_mbps(u64::from(link_mbps));
+    for (name, value) in parameters {
+        config = config.set(name, *value).map_err(refused)?;
+    }
+    config.build().map_err(refused)
+}
+
+/// An endpoint.
+struct ApusNode {
+    endpoint: Endpoint,
+}
+
+impl Node for ApusNode {
+    fn address(&self) -> SocketAddr {
+        self.endpoint.local_addr()
+    }
+
+    fn serve(&self, _receiver: usize, _stop: &Stop) -> Result<(), Error> {
+        let _together = self.endpoint.cork();
+        server::echo(&self.endpoint)
+    }
+
+    fn shutdown(&self) {
+        self.endpoint.shutdown();
+    }
+
+    fn connect(&self, peers: &[SocketAddr], outstanding: usize) -> Result<Box<dyn Client>, Error> {
+        // There are no connections, but peers that have met know each other's round trip time.
+        for &peer in peers {
+            self.endpoint
+                .call(peer, &[0])
+                .map_err(|error| Error::endpoint(format!("call {peer}"), error))?;
+        }
+        Ok(Box::new(ApusClient {
+            endpoint: self.endpoint.clone(),
+            peers: peers.to_vec(),
+            payload: Bytes::new(),
+            expected: vec![(0, 0); outstanding],
+        }))
+    }
+}
+
+/// A client of some peers.
+struct ApusClient {
+    endpoint: Endpoint,
+    peers: Vec<SocketAddr>,
+    /// The payload of every request.
+    payload: Bytes,
+    /// Peer and length of each request, by its id.
+    expected: Vec<(usize, u32)>,
+}
+
+impl ApusClient {
+    /// A payload of `size` bytes.
+    fn payload(&mut self, size: usize) -> Bytes {
+        if self.payload.len() < size {
+            self.payload = vec![0; size.next_power_of_two()].into();
+        }
+        self.payload.slice(..size)
+    }
+
+    /// Takes note of a call that has ended.
+    fn end(&self, completion: Completion, ended: &mut Ended) -> Result<(), Error> {
+        let id = completion.cookie as u32;
+        let (peer, request) = self.expected[id as usize];
+        let peer = self.peers[peer];
+        match completion.result {
+            Ok(reply) if reply.len() == request as usize => ended.completed.push(id),
+            Ok(reply) => {
+                let reply = reply.len();
+                return Err(Error::Peer(format!("{peer} answered {request} bytes with {reply}")));
+            }
+            Err(error) => {
+                ended.failed.push(id);
+                ended.why.get_or_insert_with(|| format!("call {peer}: {error}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Client for ApusClient {
+    fn start(&mut self, id: u32, peer: usize, size: u32) -> Result<(), Error> {
+        let payload = self.payload(size as usize);
+        self.expected[id as usize] = (peer, size);
+        let peer = self.peers[peer];
+        match self.endpoint.send(peer, payload, u64::from(id)) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::endpoint(format!("send to {peer}"), error)),
+        }
+    }
+
+    fn poll(&mut self, wait: Duration, ended: &mut Ended) -> Result<(), Error> {
+        let broken = |error| Error::endpoint("receive replies".to_owned(), error);
+        let mut next = self.endpoint.recv_timeout(wait).map_err(broken)?;
+        while let Some(completion) = next {
+            self.end(completion, ended)?;
+            next = self.endpoint.try_recv().map_err(broken)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,58 @@
+//! What does one host have of TCP?
+
+use std::net::{SocketAddr, TcpListener};
+
+use apus::Poll;
+
+use super::client::{Pool, TcpClient};
+use super::{Connections, Tcp, server};
+use crate::baseline::tcp::socket::{Settings, listen_at, listen_too};
+use crate::baseline::wait::wake;
+use crate::error::Error;
+use crate::process::Stop;
+use crate::transport::{Client, Node, Opening};
+
+/// A listener for each receiver, all at the same address: the system spreads connections over them.
+pub(super) struct TcpNode {
+    connections: Connections,
+    sockets: Settings,
+    address: SocketAddr,
+    listeners: Vec<TcpListener>,
+    poll: Poll,
+}
+
+impl TcpNode {
+    pub(super) fn open(tcp: &Tcp, opening: &Opening) -> Result<Self, Error> {
+        let sockets = tcp.sockets();
+        let (first, address) = listen_at(opening.at, &sockets)?;
+        let mut listeners = vec![first];
+        for _ in 1..opening.receivers {
+            listeners.push(listen_too(address, &sockets)?);
+        }
+        let (connections, poll) = (tcp.connections, opening.poll);
+        Ok(Self { connections, sockets, address, listeners, poll })
+    }
+}
+
+impl Node for TcpNode {
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn serve(&self, receiver: usize, stop: &Stop) -> Result<(), Error> {
+        server::serve(&self.listeners[receiver], self.poll, stop)
+    }
+
+    fn shutdown(&self) {
+        self.listeners.iter().for_each(wake);
+    }
+
+    fn connect(&self, peers: &[SocketAddr], outstanding: usize) -> Result<Box<dyn Client>, Error> {
+        let pool = match self.connections {
+            Connections::One => Pool::Shared(1),
+            Connections::Pool(count) => Pool::Shared(count),
+            Connections::PerRequest => Pool::Exclusive(outstanding),
+        };
+        Ok(Box::new(TcpClient::connect(peers, pool, &self.sockets, self.poll)?))
+    }
+}
