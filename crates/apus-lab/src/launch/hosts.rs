@@ -14,8 +14,10 @@
 //! the others reach this host, if not the one that ssh comes to; `program` where apus is over there, if
 //! not where it is here. The first line is the first node. A host may be there several times.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
+
+use super::host_port::host_and_port;
 
 /// One line of a host file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,22 +121,7 @@ fn destination(word: &str) -> Option<(String, Option<u16>)> {
         Some((user, place)) => (Some(user), place),
         None => (None, word),
     };
-    let (host, port) = match place.strip_prefix('[') {
-        Some(place) => {
-            let (host, rest) = place.split_once(']')?;
-            host.parse::<Ipv6Addr>().ok()?;
-            let port = if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) };
-            (host, port)
-        }
-        None => match place.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (place, None),
-        },
-    };
-    let port = match port {
-        Some(port) => Some(port.parse().ok().filter(|port| *port > 0)?),
-        None => None,
-    };
+    let (host, port) = host_and_port(place)?;
     // What begins with a dash would be an option of ssh's.
     let good = |part: &str| {
         !part.is_empty() && !part.starts_with('-') && !part.contains(char::is_whitespace)

@@ -7,7 +7,8 @@
 //!   Launch::Local     a command per host of this machine, such as one that enters a namespace
 //!   Launch::Ssh       hosts of a file (hosts), reached and checked by ssh
 //!   Launch::Ranks     processes that a launcher started: Slurm, MPI, Kubernetes
-//!     ranks             which one this is, where the first one is, what they all know
+//!     ranks             which one this is
+//!     meeting           where the first one is, what they all know
 //!     coordinator       the first one: awaits the others, has an agent of its own
 //!     node              any other one: comes to the first, and starts an agent whenever told
 //!     greeting          what they say to each other before the first task
@@ -22,7 +23,9 @@
 
 mod coordinator;
 mod greeting;
+mod host_port;
 mod hosts;
+mod meeting;
 mod node;
 mod ranks;
 mod ssh;
