@@ -79,7 +79,11 @@ pub fn probe(options: &Options) -> Result<String, Error> {
                 );
                 let _ = writeln!(
                     out,
-                    "   late us p50 {} p99 {} max {} {:?}", p.late.quantile(0.5)/1000, p.late.quantile(0.99)/1000, p.late.quantile(1.0)/1000, p.counters.iter().filter(|c| *c.1 > 0).collect::<Vec<_>>()
+                    "   late us p50 {} p99 {} max {} {:?}",
+                    p.late.quantile(0.5) / 1000,
+                    p.late.quantile(0.99) / 1000,
+                    p.late.quantile(1.0) / 1000,
+                    p.counters.iter().filter(|c| *c.1 > 0).collect::<Vec<_>>()
                 );
             }
         }

@@ -113,7 +113,9 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     let at = task.bind.ok_or_else(|| Error::Peer("a node without an address".to_owned()))?;
     rustix::thread::set_current_timer_slack(Some(TIMER_SLACK))
         .doing(|| "set the timer slack".to_owned())?;
-    if let Ok(ns) = std::env::var("SLICE") { eprintln!("slice {}", crate::machine::slice::set(ns.parse().unwrap())); }
+    if let Ok(ns) = std::env::var("SLICE") {
+        eprintln!("slice {}", crate::machine::slice::set(ns.parse().unwrap()));
+    }
     let opening = Opening {
         at,
         poll: setup.poll,

@@ -89,8 +89,7 @@ impl Transport {
 
     /// We wait for DATA: ask for it, and give up in the end (rows T-3, T-4; TIME-3, TIME-4).
     fn look_at_receiver(&mut self, rpc: RpcId, now: Instant) {
-        let (floor, interval) =
-            (self.config.resend_usecs(), self.config.resend_interval_usecs());
+        let (floor, interval) = (self.config.resend_usecs(), self.config.resend_interval_usecs());
         let (floor, interval) = (self.least_patience(floor), self.least_patience(interval));
         let entry = &self.rpcs[rpc];
         let peer = &mut self.peers[entry.peer];
