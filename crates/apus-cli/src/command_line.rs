@@ -7,7 +7,7 @@ use apus_lab::result::COMMIT;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
-use crate::{bench, call, completions, demo, man, serve, sim};
+use crate::{bench, call, completions, demo, fabric, man, serve, sim};
 
 /// Message transport with low tail latency: Homa in user space, over plain UDP.
 ///
@@ -19,7 +19,8 @@ use crate::{bench, call, completions, demo, man, serve, sim};
   apus serve 127.0.0.1:4000
   apus call 127.0.0.1:4000 --size 100
   apus bench rtt --json
-  apus sim run")]
+  apus sim run
+  apus fabric up --nodes 4")]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     Call(call::Arguments),
     Bench(bench::Arguments),
     Sim(sim::Arguments),
+    Fabric(fabric::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }

@@ -3,6 +3,7 @@
 //! ```text
 //!   demo, bench           measure apus beside UDP and TCP (apus-lab does the work)
 //!   sim                   the protocol in a simulated fabric (apus-sim does the work)
+//!   fabric                a network of several hosts to try programs in (apus-lab does the work)
 //!   serve, call           talk by hand (apus does the work)
 //!   completions, man      for shells and readers, from the definitions of the commands
 //!     │
@@ -22,6 +23,7 @@ mod command_line;
 mod completions;
 mod demo;
 mod destination;
+mod fabric;
 mod failure;
 mod man;
 mod output;
@@ -32,6 +34,8 @@ mod sim;
 use std::env;
 use std::process::ExitCode;
 
+use apus_lab::fabric::standing;
+
 use crate::command_line::Command;
 use crate::failure::Failure;
 
@@ -39,6 +43,10 @@ fn main() -> ExitCode {
     // Experiments start this program again for each of their sides.
     if env::args_os().nth(1).is_some_and(|first| first == apus_lab::process::AGENT) {
         return apus_lab::agent::main();
+    }
+    // So does `apus fabric up`, for what keeps the fabric.
+    if env::args_os().nth(1).is_some_and(|first| first == standing::KEEPER) {
+        return standing::keeper_main();
     }
     match command_line::parse().and_then(run) {
         Ok(()) => ExitCode::SUCCESS,
@@ -53,6 +61,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Call(arguments) => call::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Sim(arguments) => sim::run(&arguments),
+        Command::Fabric(arguments) => fabric::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     }

@@ -15,6 +15,7 @@
 //!     ├── contender, meter     what a contender is, and what of its work counts
 //!     ├── process, agent       each side in a process of its own, on a core of its own
 //!     ├── fabric               a network of several hosts on this machine
+//!     ├── launch, launcher     agents on other hosts: by ssh, or as ranks of Slurm, MPI, Kubernetes
 //!     ├── machine, clock       where and when
 //!     ├── slowdown             how much longer messages took than they had to
 //!     ├── stats, result        what the figures say, for people and for machines
@@ -44,7 +45,7 @@
 //!
 //! No experiment judges its result: there is no threshold here, and no test asserts a time. Nothing
 //! here needs privileges but for [`fabric`], which needs root or user namespaces, and nothing talks to
-//! another host.
+//! another host but for [`launch`], which is told to.
 
 pub mod agent;
 pub mod apus;
@@ -57,6 +58,8 @@ pub mod contender;
 pub mod demo;
 mod error;
 pub mod fabric;
+pub mod launch;
+pub mod launcher;
 mod load;
 pub mod machine;
 pub mod meter;

@@ -8,7 +8,8 @@ use std::process::Stdio;
 use crate::service::{Service, apus, run, text};
 
 /// What is offered. Everything generated has to know it, and nothing else.
-const COMMANDS: [&str; 7] = ["demo", "serve", "call", "bench", "sim", "completions", "man"];
+const COMMANDS: [&str; 8] =
+    ["demo", "serve", "call", "bench", "sim", "fabric", "completions", "man"];
 
 #[test]
 fn completions_know_every_command_and_nothing_hidden() {

@@ -2,6 +2,7 @@
 
 mod contract;
 mod experiments;
+mod fabric;
 mod generated;
 mod invocations;
 mod service;

@@ -58,7 +58,7 @@ pub fn probe(options: &Options) -> Result<String, Error> {
                 let s = &p.summary;
                 let _ = writeln!(
                     out,
-                    "{:24} short {:6.2} {:8.2} us {:6.0} {:8.0} all {:6.2} {:8.2} bytes {:6.2} kept {:.3} err {} n {} Mbit/s {:.0} cpu/GB {:.1} idle {:.2} q {:.0}/{} drops {}",
+                    "{:24} short {:6.2} {:8.2} us {:6.0} {:8.0} all {:6.2} {:8.2} bytes {:6.2} kept {:.3} err {} {:?} n {} Mbit/s {:.0} cpu/GB {:.1} idle {:.2} q {:.0}/{} drops {}",
                     mix.row(i),
                     s.short.p50,
                     s.short.p99,
@@ -69,6 +69,7 @@ pub fn probe(options: &Options) -> Result<String, Error> {
                     s.mean_by_bytes,
                     p.kept_up,
                     p.errors,
+                    p.why,
                     s.messages,
                     p.throughput / 1e6,
                     p.cpu_per_gb,
@@ -76,6 +77,14 @@ pub fn probe(options: &Options) -> Result<String, Error> {
                     run.switch.as_ref().map_or(0.0, |s| s.queue_mean),
                     run.switch.as_ref().map_or(0, |s| s.queue_max),
                     run.switch.as_ref().map_or(0, |s| s.levels.iter().map(|l| l.drops).sum())
+                );
+                let _ = writeln!(
+                    out,
+                    "   late us p50 {} p99 {} max {} {:?}",
+                    p.late.quantile(0.5) / 1000,
+                    p.late.quantile(0.99) / 1000,
+                    p.late.quantile(1.0) / 1000,
+                    p.counters.iter().filter(|c| *c.1 > 0).collect::<Vec<_>>()
                 );
             }
         }

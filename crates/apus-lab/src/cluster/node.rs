@@ -3,6 +3,7 @@
 //! Every node is server and client. It opens its transport, tells where others reach it, learns where the
 //! others are, connects, and begins at the instant that all have agreed on.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use crate::error::{Doing, Error};
 use crate::load::{Idle, OpenLoop, Request, open_loop, unloaded};
 use crate::process::{Begin, Control, Task};
 use crate::slowdown::{Scale, Slowdowns};
+use crate::stats::Latencies;
 use crate::transport::{self, Client, Node, Opening};
 
 /// What a node is told before it opens its transport.
@@ -90,10 +92,14 @@ pub(super) struct NodeResult {
     pub(super) in_time: u64,
     /// Those that were never completed.
     pub(super) errors: u64,
+    /// How long after they were due requests began, in nanoseconds.
+    pub(super) late: Latencies,
     /// What the transport said of the first one.
     pub(super) why: Option<String>,
     /// Nanoseconds of processor time that the node used while requests counted.
     pub(super) cpu: u64,
+    /// What the transport counted, from the start to the end.
+    pub(super) counters: BTreeMap<String, u64>,
 }
 
 /// How exactly a sleeping thread is woken at a time it asked for, in nanoseconds. The default of 50 µs would
@@ -107,6 +113,9 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     let at = task.bind.ok_or_else(|| Error::Peer("a node without an address".to_owned()))?;
     rustix::thread::set_current_timer_slack(Some(TIMER_SLACK))
         .doing(|| "set the timer slack".to_owned())?;
+    if let Ok(ns) = std::env::var("SLICE") {
+        eprintln!("slice {}", crate::machine::slice::set(ns.parse().unwrap()));
+    }
     let opening = Opening {
         at,
         poll: setup.poll,
@@ -155,12 +164,18 @@ fn work(node: &dyn Node, poll: Poll, control: &mut Control) -> Result<Value, Err
         }
         Phase::Load { client_max, .. } => {
             let client = &mut *node.connect(&work.peers, *client_max as usize)?;
-            load(client, &work, at, idle)
+            let before = node.counters();
+            let mut result = load(client, &work, at, idle)?;
+            result.counters = node.counters();
+            for (name, count) in before {
+                result.counters.entry(name).and_modify(|after| *after -= count);
+            }
+            Ok(json!(result))
         }
     }
 }
 
-fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Value, Error> {
+fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<NodeResult, Error> {
     let Phase::Load { rate, warm, measure, grace, client_max, scale } = &work.phase else {
         unreachable!("called for this phase only")
     };
@@ -188,14 +203,16 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Val
         || clock::now() - at,
         |request, latency| slowdowns.record(request.size, latency),
     )?;
-    Ok(json!(NodeResult {
+    Ok(NodeResult {
         slowdowns,
         due: tally.due,
         in_time: tally.in_time,
         errors: tally.due - tally.completed,
         why: tally.why,
+        late: tally.late,
         cpu: cpu.join().expect("it only sleeps"),
-    }))
+        counters: BTreeMap::new(),
+    })
 }
 
 /// The requests in the order in which they are due: Poisson arrivals, each to any of the peers.

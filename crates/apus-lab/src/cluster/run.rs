@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::machine::Ticks;
 use crate::process::{Crew, Task};
 use crate::slowdown::{Scale, Slowdowns, Summary};
+use crate::stats::Latencies;
 use crate::transport;
 
 /// How long replies are waited for after the last request was due. Ours: the backlog of a transport that does
@@ -59,6 +60,10 @@ pub(super) struct PartResult {
     pub(super) why: Option<String>,
     /// Seconds of processor time for each 10⁹ bytes of payload that were received.
     pub(super) cpu_per_gb: f64,
+    /// How long after they were due requests began, in nanoseconds.
+    pub(super) late: Latencies,
+    /// What the transport counted at all nodes, warm-up included.
+    pub(super) counters: BTreeMap<String, u64>,
 }
 
 /// Messages that nodes send.
@@ -175,6 +180,12 @@ fn part(nodes: &[NodeResult], measure: Duration) -> PartResult {
     let sum = |count: fn(&NodeResult) -> u64| nodes.iter().map(count).sum::<u64>();
     // Each request is received by a server, and its echo by the client.
     let bytes = 2.0 * slowdowns.bytes();
+    let mut late = Latencies::new();
+    nodes.iter().for_each(|node| late.merge(&node.late));
+    let mut counters = BTreeMap::new();
+    for (name, count) in nodes.iter().flat_map(|node| &node.counters) {
+        *counters.entry(name.clone()).or_default() += count;
+    }
     PartResult {
         summary: slowdowns.summary(),
         kept_up: sum(|node| node.in_time) as f64 / sum(|node| node.due).max(1) as f64,
@@ -182,6 +193,8 @@ fn part(nodes: &[NodeResult], measure: Duration) -> PartResult {
         errors: sum(|node| node.errors),
         why: nodes.iter().find_map(|node| node.why.clone()),
         cpu_per_gb: sum(|node| node.cpu) as f64 / bytes.max(1.0),
+        late,
+        counters,
     }
 }
 

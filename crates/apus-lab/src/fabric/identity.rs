@@ -24,7 +24,7 @@ impl Process {
     pub(super) fn of(pid: u32) -> Result<Self, Error> {
         let file = format!("/proc/{pid}/stat");
         let stat = fs::read_to_string(&file).doing(|| format!("read {file}"))?;
-        let began = began(&stat).ok_or_else(|| Error::Peer(format!("{file}: no start time")))?;
+        let began = began(&stat).ok_or_else(|| Error::Peer(format!("{file}: it has ended")))?;
         Ok(Self { pid, began })
     }
 
@@ -60,11 +60,15 @@ impl Process {
     }
 }
 
-/// Field 22 of `/proc/PID/stat`. The second field is the program's name in parentheses, and may hold
-/// spaces and parentheses itself.
+/// Field 22 of `/proc/PID/stat`; `None` for a process that has ended and that nobody has asked about yet.
+/// The second field is the program's name in parentheses, and may hold spaces and parentheses itself.
 fn began(stat: &str) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(19)?.parse().ok()
+    let mut fields = rest.split_whitespace();
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -76,6 +80,7 @@ mod tests {
     fn a_name_with_parentheses_confuses_nobody() {
         let stat = "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
         assert_eq!(began(stat), Some(4711));
+        assert_eq!(began(&stat.replace(" S ", " Z ")), None, "it has ended");
         assert_eq!(began("7 (cat) S 1"), None);
     }
 

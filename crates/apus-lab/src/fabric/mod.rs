@@ -51,6 +51,7 @@ mod loss;
 mod refusal;
 mod shaping;
 mod spec;
+pub mod standing;
 mod tool;
 mod wiring;
 

@@ -1,5 +1,7 @@
 //! What does it mean that the system refuses a fabric?
 
+use std::path::PathBuf;
+
 /// Why there is no fabric, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -49,6 +51,47 @@ pub enum Refusal {
         /// What it wrote to standard error, or how it ended.
         said: String,
     },
+    /// There is a standing fabric of that name.
+    #[error(
+        "fabric `{name}` is up already: `apus fabric down --name {name}` takes it down, and another \
+         `--name` gives you a second one"
+    )]
+    AlreadyUp {
+        /// Its name.
+        name: String,
+    },
+    /// A standing fabric is being made.
+    #[error("fabric `{name}` is just coming up: try again in a moment")]
+    Coming {
+        /// Its name.
+        name: String,
+    },
+    /// A standing fabric has ended, and not by being taken down.
+    #[error(
+        "fabric `{name}` has ended by itself, and nothing is left of it: `apus fabric up --name \
+         {name}` makes it anew"
+    )]
+    Dead {
+        /// Its name.
+        name: String,
+    },
+    /// There is no such standing fabric.
+    #[error("no fabric `{name}` is up: `apus fabric up --name {name}` makes one{}", listed(others))]
+    NotUp {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        others: Vec<String>,
+    },
+    /// The folder for what is written down about fabrics is not this user's own.
+    #[error(
+        "{}: this has to be a folder that belongs to you and that nobody else may enter; if it is \
+         not somebody else's, `rm -r` it", folder.display()
+    )]
+    ForeignFolder {
+        /// Which one.
+        folder: PathBuf,
+    },
     /// What a program of the system printed is not what it prints elsewhere.
     #[error("{place}: `{command}` printed something strange: {problem}")]
     Strange {
@@ -59,4 +102,12 @@ pub enum Refusal {
         /// What is strange about it.
         problem: String,
     },
+}
+
+/// The other names that there are.
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        names => format!(" (there is {})", names.join(", ")),
+    }
 }

@@ -184,3 +184,74 @@ fn explained(error: Error) -> Error {
 /// Why nothing else delays packets: docs/adr/0019.
 const NO_OTHER_DELAY: &str = ". Only the kernel can delay packets without taking time from what is \
      measured, so there is no other way; leave --delay out";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_highest_level_is_the_lowest_prio_and_takes_its_packets_by_the_class() {
+        let text = port(&Spec::default(), "p1");
+        assert!(
+            text.contains("classid 1:17 htb prio 0 ") && text.contains("classid 1:10 htb prio 7 ")
+        );
+        assert!(
+            text.contains(
+                "protocol ip prio 1 u32 match u32 0x00e00000 0x00e00000 at 0 flowid 1:17"
+            )
+        );
+        assert!(
+            text.contains(
+                "protocol ipv6 prio 2 u32 match u32 0x02000000 0x0e000000 at 0 flowid 1:11"
+            )
+        );
+        // A class, a queue and two filters each; nobody asks for level 0.
+        assert_eq!(text.lines().count(), 2 + 8 * 2 + 7 * 2);
+    }
+
+    #[test]
+    fn queues_are_known_by_their_handles() {
+        assert_eq!((level("10:"), level("17:")), (Some(0), Some(7)));
+        for other in ["1:", "18:", "9:", "17", "", "x:"] {
+            assert_eq!(level(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn an_uplink_does_what_is_asked_for() {
+        let delay = Duration::from_nanos(10_500);
+        let spec = |uplink, delay| Spec { uplink, delay, ..Spec::default() };
+        let shaped = uplink(&spec(Uplink::Shaped, Duration::ZERO));
+        assert!(shaped.contains("root handle 1: tbf rate 200000000bit burst 3140 limit 1538000 "));
+        assert_eq!(uplink(&spec(Uplink::Free, Duration::ZERO)), "");
+        let delayed = uplink(&spec(Uplink::Shaped, delay));
+        assert!(
+            delayed.contains("parent 1:1 handle 2: netem delay 10.500us limit 1003"),
+            "{delayed}"
+        );
+        assert!(uplink(&spec(Uplink::Free, delay)).contains("root handle 2: netem"));
+    }
+
+    #[test]
+    fn fast_links_have_larger_buckets_than_a_frame() {
+        let link = apus_sim::Rate::from_mbps(10_000).unwrap();
+        assert_eq!(bucket(&Spec { link, ..Spec::default() }, 1), 12_500 + 64);
+    }
+
+    #[test]
+    fn a_kernel_without_a_discipline_is_told_from_other_refusals() {
+        let refused = |said: &str| {
+            let (place, command) = ("switch".to_owned(), "tc -batch -".to_owned());
+            explained(Error::Fabric(Refusal::Command { place, command, said: said.to_owned() }))
+        };
+        let unknown = "Error: Specified qdisc kind is unknown.; Command failed -:1";
+        let said = refused(&format!("{unknown} (qdisc add dev p1 root handle 1: htb default 10)"));
+        assert!(matches!(said, Error::Fabric(Refusal::NoQdisc { qdisc: "htb", .. })), "{said}");
+        let said =
+            refused(&format!("{unknown} (qdisc add dev fab0 root handle 2: netem delay 1us)"));
+        assert!(said.to_string().contains("leave --delay out"), "{said}");
+        let said = refused("RTNETLINK answers: File exists (qdisc add dev p1 root htb default 10)");
+        assert!(matches!(said, Error::Fabric(Refusal::Command { .. })), "{said}");
+    }
+}

@@ -115,6 +115,25 @@ impl Spec {
     }
 }
 
+/// Like `4 hosts, 200mbit, buffers of 1000000 bytes, MTU 1500, uplinks shaped`.
+impl fmt::Display for Spec {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { nodes, buffer, mtu, loss, uplink, .. } = self;
+        let link = words::rate_in_words(self.link);
+        write!(
+            formatter,
+            "{nodes} hosts, {link}, buffers of {buffer} bytes, MTU {mtu}, uplinks {uplink}"
+        )?;
+        if *loss > 0.0 {
+            write!(formatter, ", loss {loss}")?;
+        }
+        if !self.delay.is_zero() {
+            write!(formatter, ", delay {:?}", self.delay)?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Uplink {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -193,6 +212,15 @@ mod tests {
         let text = serde_json::to_string(&spec).unwrap();
         assert!(text.contains(r#""link":"200mbit""#) && text.contains(r#""uplink":"free""#));
         assert_eq!(serde_json::from_str::<Spec>(&text).unwrap(), spec);
+    }
+
+    #[test]
+    fn settings_in_words_name_what_is_unusual_only_if_it_is() {
+        let words = Spec { nodes: 4, ..Spec::default() }.to_string();
+        assert_eq!(words, "4 hosts, 200mbit, buffers of 1000000 bytes, MTU 1500, uplinks shaped");
+        let delay = Duration::from_micros(10);
+        let words = Spec { loss: 0.001, delay, ..Spec::default() }.to_string();
+        assert!(words.ends_with(", loss 0.001, delay 10µs"), "{words}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Idle;
 use super::flight::{Flight, Request};
 use crate::error::Error;
+use crate::stats::Latencies;
 use crate::transport::{Client, Ended};
 
 /// An open-loop load. Times are in nanoseconds since it began.
@@ -24,7 +25,7 @@ pub(crate) struct OpenLoop {
 }
 
 /// What came of a load.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     /// Requests that count and were due.
     pub(crate) due: u64,
@@ -32,6 +33,8 @@ pub(crate) struct Tally {
     pub(crate) completed: u64,
     /// Those that were completed before the load ended: what the client kept up with.
     pub(crate) in_time: u64,
+    /// How long after it was due each request was begun, in nanoseconds.
+    pub(crate) late: Latencies,
     /// What the transport said of the first request that failed, if any did.
     pub(crate) why: Option<String>,
 }
@@ -64,6 +67,9 @@ pub(crate) fn open_loop(
         {
             let id = flight.begin(request);
             client.start(id, request.peer, request.size)?;
+            if request.due >= load.warm {
+                tally.late.record(clock().saturating_sub(request.due));
+            }
         }
         let over = load.ends + load.grace;
         let until = next.map_or(over, |next| next.due);

@@ -2,6 +2,7 @@
 
 mod cores;
 mod neighbours;
+pub(crate) mod slice;
 mod ticks;
 
 pub use cores::{Cores, pin};

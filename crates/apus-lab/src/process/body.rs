@@ -1,16 +1,21 @@
-//! What is an agent made of: a process, or a thread?
+//! What is an agent made of: a process, a thread, or a connection to a process elsewhere?
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufReader, Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::net::{Shutdown, TcpStream};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 
 use super::control::live;
 use super::{AGENT, Runner};
 use crate::error::Error;
 
+/// What may be done about the end of a process, from how it ended and what it wrote to standard error;
+/// `None` if that speaks for itself.
+pub(crate) type Remedy = Box<dyn Fn(ExitStatus, &str) -> Option<String> + Send>;
+
 /// A body with its standard input and output.
-pub(super) struct Embodied {
+pub(crate) struct Embodied {
     pub(super) body: Body,
     pub(super) to_agent: Box<dyn Write + Send>,
     pub(super) from_agent: Box<dyn Read + Send>,
@@ -18,15 +23,21 @@ pub(super) struct Embodied {
 
 /// Something that runs, and what it leaves behind. The fields are empty once it has been ended.
 pub(super) enum Body {
-    /// A process, and the thread that collects what it writes to standard error.
-    Process(Child, Option<JoinHandle<String>>),
+    /// A process, the thread that collects what it writes to standard error, and what helps against that.
+    Process(Child, Option<JoinHandle<String>>, Remedy),
     /// A thread of this process.
     Thread(Option<JoinHandle<Result<(), Error>>>),
+    /// A process that somebody else started, as [`super::relay`] does.
+    Connection(TcpStream),
 }
 
 impl Embodied {
     /// Runs the program, as the last but one argument of a command if there is a prefix.
-    pub(super) fn process(prefix: &[OsString], program: &OsStr) -> io::Result<Self> {
+    pub(crate) fn process(
+        prefix: &[OsString],
+        program: &OsStr,
+        remedy: Remedy,
+    ) -> io::Result<Self> {
         let mut words = prefix.iter().map(OsString::as_os_str).chain([program, OsStr::new(AGENT)]);
         let mut child = Command::new(words.next().expect("the program at least"))
             .args(words)
@@ -43,10 +54,11 @@ impl Embodied {
             let _ = stderr.read_to_end(&mut text);
             String::from_utf8_lossy(&text).trim().to_owned()
         });
-        Ok(Self { body: Body::Process(child, Some(complaints)), to_agent, from_agent })
+        let body = Body::Process(child, Some(complaints), remedy);
+        Ok(Self { body, to_agent, from_agent })
     }
 
-    pub(super) fn thread(runner: Runner) -> io::Result<Self> {
+    pub(crate) fn thread(runner: Runner) -> io::Result<Self> {
         let (from_parent, to_agent) = io::pipe()?;
         let (from_agent, to_parent) = io::pipe()?;
         let thread = thread::Builder::new().name("agent".to_owned()).spawn(move || {
@@ -58,18 +70,33 @@ impl Embodied {
             from_agent: Box::new(from_agent),
         })
     }
+
+    /// Takes the connection to a relay for an agent.
+    pub(crate) fn connection(stream: &TcpStream) -> io::Result<Self> {
+        Ok(Self {
+            body: Body::Connection(stream.try_clone()?),
+            to_agent: Box::new(stream.try_clone()?),
+            from_agent: Box::new(stream.try_clone()?),
+        })
+    }
 }
 
 impl Body {
     /// Waits for a body that has closed its output, and says how it ended.
     pub(super) fn how_it_ended(&mut self) -> String {
         match self {
-            Self::Process(child, complaints) => {
-                let status = child.wait().map_or_else(|e| e.to_string(), |s| s.to_string());
+            Self::Process(child, complaints, remedy) => {
                 let said = complaints.take().and_then(|thread| thread.join().ok());
-                match said.filter(|said| !said.is_empty()) {
-                    Some(said) => format!("{status}: {said}"),
-                    None => status,
+                let said = said.unwrap_or_default();
+                let status = match child.wait() {
+                    Ok(status) => status,
+                    Err(error) => return error.to_string(),
+                };
+                let how =
+                    if said.is_empty() { status.to_string() } else { format!("{status}: {said}") };
+                match remedy(status, &said) {
+                    Some(remedy) => format!("{how}; {remedy}"),
+                    None => how,
                 }
             }
             Self::Thread(thread) => match thread.take().map(JoinHandle::join) {
@@ -77,17 +104,20 @@ impl Body {
                 Some(Err(_)) => "the thread panicked".to_owned(),
                 Some(Ok(Ok(()))) | None => "ended without a result".to_owned(),
             },
+            Self::Connection(_) => "the connection to it came to an end".to_owned(),
         }
     }
 
     /// Ends it, if it has not ended by itself; its input must be closed.
     pub(super) fn end_now(&mut self) {
         match self {
-            Self::Process(child, _) => {
+            Self::Process(child, ..) => {
                 // Both fail only if it has been waited for.
                 let _ = child.kill();
                 let _ = child.wait();
             }
+            // Fails only if the other side is gone already; if not, it sees the end of its input.
+            Self::Connection(stream) => drop(stream.shutdown(Shutdown::Both)),
             // It has been told to stop; a panic has been reported by the thread itself.
             Self::Thread(thread) => drop(thread.take().map(JoinHandle::join)),
         }

@@ -67,7 +67,7 @@ impl<T> Results<T> {
 
 impl Crew {
     /// Hands each body its task.
-    pub(super) fn begin_all(
+    pub(crate) fn begin_all(
         bodies: impl IntoIterator<Item = (Result<Embodied, Error>, Task)>,
     ) -> Result<Self, Error> {
         let (sender, heard) = mpsc::channel();

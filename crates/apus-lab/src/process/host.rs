@@ -9,7 +9,7 @@ use std::process::{ExitCode, exit};
 use serde_json::Value;
 
 use super::agent::Agent;
-use super::body::Embodied;
+use super::body::{Embodied, Remedy};
 use super::control::{Control, live};
 use super::crew::Crew;
 use super::lines::Task;
@@ -65,12 +65,17 @@ impl Host {
     /// Starts a body for the agent of this name.
     fn embody(&self, name: &str) -> Result<Embodied, Error> {
         let embodied = match self {
-            Self::Processes(program) => Embodied::process(&[], program.as_ref()),
-            Self::Command { prefix, program } => Embodied::process(prefix, program),
+            Self::Processes(program) => Embodied::process(&[], program.as_ref(), no_remedy()),
+            Self::Command { prefix, program } => Embodied::process(prefix, program, no_remedy()),
             Self::Threads(runner) => Embodied::thread(*runner),
         };
         embodied.doing(|| format!("start {name}"))
     }
+}
+
+/// What a program of ours says speaks for itself.
+pub(crate) fn no_remedy() -> Remedy {
+    Box::new(|_, _| None)
 }
 
 impl Crew {

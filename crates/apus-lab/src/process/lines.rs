@@ -69,6 +69,11 @@ pub(super) enum Report {
     Done(Value),
     /// There will be no result.
     Failed(String),
+    /// The agent ended; a relay says so, since nobody else sees it.
+    Ended {
+        /// Its exit status and what it wrote to standard error.
+        how: String,
+    },
 }
 
 /// Writes one line, at once.
@@ -88,17 +93,28 @@ pub(crate) fn read_line<T: DeserializeOwned>(
     from: &mut dyn BufRead,
     longest: u64,
 ) -> io::Result<Option<T>> {
-    let mut text = Vec::new();
-    let length = from.take(longest).read_until(b'\n', &mut text)?;
-    if text.last() != Some(&b'\n') {
-        if length as u64 == longest {
-            return Err(strange(&text, &format!("longer than {longest} bytes")));
-        }
-        return Ok(None);
-    }
+    let Some(text) = read_text(from, longest)? else { return Ok(None) };
     match serde_json::from_slice(&text) {
         Ok(line) => Ok(Some(line)),
         Err(error) => Err(strange(&text, &error.to_string())),
+    }
+}
+
+/// Reads one line with its newline, whatever it says. `None` at the end, also if that comes within a
+/// line.
+///
+/// # Errors
+///
+/// The line is longer than `longest` bytes.
+pub(super) fn read_text(from: &mut dyn BufRead, longest: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut text = Vec::new();
+    let length = from.take(longest).read_until(b'\n', &mut text)?;
+    match text.last() {
+        Some(b'\n') => Ok(Some(text)),
+        _ if length as u64 == longest => {
+            Err(strange(&text, &format!("longer than {longest} bytes")))
+        }
+        _ => Ok(None),
     }
 }
 

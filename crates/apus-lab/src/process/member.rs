@@ -1,6 +1,7 @@
 //! What does the parent hold of one agent?
 
 use std::io::{self, BufReader, Write};
+use std::mem;
 use std::net::SocketAddr;
 use std::sync::mpsc::Sender;
 use std::thread;
@@ -107,19 +108,22 @@ impl Member {
                 self.ended = true;
                 Err(self.failed(why))
             }
-            Ok(None) => {
-                self.ended = true;
-                if self.result.is_some() {
-                    return Ok(());
-                }
-                let how = self.body.how_it_ended();
-                Err(self.failed(how))
+            Ok(Some(Report::Ended { how })) => self.end(|_| how),
+            Ok(None) => self.end(Body::how_it_ended),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                self.end(|_| format!("said something strange: {error}"))
             }
-            Err(error) => {
-                self.ended = true;
-                Err(self.failed(format!("said something strange: {error}")))
-            }
+            Err(error) => self.end(|_| format!("was lost: {error}")),
         }
+    }
+
+    /// Nothing more will be heard, which is a failure if nothing came of the task.
+    fn end(&mut self, how: impl FnOnce(&mut Body) -> String) -> Result<(), Error> {
+        if mem::replace(&mut self.ended, true) || self.result.is_some() {
+            return Ok(());
+        }
+        let how = how(&mut self.body);
+        Err(self.failed(how))
     }
 
     pub(super) fn failed(&self, said: String) -> Error {

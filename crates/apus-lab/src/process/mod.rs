@@ -33,6 +33,7 @@ mod host;
 mod lines;
 mod member;
 mod offset;
+mod relay;
 mod stop;
 
 pub use agent::Agent;
@@ -42,3 +43,8 @@ pub use host::{AGENT, Host, Runner, agent_main};
 pub use lines::Task;
 pub use offset::ClockOffset;
 pub use stop::Stop;
+
+pub(crate) use body::Embodied;
+pub(crate) use host::no_remedy;
+pub(crate) use lines::{LONGEST, read_line, write_line};
+pub(crate) use relay::relay;

@@ -4,10 +4,12 @@
 //! server answers under a cork, so that replies which are ready leave together; the client's calls leave one by one,
 //! as TCP's do, because the generator starts them when they are due. Payload is shared, not copied.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use apus::{Bytes, Completion, Config, ConfigError, Endpoint, UdpConfig};
+use apus_wire::Kind;
 
 use super::{Client, Ended, Node, Opening, Transport};
 use crate::apus::server;
@@ -85,6 +87,27 @@ impl Node for ApusNode {
 
     fn shutdown(&self) {
         self.endpoint.shutdown();
+    }
+
+    fn counters(&self) -> BTreeMap<String, u64> {
+        let metrics = self.endpoint.metrics();
+        let (protocol, engine) = (&metrics.protocol, &metrics.engine);
+        let sent = Kind::ALL.iter().zip(protocol.packets_sent);
+        let sent = sent.map(|(kind, count)| (format!("{kind:?} sent"), count));
+        let groups = protocol.recovery.iter().chain(protocol.scheduling.iter());
+        let groups = groups.map(|(name, count)| (name.to_owned(), count));
+        let engine = [
+            ("handoffs", engine.handoffs),
+            ("wakeups", engine.wakeups),
+            ("sleeps", engine.sleeps),
+            ("kicks", engine.kicks),
+            ("keeper_turns", engine.keeper_turns),
+            ("receive_batches", engine.receive_batches),
+            ("packets_received", engine.packets_received),
+        ];
+        let engine = engine.map(|(name, count)| (name.to_owned(), count));
+        let dropped = ("dropped".to_owned(), protocol.dropped_total());
+        sent.chain(groups).chain(engine).chain([dropped]).collect()
     }
 
     fn connect(&self, peers: &[SocketAddr], outstanding: usize) -> Result<Box<dyn Client>, Error> {

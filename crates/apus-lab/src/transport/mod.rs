@@ -12,6 +12,7 @@
 mod apus;
 mod tcp;
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -92,6 +93,11 @@ pub trait Node: Send + Sync {
 
     /// Ends [`Node::serve`], in every thread, also in those that sleep. `stop` has been asked before.
     fn shutdown(&self);
+
+    /// What the transport has counted so far, by name.
+    fn counters(&self) -> BTreeMap<String, u64> {
+        BTreeMap::new()
+    }
 
     /// A client of `peers` that never has more than `outstanding` requests under way. Connections, if
     /// there are any, are there when this returns.

@@ -1,7 +1,8 @@
 //! What happens when a timer fires?
 
+use crate::config::Config;
 use crate::error::FailReason;
-use crate::limits::{MAX_NEED_ACK_INTERVAL, MAX_QUESTIONS};
+use crate::limits::{MAX_NEED_ACK_INTERVAL, MAX_QUESTIONS, QUEUED_BYTES};
 use crate::rpc::{RpcId, ServerState, Side};
 use crate::time::{Instant, USEC};
 use crate::transport::{Ending, Transport};
@@ -31,6 +32,24 @@ const MIN_ASKS: u32 = 3;
 
 /// However long round-trip times seem to be, so many times this long is `timeout_usecs`: the questions fit in.
 const TIMES_PATIENT: u64 = MIN_ASKS as u64 + 1;
+
+/// Nanoseconds of silence that are normal whatever the round-trip time, where the configuration says so many
+/// microseconds: at least as long as the link is busy with what may stand before a packet.
+fn least_patience(config: &Config, link_mbps: u64, usecs: u64) -> u64 {
+    let queueing = QUEUED_BYTES * 8_000 / link_mbps;
+    (usecs * USEC).max(queueing.min(most_patience(config)))
+}
+
+/// Nanoseconds of silence that are not normal, however long round-trip times seem to be.
+fn most_patience(config: &Config) -> u64 {
+    config.timeout_usecs() * USEC / TIMES_PATIENT
+}
+
+/// Nanoseconds between two looks at an RPC that waits: two in the shortest silence that is not normal, so that
+/// a RESEND comes at most half of it late.
+pub(crate) fn look_period(config: &Config, link_mbps: u64) -> u64 {
+    least_patience(config, link_mbps, config.resend_usecs()) / 2
+}
 
 impl Transport {
     /// When [`Transport::handle_timeout`] (or, for [`Reason::Pacer`], `poll_transmit`) should be
@@ -69,6 +88,11 @@ impl Transport {
         }
     }
 
+    /// See [`least_patience`].
+    pub(crate) fn least_patience(&self, usecs: u64) -> u64 {
+        least_patience(&self.config, self.link_mbps, usecs)
+    }
+
     /// Looks at an RPC whose peer should be talking.
     fn look_at(&mut self, rpc: RpcId) {
         let now = self.now();
@@ -89,6 +113,8 @@ impl Transport {
 
     /// We wait for DATA: ask for it, and give up in the end (rows T-3, T-4; TIME-3, TIME-4).
     fn look_at_receiver(&mut self, rpc: RpcId, now: Instant) {
+        let (floor, interval) = (self.config.resend_usecs(), self.config.resend_interval_usecs());
+        let (floor, interval) = (self.least_patience(floor), self.least_patience(interval));
         let entry = &self.rpcs[rpc];
         let peer = &mut self.peers[entry.peer];
         let silent = now.since(entry.heard);
@@ -96,9 +122,9 @@ impl Transport {
             self.give_up(rpc, silent);
             return;
         }
-        let most = self.config.timeout_usecs() * USEC / TIMES_PATIENT;
-        let patience = peer.rtt.patience(self.config.resend_usecs() * USEC, most);
-        let interval = peer.rtt.patience(self.config.resend_interval_usecs() * USEC, most);
+        let most = most_patience(&self.config);
+        let patience = peer.rtt.patience(floor, most);
+        let interval = peer.rtt.patience(interval, most);
         let asked_lately = entry.asks > 0 && now.since(entry.asked) < interval;
         if silent < patience || asked_lately || !peer.resends.may_ask(now, interval) {
             return;
@@ -133,7 +159,7 @@ impl Transport {
             self.end_server(rpc, Ending::GivenUp);
             return;
         }
-        let interval = self.config.resend_interval_usecs() * USEC;
+        let interval = self.least_patience(self.config.resend_interval_usecs());
         let wait = interval << entry.asks.saturating_sub(1).min(16);
         if entry.asks < MAX_QUESTIONS && now.since(entry.asked) >= wait {
             self.ask_for_confirmation(rpc);
@@ -152,8 +178,8 @@ impl Transport {
             self.end_server(rpc, Ending::Discarded);
             return;
         }
-        let first = self.config.need_ack_usecs() * USEC;
-        let most = self.config.timeout_usecs() * USEC / TIMES_PATIENT;
+        let first = self.least_patience(self.config.need_ack_usecs());
+        let most = most_patience(&self.config);
         let patience = self.peers[entry.peer].rtt.patience(first, most);
         let wait = patience.saturating_mul(1 << entry.asks.min(16)).min(MAX_NEED_ACK_INTERVAL);
         let last = if entry.asks == 0 { since } else { entry.asked };

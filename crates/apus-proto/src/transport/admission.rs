@@ -10,7 +10,6 @@ use crate::message::MessageIn;
 use crate::peer::{Admission, Confirmation, PeerId};
 use crate::rpc::{RpcId, Server, ServerState, Side};
 use crate::rx::Source;
-use crate::time::USEC;
 use apus_wire::{Body, Data, Flags, Header, Profile, Refusal, Role};
 
 /// What became of a request of which nothing was known.
@@ -45,7 +44,7 @@ impl Transport {
             return Err(self.refuse(from, header, Refusal::TooLarge, DropReason::TooLarge));
         }
         let peer = self.admitting_peer(from)?;
-        let young = 4 * self.config.resend_interval_usecs() * USEC;
+        let young = 4 * self.least_patience(self.config.resend_interval_usecs());
         let (now, random) = (self.now(), &mut self.random);
         let serving = &mut self.peers[peer].serving;
         match serving.admit(id, header.udp(), now, young, || random.next() as u32) {

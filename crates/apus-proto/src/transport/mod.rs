@@ -28,8 +28,8 @@ use crate::metrics::Metrics;
 use crate::peer::{Address, Peers};
 use crate::priority::{OwnCutoffs, Sampler};
 use crate::rpc::Rpcs;
-use crate::time::{Instant, USEC};
-use crate::timer::{Deadlines, Reaper, Silence};
+use crate::time::Instant;
+use crate::timer::{self, Deadlines, Reaper, Silence};
 use crate::tx::{Identity, Outbox};
 use apus_wire::Packet;
 use budget::Budget;
@@ -101,8 +101,7 @@ impl Transport {
             cutoffs: OwnCutoffs::configured(&config),
             sampler: Sampler::new(&config),
             outbox: Outbox::new(&config),
-            // Two looks per interval: a RESEND comes at most half an interval late.
-            silence: Silence::new(config.resend_usecs() * USEC / 2),
+            silence: Silence::new(timer::look_period(&config, link_mbps)),
             deadlines: Deadlines::default(),
             reaper: Reaper::default(),
             budget: Budget::default(),

@@ -13,6 +13,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::launcher::{self, KUBERNETES, Launcher, LauncherError, OPEN_MPI, PMI, SLURM_ARRAY};
+
 /// A part of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
@@ -58,24 +60,19 @@ pub enum ShardError {
     Nothing,
 }
 
-/// Variables with which a launcher says which of its processes one is.
-struct Launcher {
-    index: &'static str,
-    /// The least index and the distance between two.
-    from: Option<(&'static str, &'static str)>,
-    count: Option<&'static str>,
-}
+/// Those that number parts of something, not processes that work together.
+const LAUNCHERS: [Launcher; 4] = [SLURM_ARRAY, KUBERNETES, OPEN_MPI, PMI];
 
-const LAUNCHERS: [Launcher; 4] = [
-    Launcher {
-        index: "SLURM_ARRAY_TASK_ID",
-        from: Some(("SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP")),
-        count: Some("SLURM_ARRAY_TASK_COUNT"),
-    },
-    Launcher { index: "JOB_COMPLETION_INDEX", from: None, count: None },
-    Launcher { index: "OMPI_COMM_WORLD_RANK", from: None, count: Some("OMPI_COMM_WORLD_SIZE") },
-    Launcher { index: "PMI_RANK", from: None, count: Some("PMI_SIZE") },
-];
+impl From<LauncherError> for ShardError {
+    fn from(error: LauncherError) -> Self {
+        match error {
+            LauncherError::Variable { name, value, problem } => {
+                Self::Variable { name, value, problem }
+            }
+            LauncherError::Count(name) => Self::Count(name),
+        }
+    }
+}
 
 impl Shard {
     /// Everything.
@@ -114,33 +111,8 @@ impl Shard {
         environment: impl Fn(&str) -> Option<String>,
         count: Option<u32>,
     ) -> Result<Option<Self>, ShardError> {
-        let number = |name: &'static str| {
-            let Some(value) = environment(name) else { return Ok(None) };
-            match value.trim().parse::<u32>() {
-                Ok(number) => Ok(Some(number)),
-                Err(_) => Err(ShardError::Variable { name, value, problem: "no number" }),
-            }
-        };
-        for Launcher { index: name, from, count: says } in LAUNCHERS {
-            let Some(id) = number(name)? else { continue };
-            let bad = |problem| ShardError::Variable { name, value: id.to_string(), problem };
-            let index = match from {
-                Some((least, step)) => {
-                    let (least, step) = (number(least)?.unwrap_or(0), number(step)?.unwrap_or(1));
-                    let above = id.checked_sub(least).ok_or_else(|| bad("below the least one"))?;
-                    let step = step.max(1);
-                    if !above.is_multiple_of(step) {
-                        return Err(bad("not one of the steps"));
-                    }
-                    above / step
-                }
-                None => id,
-            };
-            let known = says.map(number).transpose()?.flatten();
-            let count = count.or(known).ok_or(ShardError::Count(name))?;
-            return Self::new(index, count).map(Some).ok_or_else(|| bad("not one of so many"));
-        }
-        Ok(None)
+        let found = launcher::find(&LAUNCHERS, environment, count)?;
+        Ok(found.map(|(index, count)| Self { index, count }))
     }
 }
 

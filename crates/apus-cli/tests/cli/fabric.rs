@@ -1,0 +1,184 @@
+//! Situation: somebody tries programs in a network of several hosts, from a shell. What this machine does
+//! not allow or lacks is said, and passes.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::service::{apus, object, text};
+
+/// A place where nothing is up; what is, is taken down when a test ends, also by a failed assertion.
+struct World {
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn fabric(&self, words: &str) -> Command {
+        let mut command = apus();
+        command.arg("fabric").args(words.split(' ')).env("XDG_RUNTIME_DIR", self.folder.path());
+        command.stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, words: &str) -> Output {
+        self.fabric(words).output().unwrap()
+    }
+
+    /// Makes a fabric; `None` if this machine does not allow it.
+    fn up(&self, words: &str) -> Option<Output> {
+        let output = self.run(&format!("up {words}"));
+        if output.status.success() {
+            return Some(output);
+        }
+        let said = text(&output.stderr);
+        let excuses = ["is not installed", "may not create network namespaces", "has no queueing"];
+        assert!(excuses.iter().any(|excuse| said.contains(excuse)), "{said}");
+        eprintln!("SKIPPED: {said}");
+        None
+    }
+
+    /// Runs with a program of the system that a script stands in for.
+    fn with_fake(&self, program: &str, script: &str, words: &str) -> Output {
+        let bin = self.folder.path().join("bin");
+        fs::create_dir_all(&bin).unwrap();
+        // Written by a process of its own: a file that some thread has open for writing, or a child that
+        // one is just starting, cannot be executed.
+        let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\" && chmod 755 \"$0\"";
+        let mut writer = Command::new("sh");
+        let written = writer.args(["-c", write]).arg(bin.join(program)).arg(script).status();
+        assert!(written.unwrap().success());
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        self.fabric(words).env("PATH", path).output().unwrap()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = self.run("down --all");
+    }
+}
+
+#[test]
+fn programs_run_in_hosts_and_talk() {
+    let world = World::new();
+    let Some(up) = world.up("--nodes 2") else { return };
+    let said = text(&up.stdout);
+    assert!(said.contains("fabric `default` is up: 2 hosts, 200mbit"), "{said}");
+    // What it says to try is what works.
+    assert!(said.contains("apus fabric exec h2 -- apus serve 10.77.0.2:4000"), "{said}");
+    let program = env!("CARGO_BIN_EXE_apus");
+    let mut serve = world
+        .fabric(&format!("exec h2 -- {program} serve 10.77.0.2:4000"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(serve.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "listening on 10.77.0.2:4000\n");
+    let call = world.run(&format!("exec h1 -- {program} call 10.77.0.2:4000 --size 100000"));
+    assert!(text(&call.stdout).contains("100000 bytes"), "{call:?}");
+    let show = object(&world.run("show --json"));
+    let bytes = |host: usize| {
+        let levels = show["hosts"][host]["levels"].as_array().unwrap();
+        assert_eq!(levels.len(), 8);
+        levels.iter().map(|level| level["bytes"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert!(bytes(0) > 100_000 && bytes(1) > 100_000, "there and back: {show}");
+    assert_eq!(show["settings"]["link"], "200mbit");
+    let table = text(&world.run("show").stdout);
+    assert!(table.contains("h1") && table.contains("10.77.0.2") && table.contains("waiting"));
+    let down = world.run("down");
+    assert_eq!(
+        (down.status.code(), text(&down.stderr)),
+        (Some(0), "fabric `default` is down\n".into())
+    );
+    serve.kill().unwrap();
+    serve.wait().unwrap();
+}
+
+#[test]
+fn a_program_has_its_host_in_the_environment_and_its_status_is_passed_on() {
+    let world = World::new();
+    if world.up("--nodes 3 --name lab").is_none() {
+        return;
+    }
+    let mut exec = world.fabric("exec --name lab h3 -- sh -c");
+    let output = exec.arg("echo $APUS_NODE $APUS_ADDRESS; exit 7").output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(7), "h3 10.77.0.3\n".into()));
+    let output = world.run("exec --name lab h1 -- /no/such/program");
+    assert_eq!(output.status.code(), Some(127), "{output:?}");
+    let output = world.run("exec --name lab h4 -- true");
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("the hosts are h1 to h3") && said.contains("Try: apus fabric exec"),
+        "{said}"
+    );
+}
+
+#[test]
+fn several_fabrics_have_names() {
+    let world = World::new();
+    let Some(first) = world.up("--nodes 2 --json") else { return };
+    assert_eq!(object(&first)["hosts"][1]["address"], "10.77.0.2");
+    let second = world.up("--nodes 2 --name second --link 10mbit --json").unwrap();
+    assert_eq!(object(&second)["settings"]["link"], Value::from("10mbit"));
+    let again = world.run("up --name second");
+    assert_eq!(again.status.code(), Some(1));
+    let said = text(&again.stderr);
+    assert!(
+        said.contains("is up already") && said.contains("apus fabric down --name second"),
+        "{said}"
+    );
+    let none = text(&world.run("show --name third").stderr);
+    assert!(none.contains("(there is default, second)"), "{none}");
+    let down = text(&world.run("down --all").stderr);
+    assert_eq!(down, "fabric `default` is down\nfabric `second` is down\n");
+    assert_eq!(text(&world.run("down --all").stderr), "no fabric is up\n");
+}
+
+/// Nothing can be made, and what to do is said. `unshare` fails as it does where nobody may.
+#[test]
+fn who_may_not_create_namespaces_is_told_what_to_do() {
+    let world = World::new();
+    let refusal = "echo 'unshare: unshare failed: Operation not permitted' >&2; exit 1";
+    let output = world.with_fake("unshare", refusal, "up");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for part in ["Operation not permitted", "run it as root", "user.max_user_namespaces"] {
+        assert!(said.contains(part), "{said}");
+    }
+    assert_eq!(text(&world.run("down --all").stderr), "no fabric is up\n");
+}
+
+/// What `ip` complains about comes with the place, the command and the line.
+#[test]
+fn a_program_that_fails_is_quoted() {
+    let world = World::new();
+    if world.up("--nodes 2").is_none() {
+        return;
+    }
+    world.run("down");
+    let complaint = "cat > /dev/null; echo 'RTNETLINK answers: No buffer space available' >&2
+echo 'Command failed -:1' >&2; exit 1";
+    let output = world.with_fake("ip", complaint, "up");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for part in ["switch: `ip -batch -` failed", "No buffer space", "(link set lo up)"] {
+        assert!(said.contains(part), "{said}");
+    }
+    let output = world.with_fake(
+        "tc",
+        "echo 'Error: Specified qdisc kind is unknown.' >&2
+echo 'Command failed -:1' >&2; exit 1",
+        "up --name other",
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&world.run("down --all").stderr), "no fabric is up\n");
+}

@@ -1,0 +1,182 @@
+//! Which hosts does a host file name?
+//!
+//! One host per line, in the way of a shell: words between blanks, quotes where a word has blanks, `#`
+//! begins a comment.
+//!
+//! ```text
+//! # [USER@]HOST[:PORT]  [bind=ADDRESS]  [program=PATH]
+//! node1
+//! node2:2222            bind=10.0.0.2
+//! me@[2001:db8::3]      program=~/apus/target/release/apus
+//! ```
+//!
+//! HOST is whatever `ssh` understands, also a `Host` of its configuration. `bind` is the address at which
+//! the others reach this host, if not the one that ssh comes to; `program` where apus is over there, if
+//! not where it is here. The first line is the first node. A host may be there several times.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use super::host_port::host_and_port;
+
+/// One line of a host file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SshHost {
+    /// Which line of the file, from 1.
+    pub line: usize,
+    /// As `ssh` takes it: `HOST` or `USER@HOST`.
+    pub destination: String,
+    /// Where sshd listens; `None`: as the configuration of ssh says, 22 as a rule.
+    pub port: Option<u16>,
+    /// The address at which the others reach it; `None`: where ssh reaches it.
+    pub bind: Option<IpAddr>,
+    /// The program over there; `None`: where it is here. A relative path begins in the home directory.
+    pub program: Option<String>,
+}
+
+/// Why a text is no host file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostsError {
+    /// A quote is not closed.
+    #[error("line {line}: a quote is not closed")]
+    Quote {
+        /// From 1.
+        line: usize,
+    },
+    /// The first word is not a host.
+    #[error(
+        "line {line}: `{word}` is no host: write [USER@]HOST[:PORT], an IPv6 address in brackets"
+    )]
+    Host {
+        /// From 1.
+        line: usize,
+        /// What is there.
+        word: String,
+    },
+    /// Another word is none that is known.
+    #[error(
+        "line {line}: `{word}` is not understood: after the host come bind=ADDRESS and program=PATH"
+    )]
+    Word {
+        /// From 1.
+        line: usize,
+        /// What is there.
+        word: String,
+    },
+    /// What should be an address is none.
+    #[error("line {line}: `{word}` is no address: write bind=10.0.0.1 or bind=2001:db8::1")]
+    Bind {
+        /// From 1.
+        line: usize,
+        /// What is there.
+        word: String,
+    },
+    /// No line names a host.
+    #[error("no host in it: write one per line")]
+    Empty,
+}
+
+/// The hosts of a file's text, in its order; at least one.
+///
+/// # Errors
+///
+/// The text is no host file.
+pub fn hosts(text: &str) -> Result<Vec<SshHost>, HostsError> {
+    let mut hosts = Vec::new();
+    for (number, text) in text.lines().enumerate() {
+        let line = number + 1;
+        let words = shlex::split(text).ok_or(HostsError::Quote { line })?;
+        if let Some((first, rest)) = words.split_first() {
+            hosts.push(host(line, first, rest)?);
+        }
+    }
+    if hosts.is_empty() { Err(HostsError::Empty) } else { Ok(hosts) }
+}
+
+fn host(line: usize, first: &str, rest: &[String]) -> Result<SshHost, HostsError> {
+    let (destination, port) =
+        destination(first).ok_or_else(|| HostsError::Host { line, word: first.to_owned() })?;
+    let mut host = SshHost { line, destination, port, bind: None, program: None };
+    for word in rest {
+        match word.split_once('=') {
+            Some(("bind", address)) if host.bind.is_none() => {
+                let address = IpAddr::from_str(address).ok();
+                let usable = address.filter(|address| !address.is_unspecified());
+                let wrong = || HostsError::Bind { line, word: word.clone() };
+                host.bind = Some(usable.ok_or_else(wrong)?);
+            }
+            Some(("program", path)) if host.program.is_none() && !path.is_empty() => {
+                host.program = Some(path.to_owned());
+            }
+            _ => return Err(HostsError::Word { line, word: word.clone() }),
+        }
+    }
+    Ok(host)
+}
+
+/// `[USER@]HOST[:PORT]` as ssh takes it, and the port; `None` if it is not that.
+fn destination(word: &str) -> Option<(String, Option<u16>)> {
+    let (user, place) = match word.rsplit_once('@') {
+        Some((user, place)) => (Some(user), place),
+        None => (None, word),
+    };
+    let (host, port) = host_and_port(place)?;
+    // What begins with a dash would be an option of ssh's.
+    let good = |part: &str| {
+        !part.is_empty() && !part.starts_with('-') && !part.contains(char::is_whitespace)
+    };
+    if !good(host) || !user.is_none_or(good) {
+        return None;
+    }
+    let user = user.map(|user| format!("{user}@")).unwrap_or_default();
+    Some((format!("{user}{host}"), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_host_with_particulars() {
+        let text = "# the rack on the left\n\nnode1\n  node2:2222 bind=10.0.0.2 # slow\n\
+                    me@[2001:db8::3]:22 program='/opt/my apus' bind=2001:db8::4\n";
+        let host =
+            |line, destination: &str, port, bind: Option<&str>, program: Option<&str>| SshHost {
+                line,
+                destination: destination.to_owned(),
+                port,
+                bind: bind.map(|bind| bind.parse().unwrap()),
+                program: program.map(str::to_owned),
+            };
+        let expected = [
+            host(3, "node1", None, None, None),
+            host(4, "node2", Some(2222), Some("10.0.0.2"), None),
+            host(5, "me@2001:db8::3", Some(22), Some("2001:db8::4"), Some("/opt/my apus")),
+        ];
+        assert_eq!(hosts(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        let error = |text: &str| hosts(text).unwrap_err();
+        let wrong =
+            ["-oProxyCommand=x", "a@-b", "@b", "a@", "h:", "h:0", "h:x", "[::1", "[h]", "[::1]2"];
+        for word in wrong {
+            let expected = HostsError::Host { line: 2, word: word.to_owned() };
+            assert_eq!(error(&format!("node1\n{word}\n")), expected);
+        }
+        for word in ["slots=4", "bind", "program=", "node2"] {
+            let expected = HostsError::Word { line: 1, word: word.to_owned() };
+            assert_eq!(error(&format!("node1 {word}")), expected);
+        }
+        assert!(matches!(error("a bind=::1 bind=::1"), HostsError::Word { .. }), "twice");
+        assert!(matches!(error("a bind=0.0.0.0"), HostsError::Bind { line: 1, .. }));
+        assert!(matches!(error("a\nb 'c"), HostsError::Quote { line: 2 }));
+        assert_eq!(error("# nobody\n"), HostsError::Empty);
+        assert_eq!(
+            error("a\nb x").to_string(),
+            "line 2: `x` is not understood: after the host come bind=ADDRESS and program=PATH"
+        );
+    }
+}
