@@ -120,11 +120,11 @@ fn bytes_are_sent_again() {
     > call P 5000
       -> P DATA c1 0..5000/5000 packets=4 cutoffs=1 prio=5
     > P: RESEND c1 1000..1500
-      -> P DATA c1 0..2792/5000 packets=2 cutoffs=1 retransmit prio=7
+      -> P DATA c1 0..2792/5000 packets=2 cutoffs=1 retransmit prio=6
     > P: RESEND c1 4999..5000
       -> P DATA c1 4188..5000/5000 cutoffs=1 retransmit prio=7
     > P: RESEND c1 everything
-      -> P DATA c1 0..5000/5000 packets=4 cutoffs=1 retransmit prio=7
+      -> P DATA c1 0..5000/5000 packets=4 cutoffs=1 retransmit prio=5
     ");
 }
 
@@ -141,7 +141,7 @@ fn a_lost_grant_is_assumed() {
     > call P 10000
       -> P DATA c1 0..2000/10000 incoming=2000 packets=2 cutoffs=1 prio=5
     > P: RESEND c1 0..4000
-      -> P DATA c1 0..2000/10000 incoming=2000 packets=2 cutoffs=1 retransmit prio=7
+      -> P DATA c1 0..2000/10000 incoming=2000 packets=2 cutoffs=1 retransmit prio=5
       -> P DATA c1 2000..4792/10000 incoming=2000 packets=2 cutoffs=1 prio=0
     > P: RESEND c1 6000..7000
       -> P BUSY c1 prio=7
@@ -164,7 +164,7 @@ fn ranges_that_make_no_sense() {
     > P: RESEND c1 5000..9000
       -> P BUSY c1 prio=7
     > P: RESEND c1 500..4294967294
-      -> P DATA c1 0..1000/1000 cutoffs=1 retransmit prio=7
+      -> P DATA c1 0..1000/1000 cutoffs=1 retransmit prio=6
     > P: RESEND c1 500..500
     ");
 }
@@ -404,9 +404,9 @@ fn the_response_is_sent_again() {
     > reply s1 3000
       -> P DATA s1 0..3000/3000 packets=3 cutoffs=1 prio=5
     > P: RESEND s1 0..1396
-      -> P DATA s1 0..1396/3000 cutoffs=1 retransmit prio=7
+      -> P DATA s1 0..1396/3000 cutoffs=1 retransmit prio=6
     > P: RESEND s1 everything
-      -> P DATA s1 0..3000/3000 packets=3 cutoffs=1 retransmit prio=7
+      -> P DATA s1 0..3000/3000 packets=3 cutoffs=1 retransmit prio=5
     > P: ACK s1
     > P: RESEND s1 everything
       xx unknown_rpcs
