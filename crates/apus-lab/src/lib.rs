@@ -17,6 +17,7 @@
 //!     ├── fabric               a network of several hosts on this machine
 //!     ├── launch, launcher     agents on other hosts: by ssh, or as ranks of Slurm, MPI, Kubernetes
 //!     ├── machine, clock       where and when
+//!     ├── slowdown             how much longer messages took than they had to
 //!     ├── stats, result        what the figures say, for people and for machines
 //!     └── chart, page          how they look in a browser
 //! ```
@@ -68,7 +69,7 @@ pub mod process;
 pub mod progress;
 pub mod result;
 pub mod simulation;
-mod slowdown;
+pub mod slowdown;
 pub mod stats;
 pub mod transport;
 

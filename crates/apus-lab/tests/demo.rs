@@ -1,6 +1,8 @@
 //! Situation: somebody runs the demo. This run is far too short to measure anything; it shows that
 //! the contract of its JSON is kept, and that the page needs nothing but itself.
 
+mod browser;
+
 use std::sync::LazyLock;
 
 use apus_lab::demo::{self, Findings, Options};
@@ -100,28 +102,36 @@ fn the_result_says_what_a_hundred_percent_are() {
 #[test]
 fn the_page_needs_nothing_but_itself() {
     let page = FINDINGS.html();
-    for outside in ["http:", "https:", "//", "src=", "href=", "url(", "@import", "<script", "<link"]
-    {
+    for outside in ["http:", "https:", "//", "src=", "href=", "url(", "@import", "<link"] {
         assert!(!page.contains(outside), "the page refers to something by `{outside}`");
     }
+    let content = browser::content(&page);
     for broken in ["NaN", "inf", "undefined", "none"] {
-        let shown = page.replace("fill: none", "");
-        assert!(!shown.contains(broken), "the page shows `{broken}`");
+        assert!(!content.contains(broken), "the page shows `{broken}`");
     }
 }
 
 #[test]
 fn the_page_shows_every_contender_with_its_settings() {
     let page = FINDINGS.html().replace("&#x27;", "'");
-    assert_eq!(page.matches("<svg ").count(), 2);
+    assert_eq!(page.matches("<svg class=\"chart\"").count(), 2);
     for row in rows() {
         let name = row["name"].as_str().unwrap();
         let settings = JSON["config"]["settings"][name].as_str().unwrap();
         assert!(page.contains(&format!("<b>{name}</b>")) && page.contains(settings), "{name}");
+        // Two lines of each contender in the first chart, one in the second.
+        assert_eq!(page.matches(&format!("<g data-name=\"{name}\"")).count(), 3, "{name}");
     }
-    // Two lines of each contender in the first chart, one in the second.
-    assert_eq!(page.matches("<polyline ").count(), 3 * rows().len());
     assert!(page.contains("prefers-color-scheme: dark"));
+}
+
+#[test]
+fn the_page_opens_in_a_browser() {
+    let asked = "return [...document.querySelectorAll('.legend button')].length";
+    if let Some(buttons) = browser::open(&FINDINGS.html(), (2, 2), asked) {
+        // One for each contender and one for the axis, in each chart.
+        assert_eq!(buttons, 2 * (rows().len() + 1));
+    }
 }
 
 #[test]

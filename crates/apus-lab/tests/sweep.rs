@@ -1,5 +1,7 @@
 //! Situation: a sweep runs in several parts, and its parts become one result.
 
+mod browser;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -141,9 +143,16 @@ fn a_sweep_has_a_page_and_charts_that_load_nothing() {
     assert_eq!(findings.settings.len(), 4);
     let page = findings.html();
     assert!(page.starts_with("<!doctype html>") && page.contains("w2 load=0.3"));
-    for away in ["http://", "https://", "src=", "<script", "@import", "url("] {
+    for away in ["http:", "https:", "src=", "href=", "@import", "url("] {
         assert!(!page.contains(away), "{away}");
     }
+    let content = browser::content(&page);
+    for broken in ["NaN", "inf", "undefined"] {
+        assert!(!content.contains(broken), "the page shows `{broken}`");
+    }
+    let charts = page.matches("<figure class=\"plot\"").count();
+    let tables = page.matches("<thead>").count();
+    browser::open(&page, (charts, tables), "");
     let files = findings.svg_files();
     for (name, content) in &files {
         assert!(name.ends_with(".svg") && !name.contains('/'), "{name}");

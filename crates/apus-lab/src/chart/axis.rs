@@ -1,5 +1,8 @@
 //! Where on an axis is a value?
 
+/// Values at which a line is drawn, and their labels. At least two, ascending.
+pub type Ticks = Vec<(f64, String)>;
+
 /// An axis from the first to the last tick.
 #[derive(Clone, Debug)]
 pub struct Axis<'a> {
@@ -7,8 +10,10 @@ pub struct Axis<'a> {
     pub label: &'a str,
     /// How values are spread along it.
     pub scale: Scale,
-    /// Values at which a line is drawn, and their labels. At least two, ascending.
-    pub ticks: Vec<(f64, String)>,
+    /// Where it begins and ends, and what is labelled between.
+    pub ticks: Ticks,
+    /// The scale that a reader can switch to, with its ticks. For upright axes.
+    pub other: Option<(Scale, Ticks)>,
 }
 
 /// How values are spread along an axis.
@@ -22,16 +27,71 @@ pub enum Scale {
     Nines,
 }
 
-impl Axis<'_> {
+impl<'a> Axis<'a> {
+    /// An axis with one scale.
+    #[must_use]
+    pub const fn new(label: &'a str, scale: Scale, ticks: Ticks) -> Self {
+        Self { label, scale, ticks, other: None }
+    }
+
+    /// The same axis, which a reader can switch to another scale.
+    #[must_use]
+    pub fn or(self, scale: Scale, ticks: Ticks) -> Self {
+        Self { other: Some((scale, ticks)), ..self }
+    }
+
+    /// A logarithmic axis that holds all `values`, which a reader can switch to a linear one.
+    #[must_use]
+    pub fn logarithmic(
+        label: &'a str,
+        values: impl Iterator<Item = f64> + Clone,
+        words: fn(f64) -> String,
+    ) -> Self {
+        let greatest = values.clone().filter(|value| value.is_finite()).fold(0.0, f64::max);
+        Self::new(label, Scale::Logarithmic, decades(values, words))
+            .or(Scale::Linear, steps(greatest, words))
+    }
+
+    /// A linear axis from 0 that holds all `values`.
+    #[must_use]
+    pub fn linear(
+        label: &'a str,
+        values: impl Iterator<Item = f64>,
+        words: fn(f64) -> String,
+    ) -> Self {
+        let greatest = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
+        Self::new(label, Scale::Linear, steps(greatest, words))
+    }
+
+    /// Its scales, each with its ticks: the one that is drawn, and the one to switch to.
+    pub(super) fn scales(&self) -> impl Iterator<Item = (Scale, &Ticks)> {
+        let other = self.other.iter().map(|(scale, ticks)| (*scale, ticks));
+        [(self.scale, &self.ticks)].into_iter().chain(other)
+    }
+
     /// Where a value is between the first tick (0) and the last one (1); beyond them, at their place.
     pub(super) fn place(&self, value: f64) -> f64 {
-        let at = |value| self.scale.stretch(value);
-        let (first, last) = (at(self.ticks[0].0), at(self.ticks[self.ticks.len() - 1].0));
-        ((at(value) - first) / (last - first)).clamp(0.0, 1.0)
+        place(self.scale, &self.ticks, value)
     }
 }
 
+/// Where a value is between the first tick (0) and the last one (1).
+pub(super) fn place(scale: Scale, ticks: &Ticks, value: f64) -> f64 {
+    let at = |value| scale.stretch(value);
+    let (first, last) = (at(ticks[0].0), at(ticks[ticks.len() - 1].0));
+    ((at(value) - first) / (last - first)).clamp(0.0, 1.0)
+}
+
 impl Scale {
+    /// What a reader and the script call it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Logarithmic => "logarithmic",
+            Self::Nines => "nines",
+        }
+    }
+
     /// Equal distances on the axis are equal differences of this.
     fn stretch(self, value: f64) -> f64 {
         match self {
@@ -45,7 +105,7 @@ impl Scale {
 /// Ticks of a logarithmic axis that holds all `values`: powers of ten, with 2 and 5 between them if
 /// there would be few.
 #[must_use]
-pub fn decades(values: impl Iterator<Item = f64>, label: fn(f64) -> String) -> Vec<(f64, String)> {
+pub fn decades(values: impl Iterator<Item = f64>, label: fn(f64) -> String) -> Ticks {
     let (mut least, mut greatest) = (f64::INFINITY, 0f64);
     for value in values.filter(|value| value.is_finite() && *value > 0.0) {
         least = least.min(value);
@@ -68,7 +128,7 @@ pub fn decades(values: impl Iterator<Item = f64>, label: fn(f64) -> String) -> V
 
 /// Ticks of a linear axis from 0 to at least `greatest`, at round values.
 #[must_use]
-pub fn steps(greatest: f64, label: fn(f64) -> String) -> Vec<(f64, String)> {
+pub fn steps(greatest: f64, label: fn(f64) -> String) -> Ticks {
     let greatest = if greatest.is_finite() && greatest > 0.0 { greatest } else { 1.0 };
     // Four to eight steps of 1, 2 or 5 times a power of ten.
     let power = 10f64.powf((greatest / 5.0).log10().floor());
@@ -85,6 +145,17 @@ pub fn bytes(value: f64) -> String {
         value if value >= 1e6 => (value / 1e6, "MB"),
         value if value >= 1e3 => (value / 1e3, "kB"),
         value => (value, "B"),
+    };
+    format!("{} {unit}", short_number(value))
+}
+
+/// `5 us`, `20 ms`, of microseconds.
+#[must_use]
+pub fn micros(value: f64) -> String {
+    let (value, unit) = match value {
+        value if value >= 1e6 => (value / 1e6, "s"),
+        value if value >= 1e3 => (value / 1e3, "ms"),
+        value => (value, "us"),
     };
     format!("{} {unit}", short_number(value))
 }
@@ -125,10 +196,8 @@ mod tests {
         let five = steps(146.1, short_number);
         assert_eq!(five.iter().map(|tick| tick.0).collect::<Vec<_>>().last(), Some(&160.0));
         assert_eq!(steps(0.0, short_number).len(), 6, "nothing to show");
-        let axis = |scale, ticks: &[f64]| Axis {
-            label: "",
-            scale,
-            ticks: ticks.iter().map(|&tick| (tick, String::new())).collect(),
+        let axis = |scale, ticks: &[f64]| {
+            Axis::new("", scale, ticks.iter().map(|&tick| (tick, String::new())).collect())
         };
         let log = axis(Scale::Logarithmic, &[1.0, 10.0, 100.0]);
         assert!((log.place(10.0) - 0.5).abs() < 1e-9);

@@ -4,8 +4,11 @@ use std::fmt::{self, Write};
 
 use minijinja::HtmlEscape;
 
-use super::{Axis, BOTTOM, HEIGHT, LEFT, Look, RIGHT, WIDTH, draw_y, label_x, open, place_y};
-use crate::result::table::short;
+use super::frame::{BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH};
+use super::frame::{draw_y, label_x, open, place_y, whisker};
+use super::look::{class, legend};
+use super::{Axis, Look};
+use crate::result::short;
 
 /// Groups of bars over an upright axis.
 #[derive(Clone, Debug)]
@@ -18,6 +21,9 @@ pub struct Bars<'a> {
     pub y: Axis<'a>,
     /// From left to right.
     pub groups: Vec<Group>,
+    /// Whether the bars of a group stand on each other rather than beside each other. What they add up
+    /// to has to be on the axis, which has to be linear and to begin at 0.
+    pub stacked: bool,
 }
 
 /// Bars that stand together.
@@ -25,26 +31,31 @@ pub struct Bars<'a> {
 pub struct Group {
     /// What they are about.
     pub label: String,
-    /// From left to right.
+    /// From left to right, or from below.
     pub bars: Vec<Bar>,
 }
 
 /// A bar, and what is said about it when somebody points at it.
 #[derive(Clone, Debug)]
 pub struct Bar {
+    /// What the legend calls it. Bars of one name appear and disappear together.
+    pub name: String,
     /// Number of the contender, which gives the colour.
     pub colour: usize,
     /// How it is drawn.
     pub look: Look,
     /// How high it is.
     pub value: f64,
-    /// What is said about it.
-    pub title: String,
+    /// Least and greatest value over the runs, drawn as a whisker; not where bars are stacked.
+    pub range: Option<(f64, f64)>,
+    /// What is said about it, like `12.3 (11.9 – 12.8)`.
+    pub says: String,
 }
 
-/// Share of a group's width that stays free, and the greatest width of a bar.
+/// Share of a group's width that stays free, and the greatest width of a bar, alone or stacked.
 const GAP: f64 = 0.28;
 const WIDEST: f64 = 46.0;
+const WIDEST_STACK: f64 = 90.0;
 /// Narrower bars have no room for their value.
 const LABELLED: f64 = 26.0;
 
@@ -79,56 +90,107 @@ impl Bars<'_> {
         svg
     }
 
+    /// Class and name of what is drawn, each name once.
+    #[must_use]
+    pub fn legend(&self) -> Vec<(String, String)> {
+        let bars = self.groups.iter().flat_map(|group| &group.bars);
+        legend(bars.map(|bar| (bar.colour, bar.look, &bar.name[..])))
+    }
+
     fn draw(&self, to: &mut String) -> fmt::Result {
-        open(to, self.description)?;
+        open(to, self.description, if self.stacked { "stack" } else { "bars" })?;
         draw_y(to, &self.y)?;
         let width = (WIDTH - LEFT - RIGHT) / self.groups.len().max(1) as f64;
         for (index, group) in self.groups.iter().enumerate() {
-            self.draw_group(group, LEFT + width * index as f64, width, to)?;
+            let left = LEFT + width * index as f64;
+            draw_label(&group.label, left, width, to)?;
+            if self.stacked {
+                self.draw_stack(group, left, width, to)?;
+            } else {
+                self.draw_group(group, left, width, to)?;
+            }
         }
         label_x(to, self.label)?;
         writeln!(to, "</svg>")
     }
 
-    fn draw_group(&self, group: &Group, left: f64, width: f64, to: &mut String) -> fmt::Result {
-        let middle = left + width / 2.0;
-        for (line, part) in lines_of(&group.label, width).into_iter().enumerate() {
-            let y = HEIGHT - BOTTOM + 16.0 + LINE * line as f64;
-            let part = HtmlEscape(part);
-            writeln!(to, r#"<text x="{middle:.1}" y="{y}" text-anchor="middle">{part}</text>"#)?;
-        }
-        let each = (width * (1.0 - GAP) / group.bars.len().max(1) as f64).min(WIDEST);
-        let first = middle - each * group.bars.len() as f64 / 2.0;
-        for (index, bar) in group.bars.iter().enumerate() {
-            self.draw_bar(bar, first + each * index as f64, each, to)?;
+    fn draw_stack(&self, group: &Group, left: f64, width: f64, to: &mut String) -> fmt::Result {
+        let wide = (width * (1.0 - GAP)).min(WIDEST_STACK);
+        let left = left + (width - wide) / 2.0;
+        let mut below = 0.0;
+        for bar in &group.bars {
+            let place = Place { left, width: wide, below };
+            self.draw_bar(bar, &group.label, &place, to)?;
+            below += bar.value;
         }
         Ok(())
     }
 
-    fn draw_bar(&self, bar: &Bar, left: f64, width: f64, to: &mut String) -> fmt::Result {
-        let Bar { colour, look, value, title } = bar;
-        let (top, bottom) = (place_y(&self.y, *value), HEIGHT - BOTTOM);
-        let (x, wide, high) = (left + 1.0, width - 2.0, (bottom - top).max(0.5));
-        let (look, title) = (look.class(), HtmlEscape(title));
-        writeln!(
-            to,
-            r#"<rect class="c{colour}{look}" x="{x:.1}" y="{top:.1}" width="{wide:.1}" height="{high:.1}" rx="2"><title>{title}</title></rect>"#
-        )?;
-        if width >= LABELLED {
-            let (x, y, value) = (left + width / 2.0, top - 4.0, short(*value));
-            writeln!(
-                to,
-                r#"<text class="value" x="{x:.1}" y="{y:.1}" text-anchor="middle">{value}</text>"#
-            )?;
+    fn draw_group(&self, group: &Group, left: f64, width: f64, to: &mut String) -> fmt::Result {
+        let each = (width * (1.0 - GAP) / group.bars.len().max(1) as f64).min(WIDEST);
+        let first = left + (width - each * group.bars.len() as f64) / 2.0;
+        for (index, bar) in group.bars.iter().enumerate() {
+            let left = first + each * index as f64;
+            self.draw_bar(bar, &group.label, &Place { left, width: each, below: 0.0 }, to)?;
         }
         Ok(())
     }
+
+    fn draw_bar(&self, bar: &Bar, at: &str, place: &Place, to: &mut String) -> fmt::Result {
+        let Place { left, width, below } = *place;
+        let y = |value| place_y(&self.y, value);
+        let bottom = if self.stacked { y(below) } else { HEIGHT - BOTTOM };
+        let top = y(below + bar.value);
+        let (x, wide, high) = (left + 1.0, width - 2.0, (bottom - top).max(LEAST));
+        let (name, at, says) = (HtmlEscape(&bar.name), HtmlEscape(at), HtmlEscape(&bar.says));
+        let (class, value) = (class(bar.colour, bar.look), bar.value);
+        let top = bottom - high;
+        writeln!(
+            to,
+            r#"<g data-name="{name}"><rect class="{class}" x="{x:.1}" y="{top:.1}" width="{wide:.1}" height="{high:.1}" rx="2" data-y="{value}" data-at="{at}" data-says="{says}"><title>{name}, {at}: {says}</title></rect>"#
+        )?;
+        let middle = left + width / 2.0;
+        if let Some(range) = bar.range {
+            whisker(to, &self.y, "ink", middle, range)?;
+        }
+        if width >= LABELLED && !self.stacked {
+            let y = bar.range.map_or(top, |(_, greatest)| y(greatest).min(top)) - 4.0;
+            let value = short(bar.value);
+            writeln!(
+                to,
+                r#"<text class="value" x="{middle:.1}" y="{y:.1}" text-anchor="middle">{value}</text>"#
+            )?;
+        }
+        writeln!(to, "</g>")
+    }
+}
+
+/// Where a bar stands.
+struct Place {
+    left: f64,
+    width: f64,
+    /// What it stands on.
+    below: f64,
+}
+
+/// Height of a bar of nothing.
+const LEAST: f64 = 0.5;
+
+/// What a group is about.
+fn draw_label(label: &str, left: f64, width: f64, to: &mut String) -> fmt::Result {
+    let middle = left + width / 2.0;
+    for (line, part) in lines_of(label, width).into_iter().enumerate() {
+        let y = HEIGHT - BOTTOM + 16.0 + LINE * line as f64;
+        let part = HtmlEscape(part);
+        writeln!(to, r#"<text x="{middle:.1}" y="{y}" text-anchor="middle">{part}</text>"#)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::{Scale, short_number, steps};
+    use crate::chart::short_number;
 
     #[test]
     fn long_labels_have_two_lines() {
@@ -137,18 +199,39 @@ mod tests {
         assert_eq!(lines_of("indivisible", 10.0), ["indivisible"]);
     }
 
+    fn bars(values: &[f64], stacked: bool) -> String {
+        let bar = |&value: &f64| Bar {
+            name: "bar".to_owned(),
+            colour: 0,
+            look: Look::Plain,
+            value,
+            range: None,
+            says: value.to_string(),
+        };
+        let y = Axis::linear("KB", [20.0].into_iter(), short_number);
+        let groups =
+            vec![Group { label: "one".to_owned(), bars: values.iter().map(bar).collect() }];
+        Bars { description: "", label: "", y, groups, stacked }.svg()
+    }
+
+    /// That attribute of each bar.
+    fn each(svg: &str, attribute: &str) -> Vec<f64> {
+        let start = format!(" {attribute}=\"");
+        let bars = svg.split("<rect ").skip(1).map(|bar| bar.split_once(&start).unwrap().1);
+        bars.map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect()
+    }
+
     #[test]
     fn bars_are_as_high_as_their_values() {
-        let bar = |value| Bar { colour: 0, look: Look::Plain, value, title: "bar".to_owned() };
-        let y = Axis { label: "KB", scale: Scale::Linear, ticks: steps(10.0, short_number) };
-        let groups = vec![Group { label: "one".to_owned(), bars: vec![bar(5.0), bar(10.0)] }];
-        let svg = Bars { description: "", label: "", y, groups }.svg();
-        let heights: Vec<f64> = svg
-            .split("height=\"")
-            .skip(1)
-            .map(|rest| rest.split('"').next().unwrap().parse().unwrap())
-            .collect();
-        assert_eq!(heights.len(), 2);
+        let heights = each(&bars(&[5.0, 10.0], false), "height");
         assert!((heights[1] / heights[0] - 2.0).abs() < 1e-9, "{heights:?}");
+    }
+
+    #[test]
+    fn stacked_bars_stand_on_each_other() {
+        let svg = bars(&[5.0, 10.0], true);
+        let (top, high, left) = (each(&svg, "y"), each(&svg, "height"), each(&svg, "x"));
+        assert!((top[1] + high[1] - top[0]).abs() < 0.11, "{top:?} {high:?}");
+        assert_eq!(left[0], left[1]);
     }
 }

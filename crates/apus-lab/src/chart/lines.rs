@@ -5,7 +5,10 @@ use std::fmt::{self, Write};
 
 use minijinja::HtmlEscape;
 
-use super::{Axis, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, draw_y, label_x, open, place_y};
+use super::frame::{BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH};
+use super::frame::{draw_y, label_x, open, place_y, whisker};
+use super::look::{class, legend};
+use super::{Axis, Look};
 
 /// Lines over two axes.
 #[derive(Clone, Debug)]
@@ -23,23 +26,14 @@ pub struct Chart<'a> {
 /// Points that are connected.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
+    /// What the legend calls it. Lines of one name appear and disappear together.
+    pub name: Cow<'a, str>,
     /// Number of the contender, which gives the colour.
     pub colour: usize,
     /// How it is drawn.
     pub look: Look,
     /// The points, in order.
     pub points: Vec<Point<'a>>,
-}
-
-/// How a line or a bar is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
-    /// Solid: what this is about.
-    Plain,
-    /// Thin and dashed: something to compare it with.
-    Faint,
-    /// Thinner still and dotted, without points.
-    Dotted,
 }
 
 /// A point, and what is said about it when somebody points at it.
@@ -49,19 +43,12 @@ pub struct Point<'a> {
     pub x: f64,
     /// Where it is on the upright axis.
     pub y: f64,
-    /// What is said about it.
-    pub title: Cow<'a, str>,
-}
-
-impl Look {
-    /// The class, with a space before it.
-    pub(super) const fn class(self) -> &'static str {
-        match self {
-            Self::Plain => "",
-            Self::Faint => " faint",
-            Self::Dotted => " dotted",
-        }
-    }
+    /// Least and greatest value over the runs, drawn as a whisker.
+    pub range: Option<(f64, f64)>,
+    /// What it is about, like `up to 1 kB`. Points of all lines that are about the same are shown together.
+    pub at: Cow<'a, str>,
+    /// What is said about it, like `p99 5.12`.
+    pub says: Cow<'a, str>,
 }
 
 impl Chart<'_> {
@@ -77,8 +64,14 @@ impl Chart<'_> {
         svg
     }
 
+    /// Class and name of what is drawn, each name once.
+    #[must_use]
+    pub fn legend(&self) -> Vec<(String, String)> {
+        legend(self.lines.iter().map(|line| (line.colour, line.look, &line.name[..])))
+    }
+
     fn draw(&self, to: &mut String) -> fmt::Result {
-        open(to, self.description)?;
+        open(to, self.description, "lines")?;
         self.draw_x(to)?;
         draw_y(to, &self.y)?;
         for line in &self.lines {
@@ -103,21 +96,25 @@ impl Chart<'_> {
     }
 
     fn draw_line(&self, line: &Line<'_>, to: &mut String) -> fmt::Result {
-        let (colour, look) = (line.colour, line.look.class());
-        write!(to, r#"<polyline class="c{colour}{look}" points=""#)?;
+        let class = class(line.colour, line.look);
+        let name = HtmlEscape(&line.name);
+        write!(to, r#"<g data-name="{name}"><polyline class="{class}" points=""#)?;
         for point in &line.points {
             write!(to, "{:.1},{:.1} ", self.place_x(point.x), place_y(&self.y, point.y))?;
         }
         writeln!(to, r#""/>"#)?;
         for point in &line.points {
             let (x, y) = (self.place_x(point.x), place_y(&self.y, point.y));
-            let title = HtmlEscape(&point.title);
+            if let Some(range) = point.range {
+                whisker(to, &self.y, &class, x, range)?;
+            }
+            let (at, says, value) = (HtmlEscape(&point.at), HtmlEscape(&point.says), point.y);
             writeln!(
                 to,
-                r#"<circle class="c{colour}{look}" cx="{x:.1}" cy="{y:.1}" r="3"><title>{title}</title></circle>"#
+                r#"<circle class="{class}" cx="{x:.1}" cy="{y:.1}" r="3" data-y="{value}" data-at="{at}" data-says="{says}"><title>{name}, {at}: {says}</title></circle>"#
             )?;
         }
-        Ok(())
+        writeln!(to, "</g>")
     }
 
     fn place_x(&self, value: f64) -> f64 {

@@ -16,6 +16,7 @@ mod node;
 mod offered;
 mod options;
 mod phases;
+pub mod report;
 mod run;
 mod site;
 mod switch;

@@ -113,9 +113,6 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     let at = task.bind.ok_or_else(|| Error::Peer("a node without an address".to_owned()))?;
     rustix::thread::set_current_timer_slack(Some(TIMER_SLACK))
         .doing(|| "set the timer slack".to_owned())?;
-    if let Ok(ns) = std::env::var("SLICE") {
-        eprintln!("slice {}", crate::machine::slice::set(ns.parse().unwrap()));
-    }
     let opening = Opening {
         at,
         poll: setup.poll,
@@ -143,7 +140,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         }
         let panicked = |_| Err(Error::Peer("a receiver panicked".to_owned()));
         let join = |receiver: ScopedJoinHandle<'_, _>| receiver.join().unwrap_or_else(panicked);
-        let served = receivers.into_iter().map(join).collect::<Result<(), Error>>();
+        let served = receivers.into_iter().try_for_each(join);
         done.and(served).map(|()| json!(null))
     })
 }

@@ -9,8 +9,8 @@ use super::page;
 use super::phases::LIMIT;
 use super::sides::{GRACE, LoadResult};
 use crate::error::Error;
-use crate::result::{Figure, Outcome, Ratio, Row, table};
-use crate::slowdown::{CDF, Group, Scale, Tail};
+use crate::result::{Figure, Outcome, Ratio, Row, Table, rounded, short, table};
+use crate::slowdown::{self, Curve, OURS, Percentile, Scale, Summary};
 use crate::stats::Spread;
 
 /// What was measured of one contender.
@@ -32,27 +32,13 @@ pub struct Findings {
     pub(super) explanation: Vec<String>,
     /// One for each contender.
     pub(super) curves: Vec<Curve>,
-}
-
-/// What is drawn of one contender: medians over the runs.
-#[derive(Clone, Debug)]
-pub(super) struct Curve {
-    pub(super) name: String,
-    pub(super) settings: String,
-    /// Slowdown by size.
-    pub(super) by_size: Vec<Group>,
-    /// Latency of short messages in microseconds, with the share of them that is not slower.
-    pub(super) cdf: Vec<(f64, f64)>,
-    /// Slowdown of short messages.
-    pub(super) short: Tail,
+    /// How each contender is set up, in the same order.
+    pub(super) settings: Vec<String>,
 }
 
 /// Below this share of the requests that were due, a contender did not keep up: its queue grew for as
 /// long as the load lasted. Ours: what is under way at the end is far less than a hundredth.
 const KEPT_UP: f64 = 0.97;
-
-/// The contender that the others are compared with.
-pub(super) const OURS: &str = "apus";
 
 impl Findings {
     pub(super) fn new(
@@ -68,9 +54,9 @@ impl Findings {
         let config = [
             ("workload", json!(options.workload)),
             ("truncate", json!(options.truncate)),
-            ("load", json!(table::rounded(load))),
-            ("rate_krps", json!(table::rounded(rate / 1e3))),
-            ("capacity_krps", json!(table::rounded(slowest.capacity / 1e3))),
+            ("load", json!(rounded(load))),
+            ("rate_krps", json!(rounded(rate / 1e3))),
+            ("capacity_krps", json!(rounded(slowest.capacity / 1e3))),
             ("capacity_of", json!(slowest.name)),
             ("outstanding", json!(LIMIT)),
             ("seconds", json!(options.seconds)),
@@ -81,7 +67,7 @@ impl Findings {
         ];
         let config = config.map(|(name, value)| (name.to_owned(), value));
         let mut outcome = Outcome::new("demo", config.into_iter().collect::<Map<_, _>>());
-        let curves: Vec<Curve> = measured.iter().map(Curve::of).collect();
+        let curves: Vec<Curve> = measured.iter().map(Measured::curve).collect();
         outcome.rows =
             measured.iter().zip(&curves).map(|(each, curve)| each.row(curve, load)).collect();
         outcome.ratios = ratios(measured);
@@ -99,7 +85,7 @@ impl Findings {
                  what the slowest contender ({}) completes when {LIMIT} are always under way. \
                  Offered: {:.0} % of it.",
                 slowest.capacity,
-                table::short(gbps),
+                short(gbps),
                 slowest.name,
                 load * 100.0,
             ),
@@ -115,7 +101,8 @@ impl Findings {
              made to keep short."
                 .to_owned(),
         ];
-        Ok(Self { outcome, explanation, curves })
+        let settings = measured.iter().map(|each| each.settings.clone()).collect();
+        Ok(Self { outcome, explanation, curves, settings })
     }
 
     /// A page that shows everything, for a browser; it loads nothing from elsewhere.
@@ -124,20 +111,9 @@ impl Findings {
         page::render(self)
     }
 
-    /// Slowdown by size, one line per size and two columns per contender.
-    fn by_size(&self) -> comfy_table::Table {
-        let names = self.curves.iter().flat_map(|curve| {
-            ["p50", "p99"].map(|percentile| format!("{} {percentile}", curve.name))
-        });
-        let header = ["size up to".to_owned(), "messages".to_owned()].into_iter().chain(names);
-        let groups = self.curves.first().map_or(&[][..], |curve| &curve.by_size);
-        let line = |(index, group): (usize, &Group)| {
-            let tails = self.curves.iter().map(|curve| curve.by_size[index].tail);
-            let tails = tails.flat_map(|tail| [tail.p50, tail.p99].map(table::short));
-            let size = [group.upto.to_string(), group.count.to_string()];
-            size.into_iter().chain(tails).collect()
-        };
-        table::grid(header.collect(), groups.iter().enumerate().map(line))
+    /// Slowdown by size.
+    pub(super) fn by_size(&self) -> Table {
+        slowdown::table(&self.curves, &[Percentile::P50, Percentile::P99])
     }
 }
 
@@ -146,8 +122,8 @@ impl fmt::Display for Findings {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         const COLUMNS: [&str; 5] = ["short_p50", "short_p99", "short_p99_us", "all_p99", "errors"];
         let explanation = self.explanation.join("\n");
-        let by_size = format!("{explanation}\n\nslowdown by size\n{}", self.by_size());
-        table::write(&self.outcome, &COLUMNS, &by_size, formatter)
+        let by_size = format!("{explanation}\n\n{}", self.by_size());
+        table::write(&self.outcome, &COLUMNS, [&by_size, ""], formatter)
     }
 }
 
@@ -178,6 +154,11 @@ impl Measured {
         self.runs.iter().map(figure).collect()
     }
 
+    fn curve(&self) -> Curve {
+        let runs: Vec<&Summary> = self.runs.iter().map(|run| &run.summary).collect();
+        Curve::of(&self.name, &runs)
+    }
+
     fn errors(&self) -> u64 {
         self.runs.iter().map(|run| run.errors).sum()
     }
@@ -195,9 +176,9 @@ impl Measured {
             .with("all_p50", spread(|run| run.summary.all.p50))
             .with("all_p99", spread(|run| run.summary.all.p99))
             .with("mean_by_bytes", spread(|run| run.summary.mean_by_bytes))
-            .with("offered_load", Figure::Detail(json!(table::rounded(load))))
+            .with("offered_load", Figure::Detail(json!(rounded(load))))
             .with("achieved_load", Figure::Spread(Spread::over(&achieved)))
-            .with("capacity_krps", Figure::Detail(json!(table::rounded(self.capacity / 1e3))))
+            .with("capacity_krps", Figure::Detail(json!(rounded(self.capacity / 1e3))))
             .with("messages", Figure::Count(messages))
             .with("errors", Figure::Count(self.errors()))
             .with("by_size", Figure::Detail(json!(curve.by_size)))
@@ -221,36 +202,6 @@ impl Measured {
             ))
         } else {
             None
-        }
-    }
-}
-
-impl Curve {
-    fn of(measured: &Measured) -> Self {
-        let median = |figure: &dyn Fn(&LoadResult) -> f64| {
-            table::rounded(Spread::over(&measured.over_runs(figure)).median)
-        };
-        let group = |index: usize| Group {
-            upto: measured.runs[0].summary.groups[index].upto,
-            count: measured.runs.iter().map(|run| run.summary.groups[index].count).sum(),
-            tail: Tail {
-                p50: median(&|run| run.summary.groups[index].tail.p50),
-                p99: median(&|run| run.summary.groups[index].tail.p99),
-            },
-        };
-        let groups = measured.runs[0].summary.groups.len();
-        let fraction = |(index, fraction): (usize, f64)| {
-            (median(&|run| run.summary.short_cdf_us[index]), fraction)
-        };
-        Self {
-            name: measured.name.to_owned(),
-            settings: measured.settings.clone(),
-            by_size: (0..groups).map(group).collect(),
-            cdf: CDF.into_iter().enumerate().map(fraction).collect(),
-            short: Tail {
-                p50: median(&|run| run.summary.short.p50),
-                p99: median(&|run| run.summary.short.p99),
-            },
         }
     }
 }

@@ -3,10 +3,16 @@
 //! One value, [`Outcome`], is what people read as a table and machines as one JSON object; neither
 //! shows anything that the other one could contradict.
 
+mod comparison;
+mod grid;
+mod number;
 mod ratio;
 mod row;
 pub mod table;
 
+pub use comparison::Comparison;
+pub use grid::Table;
+pub use number::{rounded, short};
 pub use ratio::Ratio;
 pub use row::{Figure, Row};
 
@@ -38,6 +44,9 @@ pub struct Outcome {
     /// Comparisons between rows, by a name like `apus/tcp`.
     #[serde(serialize_with = "as_map")]
     pub ratios: Vec<(String, Ratio)>,
+    /// Comparisons with a confidence interval; absent where ratios say enough.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub comparisons: Vec<Comparison>,
     /// What a reader has to know before believing the figures; mostly nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -55,6 +64,7 @@ impl Outcome {
             config,
             rows: Vec::new(),
             ratios: Vec::new(),
+            comparisons: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -69,7 +79,7 @@ impl Outcome {
 /// The table for people.
 impl fmt::Display for Outcome {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        table::write(self, &table::columns(&self.rows), "", formatter)
+        table::write(self, &table::columns(&self.rows), ["", ""], formatter)
     }
 }
 

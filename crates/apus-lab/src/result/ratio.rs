@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::table::rounded;
+use super::rounded;
 use crate::stats::{Difference, Spread};
 
 /// One contender's figure divided by another one's, over the runs.
@@ -23,9 +23,6 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Confidence at which a difference counts as proven. Source: ministat's default.
-    const CONFIDENCE: f64 = 0.95;
-
     /// Of two contenders' figures, the n-th of each being from the n-th run. `None` if a quotient
     /// does not exist, because a figure is 0 or there is no run.
     ///
@@ -44,7 +41,7 @@ impl Ratio {
             median: rounded(spread.median),
             min: rounded(spread.min),
             max: rounded(spread.max),
-            proven: Difference::between(divisor, dividend, Self::CONFIDENCE)
+            proven: Difference::between(divisor, dividend, Difference::CONFIDENCE)
                 .map(|difference| difference.is_proven()),
         })
     }

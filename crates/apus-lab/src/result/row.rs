@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
-use super::table::rounded;
+use super::rounded;
 use crate::stats::Spread;
 
 /// One contender's figures.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::result::{Figure, Outcome, Row, table};
+use crate::result::{Figure, Outcome, Row, rounded, table};
 use serde_json::{Map, Value, json};
 
 use super::setting::{Contender, Setting, flat};
@@ -64,7 +64,7 @@ impl fmt::Display for Findings {
             }
             several => tables::overview(several).to_string(),
         };
-        table::write(&self.outcome, &[], &details, formatter)
+        table::write(&self.outcome, &[], [&details, ""], formatter)
     }
 }
 
@@ -141,7 +141,7 @@ fn row(setting: &Setting, contender: &Contender) -> Row {
         row = row.with("packets_per_second", Figure::Spread(speed));
     }
     let levels: Vec<f64> = (0..8)
-        .map(|level| table::rounded(contender.spread(|run| run.level_shares[level]).median))
+        .map(|level| rounded(contender.spread(|run| run.level_shares[level]).median))
         .collect();
     row.with("dropped", sum(|run| run.dropped))
         .with("marked", sum(|run| run.marked))

@@ -14,6 +14,6 @@ mod setting;
 mod tables;
 
 pub use findings::Findings;
-pub use plots::Plot;
+
 pub use reference::Reference;
 pub use setting::{Contender, Setting};

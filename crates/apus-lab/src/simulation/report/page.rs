@@ -1,45 +1,29 @@
 //! How does a sweep look in a browser?
-//!
-//! One file that loads nothing from elsewhere: style sheet and charts are in it, and it looks well in light
-//! and in dark.
 
-use crate::chart::short_number;
-use crate::page::style;
-use crate::result::Outcome;
-use crate::result::table::short;
-use minijinja::Environment;
-use minijinja::value::{Serde, Value};
+use crate::chart::{Plot, short_number};
+use crate::page::{self, Card};
+use crate::result::{Outcome, Table, short};
 use serde::Serialize;
 
 use super::findings::Findings;
-use super::plots::{self, Plot, colour};
+use super::plots::{self, colour};
 use super::reference::Reference;
 use super::setting::{Contender, Setting};
-use super::tables::{self, Table};
+use super::tables;
 
-/// The page without its style sheet.
+/// The body of the page.
 const TEMPLATE: &str = include_str!("page.html");
 
 /// What the template shows.
 #[derive(Serialize)]
 struct Page<'a> {
-    style: String,
     outcome: &'a Outcome,
     title: String,
-    cards: Vec<Card<'a>>,
+    cards: Vec<Card>,
     overview: Vec<Plot>,
     overview_table: Option<Table>,
     sections: Vec<Section<'a>>,
     settings: Vec<(String, String)>,
-}
-
-/// What is said about one contender, if there is one setting.
-#[derive(Serialize)]
-struct Card<'a> {
-    name: &'a str,
-    colour: usize,
-    p99: String,
-    more: String,
 }
 
 /// What is said about one setting.
@@ -52,11 +36,7 @@ struct Section<'a> {
 
 /// The page.
 pub(super) fn render(findings: &Findings) -> String {
-    let mut environment = Environment::new();
-    environment.add_template("page.html", TEMPLATE).expect("a constant template");
-    let template = environment.get_template("page.html").expect("added above");
-    let page = Page::of(findings);
-    template.render(Value::from(Serde(page))).expect("every name in the template is a field")
+    page::render(TEMPLATE, Page::of(findings))
 }
 
 impl<'a> Page<'a> {
@@ -70,7 +50,6 @@ impl<'a> Page<'a> {
         let one = if let [one] = &settings[..] { Some(one) } else { None };
         let shown = outcome.config.iter().filter(|(name, _)| *name != "apus");
         Self {
-            style: style(),
             outcome,
             title: title(outcome),
             cards: one.map(cards).unwrap_or_default(),
@@ -106,12 +85,12 @@ fn in_words(value: &serde_json::Value) -> String {
 }
 
 /// One for each contender.
-fn cards(setting: &Setting) -> Vec<Card<'_>> {
+fn cards(setting: &Setting) -> Vec<Card> {
     let reference = Reference::of(setting);
     setting.contenders.iter().enumerate().map(|each| card(each, &reference)).collect()
 }
 
-fn card<'a>((index, contender): (usize, &'a Contender), reference: &Reference) -> Card<'a> {
+fn card((index, contender): (usize, &Contender), reference: &Reference) -> Card {
     let p99 = contender.slowdown(|of| of.small_half_p99_max);
     let mut more = match contender.slowdown(|of| of.mean_by_bytes) {
         Some(mean) => format!("mean by bytes {}", short(mean.median)),
@@ -124,9 +103,9 @@ fn card<'a>((index, contender): (usize, &'a Contender), reference: &Reference) -
         more = format!("{more} ({}: {} and {})", row.scheme, short(p99), short(mean));
     }
     Card {
-        name: &contender.name,
+        name: contender.name.clone(),
         colour: colour(&contender.name, index),
-        p99: p99.map_or_else(|| "not steady".to_owned(), |p99| short(p99.median)),
-        more,
+        figure: p99.map_or_else(|| "not steady".to_owned(), |p99| short(p99.median)),
+        more: format!("greatest p99 slowdown of the smaller half; {more}"),
     }
 }

@@ -1,51 +1,25 @@
 //! Which charts does a sweep draw?
 
 use crate::chart::{
-    Axis, Bar, Bars, Chart, Group, Line, Look, Point, Scale, bytes, short_number, standalone, steps,
+    Axis, Bar, Bars, Chart, Group, Line, Look, Plot, Point, Scale, Ticks, bytes, decades,
+    short_number, steps,
 };
-use crate::result::table::short;
-use serde::Serialize;
+use crate::result::short;
 
 use super::reference::Reference;
 use super::setting::{Contender, Setting};
 use crate::simulation::sweep::Bin;
 use apus_sim::published::{self, Scheme};
 
-/// A chart with what belongs to it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Plot {
-    /// What its file is called, without an ending.
-    pub name: String,
-    /// What it shows.
-    pub title: String,
-    /// How it is read.
-    pub caption: String,
-    /// Class of each line, and what it stands for.
-    pub legend: Vec<(String, String)>,
-    /// The chart as an `svg` element.
-    pub svg: String,
-}
-
 /// Most groups of bars that can be told apart.
 const MOST_GROUPS: usize = 16;
 
 /// All charts as files of their own: name and content of each.
 pub(super) fn files(settings: &[Setting]) -> Vec<(String, String)> {
-    let file = |prefix: &str, plot: &Plot| {
-        let title = if prefix.is_empty() {
-            plot.title.clone()
-        } else {
-            format!("{}: {prefix}", plot.title)
-        };
-        let name =
-            if prefix.is_empty() { plot.name.clone() } else { format!("{} {}", plot.name, prefix) };
-        let name = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
-        (name + ".svg", standalone(&plot.svg, &title, &plot.legend))
-    };
     let all = overview(settings);
-    let all = all.iter().map(|plot| file("", plot));
+    let all = all.iter().map(|plot| plot.file(""));
     let each = settings.iter().flat_map(|setting| {
-        of_setting(setting).iter().map(|plot| file(&setting.label, plot)).collect::<Vec<_>>()
+        of_setting(setting).iter().map(|plot| plot.file(&setting.label)).collect::<Vec<_>>()
     });
     all.chain(each).collect()
 }
@@ -89,66 +63,54 @@ const P99: Percentile = Percentile {
 
 /// Slowdown by size, on the axes of the paper's figures 12 and 13.
 fn by_size(setting: &Setting, reference: &Reference, which: &Percentile) -> Plot {
-    let mut legend = Vec::new();
-    let mut lines = Vec::new();
-    let published = reference.slowdowns.map_or(&[][..], |figure| figure.rows);
-    for row in published {
-        let (colour, look) = published_look(row.scheme, setting);
-        let name = format!("{} (published)", row.scheme);
-        let points = row.points().map(|point| {
-            let y = (which.theirs)(&point);
-            let size = bytes(f64::from(point.bytes));
-            Point {
-                x: f64::from(point.percent),
-                y,
-                title: format!("{name}, {size}: {}", short(y)).into(),
-            }
-        });
-        lines.push(Line { colour, look, points: points.collect() });
-        legend.push((class(colour, look), name));
-    }
+    let upto = |size: u32| format!("up to {}", bytes(f64::from(size)));
     let mut sizes = Vec::new();
+    let mut lines = Vec::new();
     for (index, contender) in setting.contenders.iter().enumerate() {
         let bins = contender.by_size();
-        let colour = colour(&contender.name, index);
         let points = bins.iter().filter_map(|bin| {
             let y = (which.ours)(bin)?;
-            let (name, size) = (&contender.name, bytes(f64::from(bin.upto)));
-            let title = format!("{name}, up to {size}: {} of {} messages", short(y), bin.count);
-            Some(Point { x: bin.percentile, y, title: title.into() })
+            let says = format!("{} of {} messages", short(y), bin.count).into();
+            Some(Point { x: bin.percentile, y, range: None, at: upto(bin.upto).into(), says })
         });
-        lines.push(Line { colour, look: Look::Plain, points: points.collect() });
-        legend.insert(index, (class(colour, Look::Plain), contender.name.clone()));
+        let colour = colour(&contender.name, index);
+        let (name, points) = (contender.name[..].into(), points.collect());
+        lines.push(Line { name, colour, look: Look::Plain, points });
         if sizes.is_empty() {
             sizes = bins;
         }
     }
     // What others measured beyond the axis is drawn at its end.
-    let ours = lines.iter().filter(|line| line.look == Look::Plain).flat_map(|line| &line.points);
+    let ours = lines.iter().flat_map(|line: &Line<'_>| &line.points);
     let greatest = ours.map(|point| point.y).fold(1.0, f64::max);
+    for row in reference.slowdowns.map_or(&[][..], |figure| figure.rows) {
+        let (colour, look) = published_look(row.scheme, setting);
+        let points = row.points().map(|point| {
+            let (x, y) = (f64::from(point.percent), (which.theirs)(&point));
+            Point { x, y, range: None, at: upto(point.bytes).into(), says: short(y).into() }
+        });
+        let (name, points) = (format!("{} (published)", row.scheme).into(), points.collect());
+        lines.push(Line { name, colour, look, points });
+    }
+    let ticks = slowdown_ticks(greatest);
     let chart = Chart {
         description: which.title,
-        x: Axis {
-            label: "message size (axis: percentile of messages)",
-            scale: Scale::Linear,
-            ticks: size_ticks(&sizes),
-        },
-        y: Axis { label: "slowdown", scale: Scale::Logarithmic, ticks: slowdown_ticks(greatest) },
+        x: Axis::new(
+            "message size (axis: percentile of messages)",
+            Scale::Linear,
+            size_ticks(&sizes),
+        ),
+        y: Axis::new("slowdown", Scale::Logarithmic, ticks)
+            .or(Scale::Linear, steps(greatest, short_number)),
         lines,
     };
-    Plot {
-        name: which.name.to_owned(),
-        title: which.title.to_owned(),
-        caption: "Each point closes a percentile of the messages, smallest first; 1 is the best possible. \
-                  Dashed and dotted: published curves."
-            .to_owned(),
-        legend,
-        svg: chart.svg(),
-    }
+    let caption = "Each point closes a percentile of the messages, smallest first; 1 is the best \
+                   possible. Dashed and dotted: published curves.";
+    Plot::of_lines(which.name, which.title, caption, &chart)
 }
 
 /// Ticks of the sizes: at the percentiles that bins close, labelled where there is room.
-fn size_ticks(bins: &[Bin]) -> Vec<(f64, String)> {
+fn size_ticks(bins: &[Bin]) -> Ticks {
     let label = |bin: &Bin| {
         let round = bin.percentile % 10.0 == 0.0;
         let text =
@@ -164,7 +126,7 @@ fn size_ticks(bins: &[Bin]) -> Vec<(f64, String)> {
 }
 
 /// 1 to 100, as in the paper, and beyond if need be.
-fn slowdown_ticks(greatest: f64) -> Vec<(f64, String)> {
+fn slowdown_ticks(greatest: f64) -> Ticks {
     let mut ticks = Vec::new();
     let mut power = 1.0;
     loop {
@@ -187,15 +149,14 @@ fn queues(setting: &Setting, reference: &Reference, longest: bool) -> Option<Plo
         return None;
     }
     let names = ["TOR to spine", "spine to TOR", "TOR to host"];
-    let mut legend = Vec::new();
     let mut groups = names.map(|name| Group { label: name.to_owned(), bars: Vec::new() });
     for (index, contender) in with {
         let mut add = |name: &str, look: Look, values: [f64; 3]| {
             let colour = colour(&contender.name, index);
-            legend.push((class(colour, look), name.to_owned()));
             for (group, value) in groups.iter_mut().zip(values) {
-                let title = format!("{name}, {}: {} KB", group.label, short(value));
-                group.bars.push(Bar { colour, look, value, title });
+                let says = format!("{} KB", short(value));
+                let name = name.to_owned();
+                group.bars.push(Bar { name, colour, look, value, range: None, says });
             }
         };
         if let Some(queues) = contender.queues() {
@@ -218,13 +179,8 @@ fn queues(setting: &Setting, reference: &Reference, longest: bool) -> Option<Plo
     };
     let caption = "Bytes that wait at an output, without the packet on the link: ";
     let what = if longest { "the most at any output." } else { "mean over time and outputs." };
-    Some(Plot {
-        name: name.to_owned(),
-        title: title.to_owned(),
-        caption: format!("{caption}{what}"),
-        legend,
-        svg: bars(title, "outputs", "KB", groups.to_vec()),
-    })
+    let caption = format!("{caption}{what}");
+    Some(bars((name, title, &caption), "outputs", "KB", groups.to_vec()))
 }
 
 /// Share of the bytes on each level of priority; `None` if nobody uses levels.
@@ -241,34 +197,27 @@ fn levels(setting: &Setting) -> Option<Plot> {
         return None;
     }
     let group = |level: usize| {
-        let bar = |(index, contender): &(usize, &Contender)| {
+        let share = |(index, contender): &(usize, &Contender)| {
             let value = 100.0 * contender.spread(|run| run.level_shares[level]).median;
-            let title = format!("{}, level {level}: {} %", contender.name, short(value));
-            Bar { colour: colour(&contender.name, *index), look: Look::Plain, value, title }
+            bar(contender, *index, value, format!("{} %", short(value)))
         };
-        Group { label: format!("P{level}"), bars: with.iter().map(bar).collect() }
+        Group { label: format!("P{level}"), bars: with.iter().map(share).collect() }
     };
-    let title = "Use of priority levels";
-    Some(Plot {
-        name: "levels".to_owned(),
-        title: title.to_owned(),
-        caption: "Share of the bytes on links to hosts by level; P7 leaves first.".to_owned(),
-        legend: legend(with.iter().copied()),
-        svg: bars(title, "priority level", "% of bytes", (0..8).map(group).collect()),
-    })
+    let caption = "Share of the bytes on links to hosts by level; P7 leaves first.";
+    let about = ("levels", "Use of priority levels", caption);
+    Some(bars(about, "priority level", "% of bytes", (0..8).map(group).collect()))
 }
 
 /// What the links to hosts did.
 fn links(setting: &Setting) -> Plot {
-    let bar = |(index, contender): (usize, &Contender), name: &str, value: f64| {
-        let value = 100.0 * value;
-        let title = format!("{}, {name}: {} %", contender.name, short(value));
-        Bar { colour: colour(&contender.name, index), look: Look::Plain, value, title }
-    };
     let busy = |each: &Contender| each.spread(|run| run.achieved_load).median;
     let wasted = |each: &Contender| each.spread(|run| run.wasted).median;
     let group = |name: &str, of: &dyn Fn(&Contender) -> f64| {
-        let bars = setting.contenders.iter().enumerate().map(|each| bar(each, name, of(each.1)));
+        let share = |(index, contender): (usize, &Contender)| {
+            let value = 100.0 * of(contender);
+            bar(contender, index, value, format!("{} %", short(value)))
+        };
+        let bars = setting.contenders.iter().enumerate().map(share);
         Group { label: name.to_owned(), bars: bars.collect() }
     };
     let groups = vec![
@@ -276,16 +225,10 @@ fn links(setting: &Setting) -> Plot {
         group("wasted", &wasted),
         group("idle otherwise", &|each| (1.0 - busy(each) - wasted(each)).max(0.0)),
     ];
-    let title = "Utilisation and wasted bandwidth";
-    Plot {
-        name: "utilisation".to_owned(),
-        title: title.to_owned(),
-        caption: "Share of the time of links to hosts. Wasted: idle although the receiver knew of a message \
-                  and withheld grants."
-            .to_owned(),
-        legend: legend(setting.contenders.iter().enumerate()),
-        svg: bars(title, "links to hosts", "% of time", groups),
-    }
+    let caption = "Share of the time of links to hosts. Wasted: idle although the receiver knew of a \
+                   message and withheld grants.";
+    let about = ("utilisation", "Utilisation and wasted bandwidth", caption);
+    bars(about, "links to hosts", "% of time", groups)
 }
 
 /// Charts over all settings of a sweep; none for a single setting.
@@ -307,47 +250,41 @@ pub(super) fn overview(settings: &[Setting]) -> Vec<Plot> {
 
 /// Achieved against offered load: one line for settings that differ in load alone.
 fn achieved(settings: &[Setting]) -> Plot {
-    let mut names: Vec<String> = Vec::new();
     let mut lines: Vec<Line<'_>> = Vec::new();
     for setting in settings {
         let without: Vec<&str> =
             setting.label.split(' ').filter(|part| !part.starts_with("load=")).collect();
         for contender in &setting.contenders {
             let name = [&[&contender.name[..]][..], &without].concat().join(" ");
-            let index = names.iter().position(|each| *each == name).unwrap_or_else(|| {
-                let colour = names.len() % 8;
-                names.push(name.clone());
-                lines.push(Line { colour, look: Look::Plain, points: Vec::new() });
-                names.len() - 1
+            let index = lines.iter().position(|each| each.name == name).unwrap_or_else(|| {
+                let colour = lines.len() % 8;
+                let (name, points) = (name.into(), Vec::new());
+                lines.push(Line { name, colour, look: Look::Plain, points });
+                lines.len() - 1
             });
             let (x, y) = (setting.load(), contender.spread(|run| run.achieved_load).median);
             let steady = if contender.is_steady() { "" } else { ", no steady state" };
-            let title = format!("{name}: {} of {}{steady}", short(y), short(x)).into();
-            lines[index].points.push(Point { x, y, title });
+            let (at, says) = (format!("offered {}", short(x)), format!("{}{steady}", short(y)));
+            let (at, says) = (at.into(), says.into());
+            lines[index].points.push(Point { x, y, range: None, at, says });
         }
     }
     for line in &mut lines {
         line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
     }
-    let legend =
-        names.iter().enumerate().map(|(index, name)| (class(index % 8, Look::Plain), name.clone()));
-    let diagonal = [0.0, 1.0].map(|x| Point { x, y: x, title: "all that is offered".into() });
-    let legend =
-        legend.chain([(class(7, Look::Dotted), "all that is offered".to_owned())]).collect();
-    lines.push(Line { colour: 7, look: Look::Dotted, points: diagonal.to_vec() });
+    let diagonal = [0.0, 1.0].map(|x| {
+        let (at, says) = (format!("offered {}", short(x)).into(), short(x).into());
+        Point { x, y: x, range: None, at, says }
+    });
+    let (name, points) = ("all that is offered".into(), diagonal.to_vec());
+    lines.push(Line { name, colour: 7, look: Look::Dotted, points });
     let title = "Achieved against offered load";
-    let axis = |label| Axis { label, scale: Scale::Linear, ticks: steps(1.0, short_number) };
+    let axis = |label| Axis::linear(label, [1.0].into_iter(), short_number);
     let chart =
         Chart { description: title, x: axis("offered load"), y: axis("achieved load"), lines };
-    Plot {
-        name: "achieved-load".to_owned(),
-        title: title.to_owned(),
-        caption: "Share of the links to hosts that was busy. A line that bends is at its end; transports \
-                  that need less for a message begin below the diagonal."
-            .to_owned(),
-        legend,
-        svg: chart.svg(),
-    }
+    let caption = "Share of the links to hosts that was busy. A line that bends is at its end; \
+                   transports that need less for a message begin below the diagonal.";
+    Plot::of_lines("achieved-load", title, caption, &chart)
 }
 
 /// A figure of all settings, side by side.
@@ -358,37 +295,39 @@ fn compared(
     figure: impl Fn(&Contender) -> Option<f64>,
 ) -> Plot {
     let group = |setting: &Setting| {
-        let bar = |(index, contender): (usize, &Contender)| {
+        let value = |(index, contender): (usize, &Contender)| {
             let value = figure(contender)?;
-            let title = format!("{}: {}", setting.name_of(contender), short(value));
-            Some(Bar { colour: colour(&contender.name, index), look: Look::Plain, value, title })
+            Some(bar(contender, index, value, short(value)))
         };
-        let bars = setting.contenders.iter().enumerate().filter_map(bar).collect();
+        let bars = setting.contenders.iter().enumerate().filter_map(value).collect();
         Group { label: setting.label.clone(), bars }
     };
-    let names = settings.first().map_or(&[][..], |setting| &setting.contenders[..]);
-    Plot {
-        name: name.to_owned(),
-        title: title.to_owned(),
-        caption: "Settings without a steady state have no bar.".to_owned(),
-        legend: legend(names.iter().enumerate()),
-        svg: bars(title, "setting", "slowdown", settings.iter().map(group).collect()),
-    }
-}
-
-/// Bars over an axis that holds all of them.
-fn bars(title: &str, label: &str, unit: &str, groups: Vec<Group>) -> String {
+    let caption = "Settings without a steady state have no bar.";
+    let groups: Vec<Group> = settings.iter().map(group).collect();
     let values = groups.iter().flat_map(|group| &group.bars).map(|bar| bar.value);
-    let ticks = steps(values.fold(0.0, f64::max), short_number);
-    let y = Axis { label: unit, scale: Scale::Linear, ticks };
-    Bars { description: title, label, y, groups }.svg()
+    let values: Vec<f64> = values.collect();
+    // Nothing is better than 1, where a logarithmic axis begins.
+    let logarithmic = decades(values.iter().copied().chain([1.0]), short_number);
+    let y = Axis::linear("slowdown", values.iter().copied(), short_number)
+        .or(Scale::Logarithmic, logarithmic);
+    let bars = Bars { description: title, label: "setting", y, groups, stacked: false };
+    Plot::of_bars(name, title, caption, &bars)
 }
 
-fn legend<'a>(contenders: impl Iterator<Item = (usize, &'a Contender)>) -> Vec<(String, String)> {
-    let entry = |(index, contender): (usize, &Contender)| {
-        (class(colour(&contender.name, index), Look::Plain), contender.name.clone())
-    };
-    contenders.map(entry).collect()
+/// What a contender's bar looks like.
+fn bar(contender: &Contender, index: usize, value: f64, says: String) -> Bar {
+    let name = contender.name.clone();
+    let colour = colour(&name, index);
+    Bar { name, colour, look: Look::Plain, value, range: None, says }
+}
+
+/// Bars over an axis that holds all of them. `about` are name, title and caption.
+fn bars(about: (&str, &str, &str), label: &str, unit: &str, groups: Vec<Group>) -> Plot {
+    let (name, title, caption) = about;
+    let values = groups.iter().flat_map(|group| &group.bars).map(|bar| bar.value);
+    let y = Axis::linear(unit, values, short_number);
+    let bars = Bars { description: title, label, y, groups, stacked: false };
+    Plot::of_bars(name, title, caption, &bars)
 }
 
 /// Number of a transport's colour: the same in all charts.
@@ -413,13 +352,4 @@ fn published_look(scheme: Scheme, setting: &Setting) -> (usize, Look) {
         Scheme::PHost => (5, Look::Dotted),
         Scheme::Ndp => (6, Look::Dotted),
     }
-}
-
-fn class(colour: usize, look: Look) -> String {
-    let look = match look {
-        Look::Plain => "",
-        Look::Faint => " faint",
-        Look::Dotted => " dotted",
-    };
-    format!("c{colour}{look}")
 }

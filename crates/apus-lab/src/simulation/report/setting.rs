@@ -3,7 +3,7 @@
 //! Those of one setting differ in transport and seed alone: transports are compared inside a setting, and the
 //! runs of a transport say how much of a figure is chance.
 
-use crate::result::table::rounded;
+use crate::result::rounded;
 use crate::stats::Spread;
 use serde_json::{Map, Value};
 

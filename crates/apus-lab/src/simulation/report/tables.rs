@@ -1,34 +1,16 @@
 //! Which tables does a sweep fill?
 
-use std::fmt;
-
-use crate::result::table::{grid, short};
+use crate::result::table::spread_in_words;
+use crate::result::{Table, short};
 use crate::stats::Spread;
-use serde::Serialize;
 
 use super::reference::Reference;
 use super::setting::{Contender, Setting};
 use crate::simulation::sweep::{Bin, Figures, Slowdown};
 use apus_sim::published::{QueueLength, Row};
 
-/// A table, for a terminal and for a page. Its first column says what a line is about.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Table {
-    /// What it is about.
-    title: &'static str,
-    header: Vec<String>,
-    lines: Vec<Vec<String>>,
-}
-
 /// What stands where there is no figure.
 const ABSENT: &str = "–";
-
-impl fmt::Display for Table {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(formatter, "{}", self.title)?;
-        write!(formatter, "{}", grid(self.header.clone(), self.lines.iter().cloned()))
-    }
-}
 
 /// Everything about one setting: slowdown by size, what summarises it, queues. Published figures stand beside
 /// those that they are for.
@@ -79,7 +61,7 @@ fn by_size(contenders: &[Contender], reference: &Reference) -> Option<Table> {
     };
     let header = ["percentile", "size up to", "messages"].map(str::to_owned);
     Some(Table {
-        title: "slowdown by size, p50 / p99",
+        title: "slowdown by size, p50 / p99".to_owned(),
         header: header.into_iter().chain(names).collect(),
         lines: bins.iter().enumerate().map(line).collect(),
     })
@@ -110,7 +92,7 @@ fn slowdowns(contenders: &[Contender], reference: &Reference) -> Table {
         |row| format!("{} (published)", row.scheme),
     );
     Table {
-        title: "slowdown",
+        title: "slowdown".to_owned(),
         header: [String::new()].into_iter().chain(names).collect(),
         lines: vec![
             line(
@@ -149,7 +131,7 @@ fn queues(contenders: &[Contender], reference: &Reference) -> Option<Table> {
     };
     let lines = ["TOR to spine", "spine to TOR", "TOR to host"].into_iter().enumerate().map(line);
     Some(Table {
-        title: "queues in KB, mean / longest",
+        title: "queues in KB, mean / longest".to_owned(),
         header: [String::new()].into_iter().chain(names).collect(),
         lines: lines.collect(),
     })
@@ -178,7 +160,11 @@ fn load(contenders: &[Contender]) -> Table {
         }));
     }
     let names = contenders.iter().map(|each| each.name.clone());
-    Table { title: "load", header: [String::new()].into_iter().chain(names).collect(), lines }
+    Table {
+        title: "load".to_owned(),
+        header: [String::new()].into_iter().chain(names).collect(),
+        lines,
+    }
 }
 
 /// One line per setting and contender.
@@ -206,7 +192,7 @@ pub(super) fn overview(settings: &[Setting]) -> Table {
     };
     let lines = settings.iter().flat_map(|each| each.contenders.iter().map(move |c| (each, c)));
     Table {
-        title: "all settings",
+        title: "all settings".to_owned(),
         header: header.map(str::to_owned).to_vec(),
         lines: lines.map(line).collect(),
     }
@@ -229,14 +215,8 @@ fn both((mean, max): (Spread, Spread)) -> String {
     format!("{} / {}", words(mean), words(max))
 }
 
-/// `5.91 (5.80 – 6.12)`, or without the range if all runs agree.
 fn words(spread: Spread) -> String {
-    let Spread { median, min, max } = spread;
-    if min == max {
-        short(median)
-    } else {
-        format!("{} ({} – {})", short(median), short(min), short(max))
-    }
+    spread_in_words(&spread)
 }
 
 /// `99`, `99.9`.

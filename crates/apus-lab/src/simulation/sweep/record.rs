@@ -3,7 +3,7 @@
 //! The figures that are compared with published ones, in the units in which they are published (KB is 1000
 //! bytes), with five significant digits.
 
-use crate::result::table::rounded;
+use crate::result::rounded;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -1,8 +1,9 @@
-//! How much longer did messages take than they had to?
+//! How much longer did each message of a run take than it had to?
 
 use apus_workload::Sizes;
 use serde::{Deserialize, Serialize};
 
+use super::summary::{CDF, Group, Summary, Tail};
 use crate::stats::Latencies;
 
 /// What slowdown is measured against, and how messages are grouped.
@@ -11,13 +12,13 @@ use crate::stats::Latencies;
 /// by the best time in which any contender carried a message of that size when nothing else was
 /// running. All contenders are held against the same base.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Scale {
+pub struct Scale {
     /// Each size with its best time in nanoseconds, smallest size first.
-    pub(crate) best: Vec<(u32, u64)>,
+    pub best: Vec<(u32, u64)>,
     /// Largest size of each group, smallest first; the last one is the largest of all.
-    pub(crate) groups: Vec<u32>,
+    pub groups: Vec<u32>,
     /// Largest size of the short messages.
-    pub(crate) short: u32,
+    pub short: u32,
 }
 
 impl Scale {
@@ -32,22 +33,17 @@ impl Scale {
 }
 
 /// The sizes that close each tenth of the messages, smallest first.
-pub(crate) fn tenths(sizes: &Sizes) -> Vec<u32> {
+#[must_use]
+pub fn tenths(sizes: &Sizes) -> Vec<u32> {
     let mut ends: Vec<u32> =
         (1..=10).map(|tenth| sizes.quantile(f64::from(tenth) / 10.0)).collect();
     ends.dedup();
     ends
 }
 
-/// The fractions at which the latencies of short messages are drawn.
-pub(crate) const CDF: [f64; 28] = [
-    0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8,
-    0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995,
-];
-
 /// Slowdowns of one run, or of one host's part in it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Slowdowns {
+pub struct Slowdowns {
     scale: Scale,
     groups: Vec<Latencies>,
     all: Latencies,
@@ -58,44 +54,13 @@ pub(crate) struct Slowdowns {
     bytes: f64,
 }
 
-/// What was found in one run. Slowdowns are plain factors, times are microseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Summary {
-    pub(crate) groups: Vec<Group>,
-    pub(crate) short: Tail,
-    pub(crate) all: Tail,
-    /// Latencies of short messages.
-    pub(crate) short_us: Tail,
-    /// The latency of short messages at each fraction of [`CDF`].
-    pub(crate) short_cdf_us: Vec<f64>,
-    /// Mean slowdown, each message weighted by its bytes.
-    pub(crate) mean_by_bytes: f64,
-    pub(crate) messages: u64,
-}
-
-/// Messages of about one size.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Group {
-    /// Largest size.
-    pub(crate) upto: u32,
-    /// Number of messages.
-    pub(crate) count: u64,
-    #[serde(flatten)]
-    pub(crate) tail: Tail,
-}
-
-/// Median and tail.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Tail {
-    pub(crate) p50: f64,
-    pub(crate) p99: f64,
-}
-
 /// Slowdowns are recorded as whole thousandths.
 const THOUSANDTHS: f64 = 1000.0;
 
 impl Slowdowns {
-    pub(crate) fn new(scale: Scale) -> Self {
+    /// No messages yet.
+    #[must_use]
+    pub fn new(scale: Scale) -> Self {
         let groups = scale.groups.iter().map(|_| Latencies::new()).collect();
         Self {
             scale,
@@ -109,7 +74,11 @@ impl Slowdowns {
     }
 
     /// A message of `size` bytes took `latency` nanoseconds.
-    pub(crate) fn record(&mut self, size: u32, latency: u64) {
+    ///
+    /// # Panics
+    ///
+    /// If the scale lacks that size.
+    pub fn record(&mut self, size: u32, latency: u64) {
         let slowdown = latency as f64 / self.scale.best(size) as f64;
         let thousandths = (slowdown * THOUSANDTHS).round() as u64;
         self.groups[self.scale.group(size)].record(thousandths);
@@ -127,7 +96,7 @@ impl Slowdowns {
     /// # Panics
     ///
     /// If the scale is another one.
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         assert_eq!(self.scale, other.scale, "slowdowns of one experiment");
         for (group, other) in self.groups.iter_mut().zip(&other.groups) {
             group.merge(other);
@@ -140,11 +109,14 @@ impl Slowdowns {
     }
 
     /// Bytes of the messages.
-    pub(crate) const fn bytes(&self) -> f64 {
+    #[must_use]
+    pub const fn bytes(&self) -> f64 {
         self.bytes
     }
 
-    pub(crate) fn summary(&self) -> Summary {
+    /// What is kept of the run.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
         let micros = |fraction: f64| self.short_latency.quantile(fraction) as f64 / 1e3;
         let groups = self.scale.groups.iter().zip(&self.groups);
         Summary {
@@ -153,7 +125,7 @@ impl Slowdowns {
                 .collect(),
             short: tail(&self.short),
             all: tail(&self.all),
-            short_us: Tail { p50: micros(0.5), p99: micros(0.99) },
+            short_us: Tail { p50: micros(0.5), p99: micros(0.99), p999: micros(0.999) },
             short_cdf_us: CDF.map(micros).to_vec(),
             mean_by_bytes: if self.bytes > 0.0 { self.weighted / self.bytes } else { 0.0 },
             messages: self.all.len(),
@@ -163,7 +135,7 @@ impl Slowdowns {
 
 fn tail(thousandths: &Latencies) -> Tail {
     let at = |fraction| thousandths.quantile(fraction) as f64 / THOUSANDTHS;
-    Tail { p50: at(0.5), p99: at(0.99) }
+    Tail { p50: at(0.5), p99: at(0.99), p999: at(0.999) }
 }
 
 #[cfg(test)]
@@ -188,9 +160,9 @@ mod tests {
         let summary = slowdowns.summary();
         let p50s: Vec<f64> = summary.groups.iter().map(|group| group.tail.p50).collect();
         assert_eq!(p50s, [2.0, 1.25], "100 bytes; 1000 and 5000 bytes");
-        let tail = Tail { p50: 1.25, p99: 1.5 };
+        let tail = Tail { p50: 1.25, p99: 1.5, p999: 1.5 };
         assert_eq!(summary.groups[1], Group { upto: 5000, count: 2, tail });
-        assert_eq!(summary.all, Tail { p50: 1.5, p99: 2.0 });
+        assert_eq!(summary.all, Tail { p50: 1.5, p99: 2.0, p999: 2.0 });
         assert_eq!(summary.messages, 3);
     }
 
@@ -200,7 +172,7 @@ mod tests {
         slowdowns.record(100, 20_000);
         slowdowns.record(5000, 5_000_000);
         let summary = slowdowns.summary();
-        assert_eq!(summary.short, Tail { p50: 2.0, p99: 2.0 });
+        assert_eq!(summary.short, Tail { p50: 2.0, p99: 2.0, p999: 2.0 });
         assert!((summary.short_us.p99 - 20.0).abs() < 0.02, "{summary:?}");
         assert_eq!(summary.short_cdf_us.len(), CDF.len());
     }

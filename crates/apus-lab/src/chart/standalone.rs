@@ -1,0 +1,63 @@
+//! How is a chart a file of its own?
+
+use std::fmt::{self, Write};
+
+use minijinja::HtmlEscape;
+
+use super::STYLE;
+use super::frame::{HEIGHT, LEFT, WIDTH};
+
+/// A chart as a file of its own: with its style sheet, a title, and the names of its colours.
+///
+/// `svg` is what a chart's `svg` method gives; `legend` is the class of each colour and what it stands for.
+pub(super) fn standalone(svg: &str, title: &str, legend: &[(String, String)]) -> String {
+    let inner = svg.split_once('>').map_or(svg, |(_, inner)| inner);
+    let mut to = String::new();
+    frame(&mut to, inner, title, legend).expect("writing to a string");
+    to
+}
+
+fn frame(to: &mut String, inner: &str, title: &str, legend: &[(String, String)]) -> fmt::Result {
+    const HEAD: f64 = 56.0;
+    let height = HEIGHT + HEAD;
+    writeln!(
+        to,
+        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" font-family="system-ui, sans-serif">"#
+    )?;
+    // In a file of its own the picture is the root, which the style sheet calls so.
+    writeln!(to, "<style>\n{STYLE}</style>")?;
+    writeln!(to, r#"<rect width="{WIDTH}" height="{height}" fill="var(--paper)"/>"#)?;
+    writeln!(to, r#"<text class="axis" x="{LEFT}" y="22">{}</text>"#, HtmlEscape(title))?;
+    let mut x = LEFT;
+    for (class, name) in legend {
+        let (end, text) = (x + 22.0, x + 28.0);
+        writeln!(to, r#"<polyline class="{class}" points="{x},40 {end},40"/>"#)?;
+        writeln!(to, r#"<text x="{text}" y="44">{}</text>"#, HtmlEscape(name))?;
+        x = text + 18.0 + 7.0 * name.chars().count() as f64;
+    }
+    writeln!(to, r#"<g transform="translate(0 {HEAD})">"#)?;
+    to.push_str(inner.trim_end().trim_end_matches("</svg>"));
+    writeln!(to, "</g>\n</svg>")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::chart::{Axis, Chart, Line, Look, Plot, Point, short_number};
+
+    #[test]
+    fn a_chart_is_a_file_of_its_own() {
+        let axis = |label| Axis::linear(label, [1.0].into_iter(), short_number);
+        let point = Point { x: 0.5, y: 0.5, range: None, at: "here".into(), says: "half".into() };
+        let line = Line { name: "one".into(), colour: 1, look: Look::Plain, points: vec![point] };
+        let lines = vec![line];
+        let chart = Chart { description: "<a>", x: axis("x"), y: axis("y & z"), lines };
+        let plot = Plot::of_lines("name", "title", "", &chart);
+        let (name, svg) = plot.file("w2 load=0.8");
+        assert_eq!(name, "name-w2-load-0.8.svg");
+        assert!(svg.contains(">title: w2 load=0.8</text>") && svg.contains(">one</text>"), "{svg}");
+        assert_eq!(svg.matches("<svg ").count(), 1);
+        assert_eq!(svg.matches("</svg>").count(), 1);
+        assert_eq!(svg.matches("<g ").count(), svg.matches("</g>").count());
+        assert!(svg.contains("y &amp; z") && svg.contains("half"));
+    }
+}

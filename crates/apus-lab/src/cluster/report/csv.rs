@@ -1,0 +1,127 @@
+//! How do the runs look to a spreadsheet?
+//!
+//! Four files, each with one line for each thing that was seen once: a run, a size in a run, a fraction of the
+//! short messages in a run, a priority in a run. Nothing is summed up, so that others can do it their way.
+
+use super::measured::{Run, Transport};
+use crate::slowdown::CDF;
+
+/// Name and content of each file.
+pub(super) fn files(transports: &[Transport]) -> Vec<(String, String)> {
+    let files = [
+        ("runs.csv", runs(transports)),
+        ("sizes.csv", sizes(transports)),
+        ("short_cdf.csv", cdf(transports)),
+        ("switch.csv", switch(transports)),
+    ];
+    files.map(|(name, content)| (name.to_owned(), content)).to_vec()
+}
+
+fn runs(transports: &[Transport]) -> String {
+    let header = [
+        "transport",
+        "run",
+        "short_p50",
+        "short_p99",
+        "short_p999",
+        "short_p50_us",
+        "short_p99_us",
+        "short_p999_us",
+        "all_p50",
+        "all_p99",
+        "all_p999",
+        "mean_by_bytes",
+        "offered_load",
+        "achieved_load",
+        "throughput_bps",
+        "cpu_s_per_gb",
+        "idle",
+        "messages",
+        "errors",
+    ];
+    let line = |name: &str, run: &Run| {
+        let Run { summary, idle, .. } = run;
+        let tails = [summary.short, summary.short_us, summary.all];
+        let tails = tails.into_iter().flat_map(|tail| [tail.p50, tail.p99, tail.p999]);
+        let figures = [
+            summary.mean_by_bytes,
+            run.offered_load,
+            run.achieved_load,
+            run.throughput,
+            run.cpu_per_gb,
+        ];
+        let figures = tails.chain(figures).map(|value| value.to_string());
+        let idle = idle.map_or_else(String::new, |idle| idle.to_string());
+        let counts = [summary.messages, run.errors].map(|count| count.to_string());
+        let line = first(name, run).into_iter().chain(figures).chain([idle]).chain(counts);
+        vec![line.collect()]
+    };
+    written(&header, transports, line)
+}
+
+fn sizes(transports: &[Transport]) -> String {
+    let header = ["transport", "run", "upto", "count", "p50", "p99", "p999"];
+    written(&header, transports, |name, run| {
+        let groups = run.summary.groups.iter().map(|group| {
+            let counts = [u64::from(group.upto), group.count].map(|count| count.to_string());
+            let tail = [group.tail.p50, group.tail.p99, group.tail.p999];
+            let tail = tail.map(|value| value.to_string());
+            first(name, run).into_iter().chain(counts).chain(tail).collect()
+        });
+        groups.collect()
+    })
+}
+
+fn cdf(transports: &[Transport]) -> String {
+    let header = ["transport", "run", "fraction", "us"];
+    written(&header, transports, |name, run| {
+        let points = CDF.iter().zip(&run.summary.short_cdf_us).map(|(fraction, us)| {
+            let point = [fraction, us].map(ToString::to_string);
+            first(name, run).into_iter().chain(point).collect()
+        });
+        points.collect()
+    })
+}
+
+fn switch(transports: &[Transport]) -> String {
+    let header =
+        ["transport", "run", "priority", "packets", "bytes", "drops", "queue_mean", "queue_max"];
+    written(&header, transports, |name, run| {
+        let levels = run.switch.iter().flat_map(|switch| switch.levels.iter().enumerate());
+        let lines = levels.map(|(priority, level)| {
+            let figures = [
+                priority.to_string(),
+                level.packets.to_string(),
+                level.bytes.to_string(),
+                level.drops.to_string(),
+                level.queue_mean.to_string(),
+                level.queue_max.to_string(),
+            ];
+            first(name, run).into_iter().chain(figures).collect()
+        });
+        lines.collect()
+    })
+}
+
+/// What every line begins with.
+fn first(name: &str, run: &Run) -> [String; 2] {
+    [name.to_owned(), (run.number + 1).to_string()]
+}
+
+/// A header, and the lines of every run of every transport.
+fn written(
+    header: &[&str],
+    transports: &[Transport],
+    lines: impl Fn(&str, &Run) -> Vec<Vec<String>>,
+) -> String {
+    let mut to = ::csv::Writer::from_writer(Vec::new());
+    to.write_record(header).expect("writing to memory");
+    for transport in transports {
+        let name = transport.row();
+        for line in transport.runs.iter().flat_map(|run| lines(&name, run)) {
+            to.write_record(&line).expect("as many fields as the header, in memory");
+        }
+    }
+    let bytes = to.into_inner().expect("writing to memory");
+    String::from_utf8(bytes).expect("of texts")
+}

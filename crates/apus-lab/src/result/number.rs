@@ -1,0 +1,44 @@
+//! How many digits of a figure are shown, and how many are kept?
+
+/// Three significant digits, but never cut whole ones.
+#[must_use]
+pub fn short(value: f64) -> String {
+    let digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 + 1 };
+    let decimals = usize::try_from(3 - digits).unwrap_or(0).min(3);
+    format!("{value:.decimals$}")
+}
+
+/// Rounds to five significant digits: more than any measurement here is worth, few enough to read.
+#[must_use]
+pub fn rounded(value: f64) -> f64 {
+    const DIGITS: i32 = 5;
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let decimals = DIGITS - 1 - value.abs().log10().floor() as i32;
+    if decimals <= 0 {
+        return value.round();
+    }
+    let scale = 10f64.powi(decimals);
+    (value * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_are_shown() {
+        let shown = [0.0, 0.01234, 1.0, 5.912, 59.12, 591.2, 59123.4].map(short);
+        assert_eq!(shown, ["0.000", "0.012", "1.00", "5.91", "59.1", "591", "59123"]);
+    }
+
+    #[test]
+    fn five_digits_are_kept() {
+        assert_eq!(rounded(5.912_345_678), 5.9123);
+        assert_eq!(rounded(0.001_234_567), 0.001_234_6);
+        assert_eq!(rounded(1_234_567.8), 1_234_568.0, "whole numbers are not cut");
+        assert_eq!(rounded(-1.999_999), -2.0);
+        assert_eq!(rounded(0.0), 0.0);
+    }
+}

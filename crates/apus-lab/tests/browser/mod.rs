@@ -1,0 +1,129 @@
+//! What does a browser make of a page?
+//!
+//! A headless Chromium loads the page from a file, lets its script run, and gives the document back, as
+//! well as whatever appeared on its console: errors, and everything that the page's security policy kept
+//! it from loading.
+
+use std::env;
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A browser that is installed here.
+pub(crate) struct Browser {
+    program: PathBuf,
+}
+
+/// What became of a page.
+pub(crate) struct Seen {
+    /// What appeared on the console; nothing if all is well.
+    pub(crate) console: Vec<String>,
+    /// Number of charts that became interactive, and of tables that can be sorted.
+    pub(crate) charts: usize,
+    pub(crate) tables: usize,
+    /// What the page asked for beside itself.
+    pub(crate) loaded: Value,
+    /// What the questions gave.
+    pub(crate) answer: Value,
+}
+
+/// What is asked of every page, in the page: `seen` waits for what is asked of this one.
+const ASK: &str = r#"<script>
+addEventListener("load", async () => {
+  const seen = { charts: null, tables: null, loaded: null, answer: null };
+  const { charts, tables } = document.documentElement.dataset;
+  seen.charts = Number(charts);
+  seen.tables = Number(tables);
+  seen.answer = await (async () => { ASKED })();
+  seen.loaded = performance.getEntriesByType("resource").map((entry) => entry.name);
+  document.documentElement.dataset.seen = JSON.stringify(seen);
+});
+</script>"#;
+
+impl Browser {
+    /// The browser of this machine. Where there is none, it says so, which proves nothing.
+    pub(crate) fn here() -> Option<Self> {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let names = ["chromium", "chromium-browser", "google-chrome"];
+        let programs =
+            env::split_paths(&path).flat_map(|folder| names.map(|name| folder.join(name)));
+        let found = programs.into_iter().find(|program| program.is_file());
+        if found.is_none() {
+            // Unlike `eprintln`, this is seen of a test that passes, too.
+            let skipped = b"SKIPPED: no browser opened the page (Debian: apt install chromium)\n";
+            io::stderr().write_all(skipped).unwrap();
+        }
+        found.map(|program| Self { program })
+    }
+
+    /// Opens the page and runs `asked`, the body of an asynchronous function, once all else has run.
+    pub(crate) fn open(&self, page: &str, asked: &str) -> Seen {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("page.html");
+        let (head, tail) = page.rsplit_once("</body>").expect("a page has a body");
+        fs::write(&file, format!("{head}{}</body>{tail}", ASK.replace("ASKED", asked))).unwrap();
+        let output = Command::new(&self.program)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"])
+            .args(["--no-first-run", "--disable-background-networking"])
+            .args(["--disable-component-update", "--disable-sync"])
+            // Time passes as fast as the page lets it, so that nothing here waits.
+            .args(["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom"])
+            .args(["--window-size=1000,800"])
+            .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+            .arg(format!("file://{}", file.display()))
+            .output()
+            .unwrap();
+        let [document, log] = [output.stdout, output.stderr].map(String::from_utf8);
+        let (document, log) = (document.unwrap(), log.unwrap());
+        let console: Vec<String> =
+            log.lines().filter(|line| line.contains(":CONSOLE:")).map(str::to_owned).collect();
+        let Some((_, seen)) = document.split_once("data-seen=\"") else {
+            panic!("the page did not come to its end; console: {console:?}; log: {log}")
+        };
+        let seen: Value =
+            serde_json::from_str(&unescaped(seen.split('"').next().unwrap())).unwrap();
+        let count = |name: &str| usize::try_from(seen[name].as_u64().unwrap_or(0)).unwrap();
+        Seen {
+            console,
+            charts: count("charts"),
+            tables: count("tables"),
+            loaded: seen["loaded"].clone(),
+            answer: seen["answer"].clone(),
+        }
+    }
+}
+
+/// An attribute as it was before it was written down.
+fn unescaped(attribute: &str) -> String {
+    let escapes =
+        [("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">"), ("&nbsp;", "\u{a0}"), ("&amp;", "&")];
+    escapes.iter().fold(attribute.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
+}
+
+/// Opens a page and makes sure of what holds for all: it comes to its end, as many charts and tables as are
+/// expected can be asked, nothing is wrong, and nothing was loaded. Gives what `asked` gave, or `None`
+/// where there is no browser.
+pub(crate) fn open(page: &str, (charts, tables): (usize, usize), asked: &str) -> Option<Value> {
+    let seen = Browser::here()?.open(page, asked);
+    assert!(seen.console.is_empty(), "{:#?}", seen.console);
+    assert_eq!(seen.loaded, Value::Array(Vec::new()), "the page is all there is");
+    assert_eq!((seen.charts, seen.tables), (charts, tables), "charts and tables");
+    Some(seen.answer)
+}
+
+/// What somebody sees of a page, without its style sheet, script, and security policy.
+pub(crate) fn content(page: &str) -> String {
+    let mut content = page.to_owned();
+    for (start, end) in
+        [("<style>", "</style>"), ("<script>", "</script>"), ("<meta http-equiv", ">")]
+    {
+        while let Some(from) = content.find(start) {
+            let upto = from + content[from..].find(end).expect("closed") + end.len();
+            content.replace_range(from..upto, "");
+        }
+    }
+    content
+}
