@@ -132,7 +132,8 @@ parameters! {
     /// time gets more.
     ///
     /// Kernel: `resend_ticks` 5 ms (row T-3). Scheduling stalls of 5 to 7 ms happen, so that a
-    /// RESEND before that is mostly spurious (row T-8).
+    /// RESEND before that is mostly spurious (row T-8). On a slow link it is more: as long as the link takes
+    /// for 960,000 bytes, which may stand in queues before a packet (ours).
     resend_usecs: "µs" = 5_000 in 100 ..= 10_000_000;
     /// Time between two RESENDs for the same message.
     ///

@@ -1,7 +1,8 @@
 //! What happens when a timer fires?
 
+use crate::config::Config;
 use crate::error::FailReason;
-use crate::limits::{MAX_NEED_ACK_INTERVAL, MAX_QUESTIONS};
+use crate::limits::{MAX_NEED_ACK_INTERVAL, MAX_QUESTIONS, QUEUED_BYTES};
 use crate::rpc::{RpcId, ServerState, Side};
 use crate::time::{Instant, USEC};
 use crate::transport::{Ending, Transport};
@@ -31,6 +32,24 @@ const MIN_ASKS: u32 = 3;
 
 /// However long round-trip times seem to be, so many times this long is `timeout_usecs`: the questions fit in.
 const TIMES_PATIENT: u64 = MIN_ASKS as u64 + 1;
+
+/// Nanoseconds of silence that are normal whatever the round-trip time, where the configuration says so many
+/// microseconds: at least as long as the link is busy with what may stand before a packet.
+fn least_patience(config: &Config, link_mbps: u64, usecs: u64) -> u64 {
+    let queueing = QUEUED_BYTES * 8_000 / link_mbps;
+    (usecs * USEC).max(queueing.min(most_patience(config)))
+}
+
+/// Nanoseconds of silence that are not normal, however long round-trip times seem to be.
+fn most_patience(config: &Config) -> u64 {
+    config.timeout_usecs() * USEC / TIMES_PATIENT
+}
+
+/// Nanoseconds between two looks at an RPC that waits: two in the shortest silence that is not normal, so that
+/// a RESEND comes at most half of it late.
+pub(crate) fn look_period(config: &Config, link_mbps: u64) -> u64 {
+    least_patience(config, link_mbps, config.resend_usecs()) / 2
+}
 
 impl Transport {
     /// When [`Transport::handle_timeout`] (or, for [`Reason::Pacer`], `poll_transmit`) should be
@@ -69,6 +88,11 @@ impl Transport {
         }
     }
 
+    /// See [`least_patience`].
+    pub(crate) fn least_patience(&self, usecs: u64) -> u64 {
+        least_patience(&self.config, self.link_mbps, usecs)
+    }
+
     /// Looks at an RPC whose peer should be talking.
     fn look_at(&mut self, rpc: RpcId) {
         let now = self.now();
@@ -98,9 +122,9 @@ impl Transport {
             self.give_up(rpc, silent);
             return;
         }
-        let most = self.config.timeout_usecs() * USEC / TIMES_PATIENT;
-        let patience = peer.rtt.patience(floor.min(most), most);
-        let interval = peer.rtt.patience(interval.min(most), most);
+        let most = most_patience(&self.config);
+        let patience = peer.rtt.patience(floor, most);
+        let interval = peer.rtt.patience(interval, most);
         let asked_lately = entry.asks > 0 && now.since(entry.asked) < interval;
         if silent < patience || asked_lately || !peer.resends.may_ask(now, interval) {
             return;
@@ -155,7 +179,7 @@ impl Transport {
             return;
         }
         let first = self.least_patience(self.config.need_ack_usecs());
-        let most = self.config.timeout_usecs() * USEC / TIMES_PATIENT;
+        let most = most_patience(&self.config);
         let patience = self.peers[entry.peer].rtt.patience(first, most);
         let wait = patience.saturating_mul(1 << entry.asks.min(16)).min(MAX_NEED_ACK_INTERVAL);
         let last = if entry.asks == 0 { since } else { entry.asked };

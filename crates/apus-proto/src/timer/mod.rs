@@ -11,5 +11,6 @@ mod silence;
 
 pub(crate) use deadlines::Deadlines;
 pub use fire::Reason;
+pub(crate) use fire::look_period;
 pub(crate) use reap::Reaper;
 pub(crate) use silence::{Link, Silence};

@@ -6,6 +6,7 @@ use crate::limits::MIN_PACKET_BYTES;
 use crate::peer::Address;
 use crate::rpc::{ServerState, Side};
 use crate::time::Instant;
+use crate::timer::look_period;
 use apus_wire::{DATA_HEADER_LEN, Refusal};
 
 /// What the system, or an ICMP packet, says about a peer.
@@ -49,7 +50,7 @@ impl Transport {
             self.link_mbps = u64::from(mbps);
             self.outbox.pacer.set_rate(u64::from(mbps));
             self.granter.set_link_rate(u64::from(mbps));
-            self.silence.set_period(super::look_period(&self.config, u64::from(mbps)));
+            self.silence.set_period(look_period(&self.config, self.link_mbps));
         }
     }
 

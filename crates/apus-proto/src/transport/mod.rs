@@ -23,14 +23,13 @@ pub(crate) use ending::Ending;
 
 use crate::config::Config;
 use crate::grant::Granter;
-use crate::limits::QUEUED_BYTES;
 use crate::message::Buffers;
 use crate::metrics::Metrics;
 use crate::peer::{Address, Peers};
 use crate::priority::{OwnCutoffs, Sampler};
 use crate::rpc::Rpcs;
-use crate::time::{Instant, USEC};
-use crate::timer::{Deadlines, Reaper, Silence};
+use crate::time::Instant;
+use crate::timer::{self, Deadlines, Reaper, Silence};
 use crate::tx::{Identity, Outbox};
 use apus_wire::Packet;
 use budget::Budget;
@@ -73,17 +72,6 @@ pub struct Transport {
     now: Instant,
 }
 
-/// Nanoseconds between two looks at an RPC that waits: two in the shortest silence that is not normal, so that
-/// a RESEND comes at most half of it late.
-fn look_period(config: &Config, link_mbps: u64) -> u64 {
-    (config.resend_usecs() * USEC).max(queueing(link_mbps)) / 2
-}
-
-/// Nanoseconds for which the link may be busy with what stands before a packet.
-fn queueing(link_mbps: u64) -> u64 {
-    QUEUED_BYTES * 8_000 / link_mbps
-}
-
 /// Rate assumed where nobody knows the link's: the kernel's `link_mbps`.
 const ASSUMED_LINK_MBPS: u64 = 25_000;
 
@@ -113,7 +101,7 @@ impl Transport {
             cutoffs: OwnCutoffs::configured(&config),
             sampler: Sampler::new(&config),
             outbox: Outbox::new(&config),
-            silence: Silence::new(look_period(&config, link_mbps)),
+            silence: Silence::new(timer::look_period(&config, link_mbps)),
             deadlines: Deadlines::default(),
             reaper: Reaper::default(),
             budget: Budget::default(),
@@ -130,11 +118,6 @@ impl Transport {
             now: Instant::ZERO,
             config,
         }
-    }
-
-    /// Nanoseconds of silence that are normal at least, where the configuration says so many microseconds.
-    pub(crate) fn least_patience(&self, usecs: u64) -> u64 {
-        (usecs * USEC).max(queueing(self.link_mbps))
     }
 
     /// Takes a packet that came from `from`, without IP and UDP headers.

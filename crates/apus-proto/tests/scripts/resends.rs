@@ -244,10 +244,10 @@ fn bytes_that_have_not_left_are_not_silence() {
         config link_mbps=10 max_nic_est_backlog_usecs=100
         meet P
         call P 30000
-        +20ms
+        +600ms
     "), @"
     > call P 30000
-    > +20ms
+    > +600ms
       @0.10ms -> P DATA c1 0..1396/30000 incoming=10000 cutoffs=1 prio=4
       @1.33ms -> P DATA c1 1396..2792/30000 incoming=10000 cutoffs=1 prio=4
       @2.55ms -> P DATA c1 2792..4188/30000 incoming=10000 cutoffs=1 prio=4
@@ -256,8 +256,26 @@ fn bytes_that_have_not_left_are_not_silence() {
       @6.23ms -> P DATA c1 6980..8376/30000 incoming=10000 cutoffs=1 prio=4
       @7.46ms -> P DATA c1 8376..9772/30000 incoming=10000 cutoffs=1 prio=4
       @8.69ms -> P DATA c1 9772..10000/30000 incoming=10000 cutoffs=1 prio=4
-      @12.50ms -> P RESEND c1 everything prio=7
-      @17.50ms -> P RESEND c1 everything prio=7
+      @250.00ms -> P RESEND c1 everything prio=7
+      @500.00ms -> P RESEND c1 everything prio=7
+    ");
+}
+
+/// TIME-3, ours: on a slow link a packet may wait for the 960,000 bytes before it, and nobody asks for it
+/// meanwhile: 77 ms at 100 Mbit/s.
+#[test]
+fn what_stands_in_a_queue_is_not_silence() {
+    assert_snapshot!(run("
+        config link_mbps=100
+        meet P
+        call P 10
+        +200ms
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 cutoffs=1 prio=7
+    > +200ms
+      @80.00ms -> P RESEND c1 everything prio=7
+      @156.80ms -> P RESEND c1 everything prio=7
     ");
 }
 
@@ -359,7 +377,7 @@ fn patience_does_not_grow_with_the_wait_for_a_grant() {
     > call P 20000
       -> P DATA c2 0..2000/20000 incoming=2000 packets=2 cutoffs=1 prio=4
     > +900ms
-      @5.00ms -> P RESEND c2 everything prio=7
+      @5.21ms -> P RESEND c2 everything prio=7
     > P: GRANT c2 20000 level=0
       -> P DATA c2 2000..20000/20000 incoming=2000 packets=13 cutoffs=1 prio=0
     > call P 10

@@ -109,10 +109,8 @@ fn unscheduled_bytes_follow_the_round_trip_time() {
     > call P 50000
       -> P DATA c2 0..1000/50000 incoming=1000 cutoffs=1 ack=c1 prio=4
     > +20ms
-      @5.00ms -> P RESEND c2 everything prio=7
-      @10.00ms -> P RESEND c2 everything prio=7
-      @15.00ms -> P RESEND c2 everything prio=7
-      @20.00ms -> P RESEND c2 everything prio=7
+      @7.81ms -> P RESEND c2 everything prio=7
+      @15.49ms -> P RESEND c2 everything prio=7
     ");
 }
 
