@@ -101,9 +101,9 @@ impl Ssh {
         self.hosts.len()
     }
 
-    /// Starts an agent for each task, each on the next host.
-    pub(super) fn start(&self, tasks: Vec<Task>) -> Result<Crew, Error> {
-        Crew::begin_all(self.hosts.iter().zip(tasks).map(|(visited, task)| {
+    /// Starts an agent for each task, each on the next one of the first `nodes` hosts.
+    pub(super) fn start(&self, nodes: usize, tasks: Vec<Task>) -> Result<Crew, Error> {
+        Crew::begin_all(self.hosts[..nodes].iter().cycle().zip(tasks).map(|(visited, task)| {
             let Visited { host, program, bind } = visited;
             let task = placed(task, &host.destination, *bind);
             let prefix = command_line(&self.command, host);
