@@ -26,6 +26,8 @@ pub(super) enum Tool {
     Unshare,
     /// Enters them.
     Nsenter,
+    /// Lets others go first.
+    Chrt,
 }
 
 /// Where administrators' programs are when `PATH` is an ordinary user's.
@@ -40,6 +42,7 @@ impl Tool {
             Self::Nft => "nft",
             Self::Unshare => "unshare",
             Self::Nsenter => "nsenter",
+            Self::Chrt => "chrt",
         }
     }
 
@@ -47,7 +50,7 @@ impl Tool {
         match self {
             Self::Ip | Self::Bridge | Self::Tc => "iproute2",
             Self::Nft => "nftables",
-            Self::Unshare | Self::Nsenter => "util-linux",
+            Self::Unshare | Self::Nsenter | Self::Chrt => "util-linux",
         }
     }
 

@@ -5,7 +5,7 @@
 //! wait to be told; their commands are carried out, and their packets sent, where they are polled.
 
 use super::descriptor::{ARRIVAL, readable};
-use super::run::{How, Pass};
+use super::run::{How, Look, Pass};
 use super::shard::Shard;
 use super::waiter::{Told, Waiter};
 use super::want::{Closing, Want};
@@ -96,8 +96,8 @@ impl Shard {
         // The clock is looked at in each round: a task does not spin.
         let mut rounds = super::run::ROUNDS_PER_LOOK - 1;
         for _ in 0..PASSES_PER_POLL {
-            match self.pass(&mut **receive, &mut rounds) {
-                Pass::Worked(mut core) => {
+            match self.pass(&mut **receive, Look::Take, &mut rounds) {
+                Pass::Worked(mut core, _) => {
                     let none = core.finish_pass(&Closing, How::Polled);
                     debug_assert!(none.is_none(), "the task wants nothing");
                 }

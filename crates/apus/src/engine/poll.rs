@@ -34,6 +34,11 @@ impl Poll {
         }
     }
 
+    /// Whether a thread sleeps as soon as there is nothing to do.
+    pub(crate) const fn sleeps_at_once(self) -> bool {
+        matches!(self, Self::Block) || matches!(self, Self::Hybrid(Duration::ZERO))
+    }
+
     pub(crate) const fn spin(self) -> Spin {
         Spin { limit: self.spin_for(), since: None, rounds: 0 }
     }

@@ -46,14 +46,35 @@ fn waiter() -> Arc<Waiter> {
     })
 }
 
+/// Packets in one look from which on another look is worth a system call before one sleeps. Packets that come
+/// one by one are followed by nothing, and the call that sleeps sees what is there all the same.
+const WORTH_ANOTHER_LOOK: usize = 2;
+
+/// What a pass of the loop does about arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Takes them.
+    Take,
+    /// Leaves them: probably there are none, and whoever sleeps is woken by them.
+    Leave,
+}
+
 /// How a pass of the loop ended.
 pub(super) enum Pass<'a> {
-    /// Something was done; messages may have become visible.
-    Worked(Locked<'a>),
+    /// Something was done; messages may have become visible. So many packets had arrived.
+    Worked(Locked<'a>, usize),
     /// There was nothing to do.
     Idle,
     /// The driver is broken.
     Broken(std::io::Error),
+}
+
+/// How a sleep with the turn ended.
+enum Slept<'a, T> {
+    /// There is something to do: first of all, this about arrivals.
+    Woken(Look),
+    /// There is no reason to wait any more.
+    Over(Locked<'a>, Option<T>),
 }
 
 impl Shard {
@@ -115,11 +136,12 @@ impl Shard {
         // With a deadline the first idle round looks at the clock: it may have passed already.
         let mut rounds = if deadline.is_some() { ROUNDS_PER_LOOK - 1 } else { 0 };
         let mut how = How::Polled;
+        let mut arrivals = Look::Take;
         loop {
             // A deadline counts however much arrives, and however soon one sleeps.
             let look;
-            match self.pass(receive, &mut rounds) {
-                Pass::Worked(mut core) => {
+            match self.pass(receive, arrivals, &mut rounds) {
+                Pass::Worked(mut core, arrived) => {
                     if let Some(output) = core.finish_pass(want, how) {
                         return (core, Some(output));
                     }
@@ -132,14 +154,20 @@ impl Shard {
                     }
                     how = How::Polled;
                     look = true;
+                    let alone = poll.sleeps_at_once() && arrived < WORTH_ANOTHER_LOOK;
+                    arrivals = if alone { Look::Leave } else { Look::Take };
                     // What the quota left over needs no arrival to go on.
                     rounds = if core.has_more_to_send() { ROUNDS_PER_LOOK - 1 } else { 0 };
                 }
-                Pass::Idle if spin.go_on() => look = rounds == 0,
+                Pass::Idle if spin.go_on() => {
+                    arrivals = Look::Take;
+                    look = rounds == 0;
+                }
                 Pass::Idle => {
-                    if let Some((core, output)) = self.sleep(receive, want, deadline) {
-                        return (core, output);
-                    }
+                    arrivals = match self.sleep(receive, want, deadline) {
+                        Slept::Over(core, output) => return (core, output),
+                        Slept::Woken(arrivals) => arrivals,
+                    };
                     spin = poll.spin();
                     how = How::Slept;
                     // Something woke us, perhaps a timer: look at the clock in the next round.
@@ -161,10 +189,18 @@ impl Shard {
     }
 
     /// One pass of the loop: receive, handle, send.
-    pub(super) fn pass(&self, receive: &mut dyn Receive, rounds: &mut u32) -> Pass<'_> {
-        let arrived = match receive.receive(RECEIVE_QUOTA) {
-            Ok(arrived) => arrived,
-            Err(error) => return Pass::Broken(error),
+    pub(super) fn pass(
+        &self,
+        receive: &mut dyn Receive,
+        arrivals: Look,
+        rounds: &mut u32,
+    ) -> Pass<'_> {
+        let arrived = match arrivals {
+            Look::Leave => 0,
+            Look::Take => match receive.receive(RECEIVE_QUOTA) {
+                Ok(arrived) => arrived,
+                Err(error) => return Pass::Broken(error),
+            },
         };
         let mut reported = false;
         receive.reports(&mut |report| {
@@ -186,7 +222,7 @@ impl Shard {
         core.handle_timers();
         core.transmit_within(TRANSMIT_QUOTA);
         core.deliver();
-        Pass::Worked(core)
+        Pass::Worked(core, arrived)
     }
 
     /// Sleeps in the kernel until a packet comes, a timer is due, or somebody kicks; unless there is
@@ -196,13 +232,13 @@ impl Shard {
         receive: &dyn Receive,
         want: &W,
         deadline: Option<Instant>,
-    ) -> Option<(Locked<'_>, Option<W::Output>)> {
+    ) -> Slept<'_, W::Output> {
         let mut core = self.lock();
         if let Some(output) = core.finish_pass(want, How::Polled) {
-            return Some((core, Some(output)));
+            return Slept::Over(core, Some(output));
         }
         if core.closed.is_some() {
-            return Some((core, None));
+            return Slept::Over(core, None);
         }
         let writable = core.is_stuck();
         core.sleeps_for_room = writable;
@@ -211,7 +247,7 @@ impl Shard {
         let until = core.next_due().min(deadline);
         if until <= now {
             core.sleeps_for_room = false;
-            return None;
+            return Slept::Woken(Look::Take);
         }
         core.sleeping_until = Some(until);
         core.count_sleep();
@@ -222,11 +258,14 @@ impl Shard {
         let mut core = self.lock();
         core.sleeping_until = None;
         core.sleeps_for_room = false;
-        if let Err(error) = slept {
-            core.close(Closed::Driver(error.into()));
-            return Some((core, None));
+        match slept {
+            Ok(true) => Slept::Woken(Look::Take),
+            Ok(false) => Slept::Woken(Look::Leave),
+            Err(error) => {
+                core.close(Closed::Driver(error.into()));
+                Slept::Over(core, None)
+            }
         }
-        None
     }
 
     /// Somebody else turns the loop: waits to be told that `want` is there, or to get the turn.

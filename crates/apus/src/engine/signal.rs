@@ -29,7 +29,7 @@ impl Signal {
     }
 
     /// Sleeps until `driver` is readable (or writable, if asked for), the signal is raised, or `nanos`
-    /// have passed.
+    /// have passed. Whether something happened to the driver.
     ///
     /// # Errors
     ///
@@ -39,19 +39,20 @@ impl Signal {
         driver: BorrowedFd<'_>,
         writable: bool,
         nanos: Option<u64>,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         let wanted = if writable { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let mut fds =
             [PollFd::from_borrowed_fd(driver, wanted), PollFd::new(&self.event, PollFlags::IN)];
         let timeout = nanos.map(timespec);
         match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Ok(true),
             Err(error) => return Err(error.into()),
         }
         if fds[1].revents().contains(PollFlags::IN) {
             self.lower();
         }
-        Ok(())
+        Ok(!fds[0].revents().is_empty())
     }
 }
 
