@@ -36,7 +36,7 @@ Examples:
   apus bench cluster --launch ssh --hosts rack.txt --link 10gbit
   apus bench cluster --launch env --link 25gbit"
 )]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     #[command(flatten)]
     asked: Asked,
     /// A setting by its name: any parameter of apus, or one of those that `apus bench sweep` varies

@@ -10,7 +10,7 @@ use crate::repetition::{Repetition, with_defaults};
 
 /// An experiment, and what is asked of it.
 #[derive(Debug)]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     experiment: &'static Experiment,
     asked: Asked,
 }

@@ -76,16 +76,16 @@ impl Hosts {
         nodes: Option<usize>,
         options: &mut Options,
     ) -> Result<Venue, Failure> {
-        let (launch, words) = match self.launch {
+        let launch = match self.launch {
             How::Local => return Ok(Venue::fabric()?),
-            How::Ssh => (Launch::Ssh(self.visit()?), self.ssh_in_words()),
-            How::Env => (self.lead()?, "--launch env".to_owned()),
+            How::Ssh => Launch::Ssh(self.visit()?),
+            How::Env => self.lead()?,
         };
         if launch.nodes() < 2 {
             return Err(self.wrong(&"there is one host, and a cluster has two at least"));
         }
         options.fabric.nodes = nodes.unwrap_or_else(|| launch.nodes());
-        Ok(Venue::Elsewhere { launch, words })
+        Ok(Venue::Elsewhere { launch, words: self.words() })
     }
 
     fn visit(&self) -> Result<Ssh, Failure> {
@@ -106,14 +106,19 @@ impl Hosts {
         Ok(Ssh::visit(&hosts, vec!["ssh".into()], &program)?)
     }
 
-    fn ssh_in_words(&self) -> String {
-        let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
-        let option = |name: &str, value: Option<String>| {
-            value.map(|value| format!(" --{name} {}", quoted(&value))).unwrap_or_default()
-        };
+    /// These arguments, word by word.
+    fn words(&self) -> Vec<String> {
         let hosts = self.hosts.as_ref().map(|path| path.display().to_string());
         let program = self.program.as_ref().map(|path| path.display().to_string());
-        format!("--launch ssh{}{}", option("hosts", hosts), option("program", program))
+        let options =
+            [("--launch", Some(self.launch_name())), ("--hosts", hosts), ("--program", program)];
+        let given = options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
+        given.flatten().collect()
+    }
+
+    fn launch_name(&self) -> String {
+        let value = self.launch.to_possible_value().expect("none is skipped");
+        value.get_name().to_owned()
     }
 
     /// Rank 0 of those that a launcher started.
@@ -126,8 +131,7 @@ impl Hosts {
     }
 
     fn wrong(&self, problem: &dyn ToString) -> Failure {
-        let name = self.launch.to_possible_value().map(|value| value.get_name().to_owned());
-        wrong(&format!("--launch {}", name.unwrap_or_default()), &problem.to_string())
+        wrong(&format!("--launch {}", self.launch_name()), &problem.to_string())
     }
 }
 

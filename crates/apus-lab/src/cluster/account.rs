@@ -1,5 +1,6 @@
 //! What is a reader told about what was measured?
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use apus::PARAMETERS;
@@ -115,7 +116,7 @@ impl Account<'_> {
         let mut more = Map::new();
         let mut add = |name: &str, value: Value| more.insert(name.to_owned(), value);
         add("truncate", json!(options.truncate));
-        add("launch", json!(venue.words()));
+        add("launch", json!(venue.provider()));
         if venue.is_here() {
             add("delay_us", json!(options.fabric.delay.as_secs_f64() * 1e6));
             add("uplink", json!(options.fabric.uplink.to_string()));
@@ -159,8 +160,7 @@ pub(super) fn command(name: &str, venue: &Venue, options: &Options, link: Option
     let list: Vec<String> = options.transports.iter().map(ToString::to_string).collect();
     let mut words = vec![format!("apus bench {name}")];
     let mut add = |option: &str, value: String| {
-        let value = shlex::try_quote(&value).map_or(value.clone(), std::borrow::Cow::into_owned);
-        words.push(format!("--{option} {value}"));
+        words.push(format!("--{option} {}", quoted(&value)));
     };
     add("workload", options.workload.clone());
     add("truncate", options.truncate.to_string());
@@ -184,8 +184,18 @@ pub(super) fn command(name: &str, venue: &Venue, options: &Options, link: Option
     for (name, value) in &options.parameters {
         add("param", format!("{name}={value}"));
     }
-    words.push(venue.words().to_owned());
+    words.extend(venue.words().iter().map(|word| quoted(word)));
     words.join(" ")
+}
+
+/// A word for a shell; as it is, if a shell would leave it so.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "+,-./:=@_".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    // Fails only for what no argument can hold.
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), Cow::into_owned)
 }
 
 #[cfg(test)]

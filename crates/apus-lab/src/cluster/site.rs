@@ -20,8 +20,8 @@ pub enum Venue {
     Elsewhere {
         /// Who starts the agents there.
         launch: Launch,
-        /// What the command line says about that, like `--launch ssh --hosts rack.txt`.
-        words: String,
+        /// How the command line says that, word by word: `--launch`, `ssh`, `--hosts`, `rack.txt`.
+        words: Vec<String>,
     },
 }
 
@@ -56,12 +56,17 @@ impl Venue {
         matches!(self, Self::Fabric { .. })
     }
 
-    /// What the command line says about it.
-    pub(super) fn words(&self) -> &str {
+    /// How the command line says it.
+    pub(super) fn words(&self) -> Vec<&str> {
         match self {
-            Self::Fabric { .. } => "--launch local",
-            Self::Elsewhere { words, .. } => words,
+            Self::Fabric { .. } => vec!["--launch", "local"],
+            Self::Elsewhere { words, .. } => words.iter().map(String::as_str).collect(),
         }
+    }
+
+    /// Who provides the hosts: `local`, `ssh` or `env`.
+    pub(super) fn provider(&self) -> &str {
+        self.words().get(1).copied().unwrap_or_default()
     }
 }
 
