@@ -9,7 +9,7 @@
 //!     │
 //!   command_line          the commands together, wrong arguments, examples
 //!   repetition, address   what several commands ask for
-//!   output, destination   where results go
+//!   output, destination, files   where results go
 //!   failure               why there is none, and the exit status
 //! ```
 //!
@@ -25,6 +25,7 @@ mod demo;
 mod destination;
 mod fabric;
 mod failure;
+mod files;
 mod man;
 mod output;
 mod repetition;

@@ -3,6 +3,8 @@
 
 mod browser;
 
+use std::collections::BTreeMap;
+
 use apus_lab::Poll;
 use apus_lab::cluster::report::{Findings, Measured, Run, Settings, Sweep, Transport};
 use apus_lab::cluster::{LevelLoad, SwitchLoad};
@@ -119,6 +121,7 @@ fn run(kind: &Kind, number: usize) -> Run {
         errors: 0,
         why: None,
         cpu_per_gb: kind.cpu * luck,
+        late_p99_us: 4.0 * luck,
         idle: Some(0.47 * luck),
         switch: Some(SwitchLoad {
             queue_mean: levels.iter().map(|level| level.queue_mean).sum(),
@@ -126,6 +129,7 @@ fn run(kind: &Kind, number: usize) -> Run {
             bytes: levels.iter().map(|level| level.bytes).sum(),
             levels,
         }),
+        counters: BTreeMap::from([("handoffs".to_owned(), 1_000), ("aborts".to_owned(), 0)]),
     }
 }
 

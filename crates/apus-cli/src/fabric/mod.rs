@@ -6,6 +6,8 @@ mod settings;
 mod show;
 mod up;
 
+pub(crate) use settings::Network;
+
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;

@@ -8,13 +8,20 @@ use clap::Args;
 
 /// Settings of a fabric.
 #[derive(Debug, Args)]
-pub(crate) struct Settings {
+pub(super) struct Settings {
     /// Hosts: 2 to 128
     #[arg(long, value_name = "HOSTS", default_value = "8", allow_negative_numbers = true)]
     nodes: usize,
     /// Rate of every link, 1mbit to 100gbit: bits on the wire, preamble and gap included
     #[arg(long, value_name = "RATE", default_value = "200mbit", value_parser = words::rate)]
     link: Rate,
+    #[command(flatten)]
+    network: Network,
+}
+
+/// What is between the hosts, but for the rate of the links.
+#[derive(Debug, Args)]
+pub(crate) struct Network {
     /// Bytes that wait at a port of the switch, for each priority; k is 1000
     #[arg(long, value_name = "BYTES", default_value = "1MB", value_parser = words::bytes)]
     buffer: u64,
@@ -36,10 +43,17 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// The same for apus-lab.
-    pub(crate) fn spec(&self) -> Spec {
+    pub(super) fn spec(&self) -> Spec {
+        self.network.spec(self.nodes, self.link)
+    }
+}
+
+impl Network {
+    /// Between so many hosts, with links of that rate.
+    pub(crate) fn spec(&self, nodes: usize, link: Rate) -> Spec {
         Spec {
-            nodes: self.nodes,
-            link: self.link,
+            nodes,
+            link,
             buffer: self.buffer,
             mtu: self.mtu,
             loss: self.loss,

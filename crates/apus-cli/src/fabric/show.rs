@@ -2,7 +2,7 @@
 
 use apus_lab::fabric::standing::{self, Name};
 use apus_lab::fabric::{Layout, PortCounters};
-use apus_lab::result::table::grid;
+use apus_lab::result::Table;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -40,8 +40,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         });
         return output::line(&object.to_string());
     }
-    output::line(&format!("fabric `{name}`: {}", layout.spec()))?;
-    output::line(&table(&layout, &counters))?;
+    let title = format!("fabric `{name}`: {}", layout.spec());
+    output::line(&table(title, &layout, &counters).to_string())?;
     if layout.spec().loss > 0.0 {
         output::line(&format!("{lost} packets were lost because --loss asked for it"))?;
     }
@@ -71,7 +71,7 @@ pub(super) fn hosts(layout: &Layout, counters: &[PortCounters]) -> Value {
 }
 
 /// Hosts with those of their queues that anything was in; a line at least for each.
-fn table(layout: &Layout, counters: &[PortCounters]) -> String {
+fn table(title: String, layout: &Layout, counters: &[PortCounters]) -> Table {
     let header = ["host", "address", "level", "packets", "bytes", "drops", "waiting"];
     let mut lines = Vec::new();
     for node in 0..layout.spec().nodes {
@@ -90,5 +90,5 @@ fn table(layout: &Layout, counters: &[PortCounters]) -> String {
             lines.push(start.into_iter().chain(nothing).collect());
         }
     }
-    grid(header.map(str::to_owned).to_vec(), lines.into_iter()).to_string()
+    Table { title, header: header.map(str::to_owned).to_vec(), lines }
 }

@@ -12,23 +12,33 @@
 //!               fresh namespaces, fresh processes, fresh connections
 //! ```
 
+mod account;
+mod bound;
 mod node;
 mod offered;
 mod options;
 mod phases;
 pub mod report;
 mod run;
+mod setting;
 mod site;
 mod switch;
 
 pub use options::{Link, Mix, Options};
+pub use setting::Setting;
+pub use site::Venue;
 pub use switch::{LevelLoad, SwitchLoad};
 
 use apus_sim::Rate;
 use serde_json::Value;
 
+use self::account::Account;
+use self::phases::{Phases, Runs};
+use self::report::Findings;
 use crate::error::Error;
+use crate::machine::Neighbours;
 use crate::process::{Control, Task};
+use crate::progress::Progress;
 
 /// The kind of task that [`agent`] does.
 pub(crate) const JOB: &str = "cluster";
@@ -37,59 +47,30 @@ pub(crate) const JOB: &str = "cluster";
 /// Source: the command line's contract.
 pub const IDLE: f64 = 0.4;
 
-/// A probe.
-pub fn probe(options: &Options) -> Result<String, Error> {
-    use std::fmt::Write;
-    let m = phases::Phases::new(options)?.run()?;
-    let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "link {} ({}), {:.0} requests/s/node; notes {:?}",
-        m.link.mbps, m.link.how, m.rate, m.notes
-    );
-    let _ = writeln!(
-        out,
-        "base {:?}",
-        m.scale.best.iter().step_by(m.scale.best.len().div_ceil(12)).collect::<Vec<_>>()
-    );
-    for (mix, runs) in options.transports.iter().zip(&m.runs) {
-        for run in runs {
-            for (i, p) in run.parts.iter().enumerate() {
-                let s = &p.summary;
-                let _ = writeln!(
-                    out,
-                    "{:24} short {:6.2} {:8.2} us {:6.0} {:8.0} all {:6.2} {:8.2} bytes {:6.2} kept {:.3} err {} {:?} n {} Mbit/s {:.0} cpu/GB {:.1} idle {:.2} q {:.0}/{} drops {}",
-                    mix.row(i),
-                    s.short.p50,
-                    s.short.p99,
-                    s.short_us.p50,
-                    s.short_us.p99,
-                    s.all.p50,
-                    s.all.p99,
-                    s.mean_by_bytes,
-                    p.kept_up,
-                    p.errors,
-                    p.why,
-                    s.messages,
-                    p.throughput / 1e6,
-                    p.cpu_per_gb,
-                    run.idle.unwrap_or(0.0),
-                    run.switch.as_ref().map_or(0.0, |s| s.queue_mean),
-                    run.switch.as_ref().map_or(0, |s| s.queue_max),
-                    run.switch.as_ref().map_or(0, |s| s.levels.iter().map(|l| l.drops).sum())
-                );
-                let _ = writeln!(
-                    out,
-                    "   late us p50 {} p99 {} max {} {:?}",
-                    p.late.quantile(0.5) / 1000,
-                    p.late.quantile(0.99) / 1000,
-                    p.late.quantile(1.0) / 1000,
-                    p.counters.iter().filter(|c| *c.1 > 0).collect::<Vec<_>>()
-                );
-            }
-        }
+/// Measures everything, and puts together what came out.
+///
+/// A run that fails does not keep the others: what they found is kept, and the result says what failed.
+///
+/// # Errors
+///
+/// An option has a value that cannot be measured there; the fabric cannot be made; or not a single run
+/// succeeded.
+pub fn run(options: &Options, venue: &Venue) -> Result<Findings, Error> {
+    options.check()?;
+    venue.check(options)?;
+    let neighbours = Neighbours::watch();
+    let progress = Progress::of(options.alone().len() + options.runs * options.transports.len());
+    let phases = Phases::new(venue, options, &progress)?;
+    let link = phases.link()?;
+    let base = phases.base(link.mbps)?;
+    let Runs { of, notes } = phases.runs(link.mbps, &phases.scale(&base), &options.transports);
+    if of.iter().all(Vec::is_empty) {
+        return Err(Error::Peer(format!("no run succeeded: {}", notes.join("; "))));
     }
-    Ok(out)
+    let notes = base.notes.iter().cloned().chain(notes).chain(neighbours.note()).collect();
+    let command = account::command("cluster", venue, options, Some(rate(link.mbps)));
+    let account = Account { venue, options, phases: &phases, link: &link, base: &base };
+    Ok(Findings::new(account.measured(of, notes, command)?))
 }
 
 /// Does one node's work in an agent.

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::clock;
 use crate::error::{Doing, Error};
 use crate::load::{Idle, OpenLoop, Request, open_loop, unloaded};
+use crate::machine::Ticks;
 use crate::process::{Begin, Control, Task};
 use crate::slowdown::{Scale, Slowdowns};
 use crate::stats::Latencies;
@@ -78,6 +79,8 @@ pub(super) enum Phase {
         client_max: u32,
         /// What slowdown is held against.
         scale: Scale,
+        /// Whether to tell how idle this host's cores are. Where several nodes share them, somebody else does.
+        watch_cores: bool,
     },
 }
 
@@ -98,6 +101,8 @@ pub(super) struct NodeResult {
     pub(super) why: Option<String>,
     /// Nanoseconds of processor time that the node used while requests counted.
     pub(super) cpu: u64,
+    /// Share of the time in which no program ran on this host's cores; `None` if it was not asked for.
+    pub(super) idle: Option<f64>,
     /// What the transport counted, from the start to the end.
     pub(super) counters: BTreeMap<String, u64>,
 }
@@ -113,9 +118,6 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     let at = task.bind.ok_or_else(|| Error::Peer("a node without an address".to_owned()))?;
     rustix::thread::set_current_timer_slack(Some(TIMER_SLACK))
         .doing(|| "set the timer slack".to_owned())?;
-    if let Ok(ns) = std::env::var("SLICE") {
-        eprintln!("slice {}", crate::machine::slice::set(ns.parse().unwrap()));
-    }
     let opening = Opening {
         at,
         poll: setup.poll,
@@ -143,7 +145,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         }
         let panicked = |_| Err(Error::Peer("a receiver panicked".to_owned()));
         let join = |receiver: ScopedJoinHandle<'_, _>| receiver.join().unwrap_or_else(panicked);
-        let served = receivers.into_iter().map(join).collect::<Result<(), Error>>();
+        let served = receivers.into_iter().try_for_each(join);
         done.and(served).map(|()| json!(null))
     })
 }
@@ -176,7 +178,8 @@ fn work(node: &dyn Node, poll: Poll, control: &mut Control) -> Result<Value, Err
 }
 
 fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<NodeResult, Error> {
-    let Phase::Load { rate, warm, measure, grace, client_max, scale } = &work.phase else {
+    let Phase::Load { rate, warm, measure, grace, client_max, scale, watch_cores } = &work.phase
+    else {
         unreachable!("called for this phase only")
     };
     let late = clock::now().saturating_sub(at);
@@ -188,11 +191,14 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Nod
     let ends = warm + clock::as_nanoseconds(*measure);
     let load =
         OpenLoop { warm, ends, grace: clock::as_nanoseconds(*grace), limit: *client_max, idle };
-    let cpu = thread::spawn(move || {
+    let watch_cores = *watch_cores;
+    let ticks = move || watch_cores.then(Ticks::now).flatten();
+    let spent = thread::spawn(move || {
         wait_until(at + warm);
-        let before = clock::cpu_time();
+        let (cpu, before) = (clock::cpu_time(), ticks());
         wait_until(at + ends);
-        clock::cpu_time() - before
+        let idle = before.zip(ticks()).and_then(|(before, after)| before.idle_until(after));
+        (clock::cpu_time() - cpu, idle)
     });
     let mut slowdowns = Slowdowns::new(scale.clone());
     wait_until(at);
@@ -203,6 +209,7 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Nod
         || clock::now() - at,
         |request, latency| slowdowns.record(request.size, latency),
     )?;
+    let (cpu, idle) = spent.join().expect("it only sleeps");
     Ok(NodeResult {
         slowdowns,
         due: tally.due,
@@ -210,7 +217,8 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Nod
         errors: tally.due - tally.completed,
         why: tally.why,
         late: tally.late,
-        cpu: cpu.join().expect("it only sleeps"),
+        cpu,
+        idle,
         counters: BTreeMap::new(),
     })
 }

@@ -5,13 +5,18 @@ use apus_workload::{PacketOverhead, Sizes};
 /// Bytes of an IP packet of ours that are not payload: IPv4 20, UDP 8, and 56 of a DATA packet.
 const HEADERS: u32 = 20 + 8 + 56;
 
+/// How apus cuts messages into packets.
+pub(super) const fn packets(mtu: u32) -> PacketOverhead {
+    PacketOverhead::ethernet(mtu, HEADERS)
+}
+
 /// Requests per second and node that keep every link busy for the share `load`, headers included.
 ///
 /// Each node sends requests and, as a server, their echoes: a link carries every message twice in each
 /// direction on average. Headers are counted as apus has them; TCP's are shorter, so its links are a little
 /// less busy with the same messages.
 pub(super) fn rate(load: f64, mbps: u64, mtu: u32, sizes: &Sizes) -> f64 {
-    let bytes = PacketOverhead::ethernet(mtu, HEADERS).mean_wire_bytes(sizes);
+    let bytes = packets(mtu).mean_wire_bytes(sizes);
     load * mbps as f64 * 1e6 / 8.0 / (2.0 * bytes)
 }
 

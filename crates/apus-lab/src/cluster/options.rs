@@ -96,6 +96,27 @@ impl Options {
         self.workload().map(drop)
     }
 
+    /// Whether it can be measured on hosts that somebody else provides, whose network is what it is.
+    ///
+    /// # Errors
+    ///
+    /// Names the first option that asks for what only a fabric can be made to do.
+    pub fn check_elsewhere(&self) -> Result<(), Error> {
+        let (ours, usual) = (&self.fabric, Spec::default());
+        let problem =
+            "auto is for links that can be set; say how fast those of these hosts are, like 10gbit";
+        require(self.link != Link::Auto, "link", problem)?;
+        let unset = [
+            ("buffer", ours.buffer == usual.buffer),
+            ("loss", ours.loss == usual.loss),
+            ("delay", ours.delay == usual.delay),
+            ("uplink", ours.uplink == usual.uplink),
+        ];
+        let problem =
+            "these hosts have a network of their own; only that of --launch local can be set";
+        unset.into_iter().try_for_each(|(option, good)| require(good, option, problem))
+    }
+
     /// The workload as it is used.
     ///
     /// # Errors

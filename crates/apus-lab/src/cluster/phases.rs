@@ -6,10 +6,10 @@ use std::time::Duration;
 use apus_workload::Workload;
 
 use super::options::{Link, Mix, Options};
-use super::run::{self, Offered, RunResult};
+use super::run::{self, Loaded, Offered, RunResult};
+use super::site::Venue;
 use super::{IDLE, offered};
 use crate::error::Error;
-use crate::machine::Neighbours;
 use crate::progress::Progress;
 use crate::slowdown::{Scale, tenths};
 
@@ -26,21 +26,9 @@ const TRIALS: usize = 5;
 /// runs differ.
 const AIM: f64 = (1.0 - IDLE) * 0.88;
 
-/// What was measured.
-#[derive(Debug)]
-pub(super) struct Measured {
-    /// Rate of the links, and the least idle share of the cores that was seen when it was chosen.
-    pub(super) link: Chosen,
-    /// Requests per second and node.
-    pub(super) rate: f64,
-    pub(super) scale: Scale,
-    /// Which transport was the fastest, for each size.
-    pub(super) fastest: BTreeMap<u32, String>,
-    /// For each mix what came of its runs, in the order of the options.
-    pub(super) runs: Vec<Vec<RunResult>>,
-    /// What readers have to know.
-    pub(super) notes: Vec<String>,
-}
+/// Runs that may fail one after the other before the rest is given up. Ours: what fails so often is no
+/// accident, and each failure may take as long as a timeout.
+const PATIENCE: usize = 3;
 
 /// A rate of the links.
 #[derive(Clone, Debug)]
@@ -50,34 +38,55 @@ pub(super) struct Chosen {
     pub(super) how: String,
 }
 
-/// Everything in order.
+/// The base of all slowdowns.
+#[derive(Clone, Debug)]
+pub(super) struct Base {
+    /// The least time of each size in nanoseconds, and which transport reached it.
+    pub(super) best: BTreeMap<u32, (u64, String)>,
+    /// Transports that were not able to show theirs, and why.
+    pub(super) notes: Vec<String>,
+}
+
+/// Runs of several mixes.
+#[derive(Clone, Debug)]
+pub(super) struct Runs {
+    /// Those that succeeded of each mix, in the order of the mixes.
+    pub(super) of: Vec<Vec<RunResult>>,
+    /// What failed, and why.
+    pub(super) notes: Vec<String>,
+}
+
+/// What can be found out with some options.
 pub(super) struct Phases<'a> {
+    venue: &'a Venue,
     options: &'a Options,
+    progress: &'a Progress,
     workload: Workload,
     shares: Vec<(u32, f64)>,
-    progress: Progress,
 }
 
 impl<'a> Phases<'a> {
-    pub(super) fn new(options: &'a Options) -> Result<Self, Error> {
+    pub(super) fn new(
+        venue: &'a Venue,
+        options: &'a Options,
+        progress: &'a Progress,
+    ) -> Result<Self, Error> {
         let workload = options.workload()?;
         let shares = workload.sizes().iter().collect();
-        let steps = options.alone().len() + options.runs * options.transports.len();
-        Ok(Self { options, workload, shares, progress: Progress::of(steps) })
+        Ok(Self { venue, options, progress, workload, shares })
     }
 
-    pub(super) fn run(&self) -> Result<Measured, Error> {
-        let neighbours = Neighbours::watch();
-        let link = self.link()?;
-        let (scale, fastest) = self.scale(link.mbps)?;
-        let rate = self.offered(link.mbps);
-        let (runs, mut notes) = self.runs(link.mbps, &scale)?;
-        notes.extend(neighbours.note());
-        Ok(Measured { link, rate, scale, fastest, runs, notes })
+    pub(super) const fn workload(&self) -> &Workload {
+        &self.workload
+    }
+
+    /// Each size of a message and its share.
+    pub(super) fn shares(&self) -> &[(u32, f64)] {
+        &self.shares
     }
 
     /// The rate of the links.
-    fn link(&self) -> Result<Chosen, Error> {
+    pub(super) fn link(&self) -> Result<Chosen, Error> {
         let start = match self.options.link {
             Link::Rate(rate) => {
                 return Ok(Chosen { mbps: rate.mbps(), how: "given".to_owned() });
@@ -119,22 +128,34 @@ impl<'a> Phases<'a> {
         Ok(Chosen { mbps, how })
     }
 
-    /// The base of all slowdowns: the least time of each size, whoever reached it.
-    fn scale(&self, mbps: u64) -> Result<(Scale, BTreeMap<u32, String>), Error> {
-        let mut best: BTreeMap<u32, (u64, String)> = BTreeMap::new();
-        for name in self.options.alone() {
+    /// The least time of each size, whoever reached it.
+    pub(super) fn base(&self, mbps: u64) -> Result<Base, Error> {
+        let mut base = Base { best: BTreeMap::new(), notes: Vec::new() };
+        let names = self.options.alone();
+        let mut failures = Vec::new();
+        for name in &names {
             self.progress.step(&format!("best time of each size: {name}"));
-            let times = run::unloaded(self.options, mbps, &name, &self.shares, UNLOADED)?;
-            for (size, time) in times {
-                let least = best.entry(size).or_insert((u64::MAX, String::new()));
-                if time < least.0 {
-                    *least = (time, name.clone());
+            let times = run::unloaded(self.venue, self.options, mbps, name, &self.shares, UNLOADED);
+            match times {
+                Ok(times) => base.take(&times, name),
+                // This would be the end of all others, too.
+                Err(error @ (Error::Fabric(_) | Error::Option { .. })) => return Err(error),
+                Err(error) => {
+                    base.notes.push(format!("the best times of {name} are not known: {error}"));
+                    failures.push(error);
                 }
             }
         }
-        let fastest = best.iter().map(|(&size, (_, name))| (size, name.clone())).collect();
-        let best = best.into_iter().map(|(size, (time, _))| (size, time)).collect();
-        Ok((Scale { best, ..self.no_scale() }, fastest))
+        match failures.pop() {
+            Some(error) if failures.len() + 1 == names.len() => Err(error),
+            _ => Ok(base),
+        }
+    }
+
+    /// What slowdown is held against.
+    pub(super) fn scale(&self, base: &Base) -> Scale {
+        let best = base.best.iter().map(|(&size, &(time, _))| (size, time)).collect();
+        Scale { best, ..self.no_scale() }
     }
 
     /// Groups of sizes, without a base.
@@ -145,45 +166,65 @@ impl<'a> Phases<'a> {
     }
 
     /// All runs of each mix. Another one begins each round.
-    fn runs(&self, mbps: u64, scale: &Scale) -> Result<(Vec<Vec<RunResult>>, Vec<String>), Error> {
-        let mixes = &self.options.transports;
-        let mut results = vec![Vec::new(); mixes.len()];
-        let mut notes = Vec::new();
-        for run in 0..self.options.runs {
-            for turn in 0..mixes.len() {
-                let index = (run + turn) % mixes.len();
-                let mix = &mixes[index];
-                self.progress.step(&format!("run {} of {}: {mix}", run + 1, self.options.runs));
-                match self.load(mbps, mix, run as u64, scale, self.options.seconds) {
-                    Ok(result) => results[index].push(result),
-                    // What the other runs found is worth keeping.
-                    Err(error) => notes.push(format!("run {} of {mix} failed: {error}", run + 1)),
+    pub(super) fn runs(&self, mbps: u64, scale: &Scale, mixes: &[Mix]) -> Runs {
+        let mut runs = Runs { of: vec![Vec::new(); mixes.len()], notes: Vec::new() };
+        let Options { runs: rounds, seconds, .. } = *self.options;
+        let mut in_a_row = 0;
+        let turns = (0..rounds)
+            .flat_map(|run| (0..mixes.len()).map(move |turn| (run, (run + turn) % mixes.len())));
+        for (run, index) in turns {
+            let mix = &mixes[index];
+            self.progress.step(&format!("run {} of {rounds}: {mix}", run + 1));
+            match self.load(mbps, mix, run, scale, seconds) {
+                Ok(result) => {
+                    in_a_row = 0;
+                    runs.of[index].push(result);
+                }
+                // What the other runs found is worth keeping.
+                Err(error) => {
+                    in_a_row += 1;
+                    runs.notes.push(format!("run {} of {mix} failed: {error}", run + 1));
                 }
             }
+            if in_a_row == PATIENCE {
+                let given_up =
+                    format!("{PATIENCE} runs failed one after the other: the rest was given up");
+                runs.notes.push(given_up);
+                break;
+            }
         }
-        if let Some(index) = results.iter().position(Vec::is_empty) {
-            let mix = &mixes[index];
-            return Err(Error::Peer(format!("no run of {mix} succeeded: {}", notes.join("; "))));
-        }
-        Ok((results, notes))
+        runs
     }
 
     fn load(
         &self,
         mbps: u64,
         mix: &Mix,
-        run: u64,
+        number: usize,
         scale: &Scale,
         seconds: f64,
     ) -> Result<RunResult, Error> {
-        let offered = Offered { shares: self.shares.clone(), rate: self.offered(mbps) };
-        run::load(self.options, mbps, mix, run, &offered, scale, seconds)
+        let offered = &Offered { shares: self.shares.clone(), rate: self.offered(mbps) };
+        let options = self.options;
+        Loaded { options, mbps, mix, number, offered, scale, seconds }.run(self.venue)
     }
 
     /// Requests per second and node.
-    fn offered(&self, mbps: u64) -> f64 {
+    pub(super) fn offered(&self, mbps: u64) -> f64 {
         let Options { load, fabric, .. } = self.options;
         offered::rate(*load, mbps, fabric.mtu, self.workload.sizes())
+    }
+}
+
+impl Base {
+    /// Takes note of how fast a transport is.
+    fn take(&mut self, times: &BTreeMap<u32, u64>, name: &str) {
+        for (&size, &time) in times {
+            let least = self.best.entry(size).or_insert((u64::MAX, String::new()));
+            if time < least.0 {
+                *least = (time, name.to_owned());
+            }
+        }
     }
 }
 
@@ -204,5 +245,14 @@ mod tests {
     fn rates_are_round_numbers() {
         let rates = [0, 1, 9, 10, 99, 123, 999, 1234, 98_765].map(round);
         assert_eq!(rates, [1, 1, 9, 10, 99, 120, 990, 1200, 98_000]);
+    }
+
+    #[test]
+    fn the_base_of_a_size_is_the_least_time_of_any_transport() {
+        let mut base = Base { best: BTreeMap::new(), notes: Vec::new() };
+        base.take(&BTreeMap::from([(1, 10), (1000, 30)]), "apus");
+        base.take(&BTreeMap::from([(1, 12), (1000, 29)]), "tcp");
+        assert_eq!(base.best[&1], (10, "apus".to_owned()));
+        assert_eq!(base.best[&1000], (29, "tcp".to_owned()));
     }
 }

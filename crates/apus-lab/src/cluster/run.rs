@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
@@ -13,12 +12,12 @@ use serde_json::json;
 use super::JOB;
 use super::node::{NodeResult, Phase, Setup, Work};
 use super::options::{Mix, Options};
-use super::site::{Place, Site};
+use super::site::{Site, Venue};
 use super::switch::{Switch, SwitchLoad};
 use crate::clock;
 use crate::error::Error;
 use crate::machine::Ticks;
-use crate::process::{Crew, Task};
+use crate::process::Task;
 use crate::slowdown::{Scale, Slowdowns, Summary};
 use crate::stats::Latencies;
 use crate::transport;
@@ -43,9 +42,12 @@ const LOOK: Duration = Duration::from_millis(200);
 /// What came of one run of transports that ran at the same time.
 #[derive(Clone, Debug)]
 pub(super) struct RunResult {
+    /// Which one it was, from 0.
+    pub(super) number: usize,
     /// One for each transport.
     pub(super) parts: Vec<PartResult>,
-    /// Share of the time in which no program ran on this machine's cores; `None` where nobody can tell.
+    /// Share of the time in which no program ran on the cores, of the host where it was the least; `None` where
+    /// nobody can tell.
     pub(super) idle: Option<f64>,
     /// What passed the switch, if there is one.
     pub(super) switch: Option<SwitchLoad>,
@@ -81,16 +83,15 @@ pub(super) struct Offered {
 
 /// The best time of each size, one request at a time.
 pub(super) fn unloaded(
+    venue: &Venue,
     options: &Options,
     mbps: u64,
     transport: &str,
     shares: &[(u32, f64)],
     duration: Duration,
 ) -> Result<BTreeMap<u32, u64>, Error> {
-    let site = Site::open(options, mbps)?;
-    let places = site.places();
-    let setup = setup(options, mbps, transport);
-    let mut crew = Crew::start(places.iter().take(2).map(|place| agent(place, transport, &setup)))?;
+    let site = Site::open(venue, options, mbps)?;
+    let mut crew = site.start(vec![task(options, mbps, transport); 2])?;
     let addresses = crew.addresses()?;
     let work = |phase, peer: SocketAddr| Work {
         peers: vec![peer],
@@ -105,67 +106,94 @@ pub(super) fn unloaded(
     Ok(best.into_iter().flatten().flatten().collect())
 }
 
-/// One run under load. `run` decides which messages are drawn.
-pub(super) fn load(
-    options: &Options,
-    mbps: u64,
-    mix: &Mix,
-    run: u64,
-    offered: &Offered,
-    scale: &Scale,
-    seconds: f64,
-) -> Result<RunResult, Error> {
-    let site = Site::open(options, mbps)?;
-    let places = site.places();
-    let parts: Vec<&str> = mix.parts().collect();
-    let tasks = parts.iter().flat_map(|name| {
-        let setup = setup(options, mbps, name);
-        places.iter().map(move |place| agent(place, name, &setup)).collect::<Vec<_>>()
-    });
-    let mut crew = Crew::start(tasks)?;
-    let addresses = crew.addresses()?;
-    let measure = Duration::from_secs_f64(seconds);
-    let warm = (measure / 10).max(WARM);
-    let grace = grace(mbps, &offered.shares);
-    let phase = Phase::Load {
-        rate: offered.rate / parts.len() as f64,
-        warm,
-        measure,
-        grace,
-        client_max: options.client_max,
-        scale: scale.clone(),
-    };
-    let works: Vec<Work> = (0..addresses.len())
-        .map(|who| Work {
-            peers: peers(&addresses, places.len(), who),
+/// One run of a mix under load.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loaded<'a> {
+    pub(super) options: &'a Options,
+    /// Rate of the links in Mbit/s.
+    pub(super) mbps: u64,
+    pub(super) mix: &'a Mix,
+    /// Decides which messages are drawn.
+    pub(super) number: usize,
+    pub(super) offered: &'a Offered,
+    pub(super) scale: &'a Scale,
+    /// That count.
+    pub(super) seconds: f64,
+}
+
+impl Loaded<'_> {
+    /// Does it, with fresh hosts and agents.
+    pub(super) fn run(&self, venue: &Venue) -> Result<RunResult, Error> {
+        let Self { options, mbps, mix, .. } = *self;
+        let site = Site::open(venue, options, mbps)?;
+        let nodes = site.nodes();
+        let tasks = mix.parts().flat_map(|name| vec![task(options, mbps, name); nodes]);
+        let mut crew = site.start(tasks.collect())?;
+        let addresses = crew.addresses()?;
+        let measure = Duration::from_secs_f64(self.seconds);
+        let warm = (measure / 10).max(WARM);
+        let works = self.works(&addresses, nodes, warm, measure, !venue.is_here());
+        let at = crew.begin(&works, LEAD + LEAD_PER_CONNECTION * self.connections(nodes)?)?;
+
+        crew.sleep(until(at + clock::as_nanoseconds(warm)))?;
+        let before = Ticks::now();
+        let mut switch = Switch::watch(&site)?;
+        let ends = at + clock::as_nanoseconds(warm + measure);
+        while clock::now() + clock::as_nanoseconds(LOOK) < ends {
+            crew.sleep(LOOK)?;
+            switch.look(&site)?;
+        }
+        crew.sleep(until(ends))?;
+        let here = before.zip(Ticks::now()).and_then(|(before, after)| before.idle_until(after));
+        let switch = switch.finish(&site)?;
+        let results: Vec<NodeResult> = crew.results(grace(mbps, &self.offered.shares)).all()?;
+        let elsewhere = || results.iter().map(|node| node.idle).reduce(least).flatten();
+        let idle = if venue.is_here() { here } else { elsewhere() };
+        let parts = results.chunks(nodes).map(|nodes| part(nodes, measure)).collect();
+        Ok(RunResult { number: self.number, parts, idle, switch })
+    }
+
+    /// What each agent is told, in the order of the tasks.
+    fn works(
+        &self,
+        addresses: &[SocketAddr],
+        nodes: usize,
+        warm: Duration,
+        measure: Duration,
+        watch_cores: bool,
+    ) -> Vec<Work> {
+        let Self { options, number, offered, .. } = *self;
+        let phase = Phase::Load {
+            rate: offered.rate / self.mix.parts().len() as f64,
+            warm,
+            measure,
+            grace: grace(self.mbps, &offered.shares),
+            client_max: options.client_max,
+            scale: self.scale.clone(),
+            watch_cores,
+        };
+        let work = |who| Work {
+            peers: peers(addresses, nodes, who),
             shares: offered.shares.clone(),
             // Every transport carries the same messages; every node and run draws others.
-            seed: options.seed.wrapping_add(run * 1_000 + (who % places.len()) as u64),
+            seed: options.seed.wrapping_add((number * 1_000 + who % nodes) as u64),
             phase: phase.clone(),
-        })
-        .collect();
-    let connections = parts
-        .iter()
-        .map(|name| transport::parse(name).map(|t| t.connections(options.client_max as usize)));
-    let connections =
-        connections.sum::<Result<usize, Error>>()? * places.len() * (places.len() - 1);
-    let lead = LEAD + LEAD_PER_CONNECTION * connections as u32;
-    let at = crew.begin(&works, lead)?;
-
-    sleep_until(at + clock::as_nanoseconds(warm));
-    let before = Ticks::now();
-    let mut switch = Switch::watch(&site)?;
-    let ends = at + clock::as_nanoseconds(warm + measure);
-    while clock::now() + clock::as_nanoseconds(LOOK) < ends {
-        thread::sleep(LOOK);
-        switch.look(&site)?;
+        };
+        (0..addresses.len()).map(work).collect()
     }
-    sleep_until(ends);
-    let idle = before.zip(Ticks::now()).and_then(|(before, after)| before.idle_until(after));
-    let switch = switch.finish(&site)?;
-    let results: Vec<NodeResult> = crew.results(grace).all()?;
-    let parts = results.chunks(places.len()).map(|nodes| part(nodes, measure)).collect();
-    Ok(RunResult { parts, idle, switch })
+
+    /// Connections that clients open before the load begins, all together.
+    fn connections(&self, nodes: usize) -> Result<u32, Error> {
+        let outstanding = self.options.client_max as usize;
+        let of = |name| transport::parse(name).map(|t| t.connections(outstanding));
+        let each = self.mix.parts().map(of).sum::<Result<usize, Error>>()?;
+        Ok(u32::try_from(each * nodes * (nodes - 1)).unwrap_or(u32::MAX))
+    }
+}
+
+/// The lesser one; unknown if one is.
+fn least(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    one.zip(other).map(|(one, other)| one.min(other))
 }
 
 /// Shortest warm-up. Ours: round trip times, windows and cutoffs have settled.
@@ -210,28 +238,20 @@ fn part(nodes: &[NodeResult], measure: Duration) -> PartResult {
     }
 }
 
-fn setup(options: &Options, mbps: u64, transport: &str) -> Setup {
-    Setup {
+fn task(options: &Options, mbps: u64, transport: &str) -> Task {
+    let setup = Setup {
         transport: transport.to_owned(),
         poll: options.poll,
         receivers: options.receivers,
         link_mbps: u32::try_from(mbps).expect("a rate that the options allow"),
         mtu: options.fabric.mtu as usize,
         parameters: options.parameters.clone(),
-    }
-}
-
-fn agent(place: &Place, transport: &str, setup: &Setup) -> (crate::process::Host, Task) {
-    let task = Task {
-        name: format!("{transport} at {}", place.name),
-        core: None,
-        bind: Some(place.address),
-        job: JOB.to_owned(),
-        details: json!(setup),
     };
-    (place.host.clone(), task)
+    let (name, job) = (transport.to_owned(), JOB.to_owned());
+    Task { name, core: None, bind: None, job, details: json!(setup) }
 }
 
-fn sleep_until(at: u64) {
-    thread::sleep(Duration::from_nanos(at.saturating_sub(clock::now())));
+/// The time until an instant of this host's clock.
+fn until(at: u64) -> Duration {
+    Duration::from_nanos(at.saturating_sub(clock::now()))
 }

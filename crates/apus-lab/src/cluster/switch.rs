@@ -42,18 +42,18 @@ pub(super) struct Switch {
 
 impl Switch {
     /// From now on.
-    pub(super) fn watch(site: &Site) -> Result<Self, Error> {
+    pub(super) fn watch(site: &Site<'_>) -> Result<Self, Error> {
         Ok(Self { first: site.counters()?, looks: Vec::new() })
     }
 
     /// Looks once more.
-    pub(super) fn look(&mut self, site: &Site) -> Result<(), Error> {
+    pub(super) fn look(&mut self, site: &Site<'_>) -> Result<(), Error> {
         self.looks.extend(site.counters()?);
         Ok(())
     }
 
     /// Until now. `None` if the switch is not ours.
-    pub(super) fn finish(mut self, site: &Site) -> Result<Option<SwitchLoad>, Error> {
+    pub(super) fn finish(mut self, site: &Site<'_>) -> Result<Option<SwitchLoad>, Error> {
         self.look(site)?;
         Ok(self.first.map(|first| total(&first, &self.looks)))
     }

@@ -1,12 +1,14 @@
 //! What does the first rank do?
 //!
 //! It listens. Ranks that come and know the token wait in its lobby; a task takes one of them out, and it
-//! comes back when its agent has ended. Rank 0 is a node as well: its agent is a child of its own.
+//! comes back at once, to be there for the next one. Rank 0 is a node as well: its agents are children of its
+//! own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -25,6 +27,10 @@ const MOST_UNKNOWN: usize = 128;
 
 /// How long a line to a rank may take to leave.
 const WRITING: Duration = Duration::from_secs(20);
+
+/// How long a rank that was here before is awaited. Ours: it comes back at once, unless it or its network is
+/// gone.
+const RETURN: Duration = Duration::from_secs(20);
 
 /// How long the end waits for ranks that are on their way back.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -107,9 +113,10 @@ impl Coordinator {
         self.lobby.lock().came.len() + 1
     }
 
-    /// Starts an agent for each task, the first one here. Waits for ranks that are not here yet.
-    pub(super) fn start(&self, tasks: Vec<Task>) -> Result<Crew, Error> {
-        let others = self.lobby.take(tasks.len().saturating_sub(1))?;
+    /// Starts an agent for each task, the first one here, each on the next one of the first `nodes` ranks.
+    /// Waits for ranks that are not here yet.
+    pub(super) fn start(&self, nodes: usize, tasks: Vec<Task>) -> Result<Crew, Error> {
+        let others = self.lobby.take(1..=last(nodes))?;
         let ranks = &self.lobby.ranks;
         let bind = ranks.bind.unwrap_or_else(|| {
             let found_at = others.iter().map(|other| other.found_at);
@@ -120,20 +127,34 @@ impl Coordinator {
                 .unwrap_or(Ipv4Addr::LOCALHOST.into())
         });
         can_meet(bind, &others)?;
-        let mut tasks = tasks.into_iter();
-        let first = tasks.next().map(|task| {
-            let task = placed(task, &format!("{} (rank 0)", host_name()), bind);
-            let body = Embodied::process(&[], &self.program, no_remedy());
-            (body.doing(|| format!("start {}", task.name)), task)
+        let mut others = others.into_iter();
+        let bodies = (0..nodes).cycle().zip(tasks).map(|(rank, task)| match rank {
+            0 => {
+                let task = placed(task, &format!("{} (rank 0)", host_name()), bind);
+                let body = Embodied::process(&[], &self.program, no_remedy());
+                (body.doing(|| format!("start {}", task.name)), task)
+            }
+            // Who has a task already comes again at once.
+            _ => match others.next().map_or_else(|| self.lobby.take_one(last(rank + 1)), Ok) {
+                Ok(waiting) => handed_to(&waiting, task),
+                Err(error) => (Err(error), task),
+            },
         });
-        let others = others.into_iter().zip(tasks).map(|(waiting, task)| {
-            let Greeting { rank, host, bind, .. } = &waiting.greeting;
-            let task = placed(task, &format!("{host} (rank {rank})"), *bind);
-            let body = Embodied::connection(&waiting.stream);
-            (body.doing(|| format!("talk to {}", task.name)), task)
-        });
-        Crew::begin_all(first.into_iter().chain(others))
+        Crew::begin_all(bodies)
     }
+}
+
+/// The last of so many ranks.
+fn last(nodes: usize) -> u32 {
+    u32::try_from(nodes.saturating_sub(1)).expect("not more than there are ranks")
+}
+
+/// The agent of a rank that waited for this task.
+fn handed_to(waiting: &Waiting, task: Task) -> (Result<Embodied, Error>, Task) {
+    let Greeting { rank, host, bind, .. } = &waiting.greeting;
+    let task = placed(task, &format!("{host} (rank {rank})"), *bind);
+    let body = Embodied::connection(&waiting.stream);
+    (body.doing(|| format!("talk to {}", task.name)), task)
 }
 
 impl Drop for Coordinator {
@@ -271,10 +292,9 @@ impl Lobby {
         inside.last_refused = format!("{}: {why}", from.ip().to_canonical());
     }
 
-    /// Takes the ranks from 1 to `count` out, once all of them are here.
-    fn take(&self, count: usize) -> Result<Vec<Waiting>, Error> {
-        let wanted = 1..=u32::try_from(count).expect("not more than there are ranks");
-        let until = Instant::now() + self.ranks.patience;
+    /// Takes these ranks out, once all of them are here.
+    fn take(&self, wanted: RangeInclusive<u32>) -> Result<Vec<Waiting>, Error> {
+        let began = Instant::now();
         let mut inside = self.lock();
         loop {
             inside.waiting.retain(|_, waiting| waiting.is_there());
@@ -283,9 +303,11 @@ impl Lobby {
             if missing.is_empty() {
                 break;
             }
-            let left = until.saturating_duration_since(Instant::now());
+            let only_left = missing.iter().all(|rank| inside.came.contains(rank));
+            let patience = self.ranks.patience.min(if only_left { RETURN } else { Duration::MAX });
+            let left = patience.saturating_sub(began.elapsed());
             if left.is_zero() {
-                return Err(self.missed(&missing, &inside));
+                return Err(self.missed(&missing, patience, &inside));
             }
             let waited = self.changed.wait_timeout(inside, left);
             inside = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -293,8 +315,12 @@ impl Lobby {
         Ok(wanted.filter_map(|rank| inside.waiting.remove(&rank)).collect())
     }
 
+    fn take_one(&self, rank: u32) -> Result<Waiting, Error> {
+        Ok(self.take(rank..=rank)?.remove(0))
+    }
+
     /// That some ranks did not come, and what may be the reason.
-    fn missed(&self, missing: &[u32], inside: &Inside) -> Error {
+    fn missed(&self, missing: &[u32], patience: Duration, inside: &Inside) -> Error {
         let names: Vec<_> = missing.iter().take(8).map(u32::to_string).collect();
         let more = if missing.len() > names.len() { ", ..." } else { "" };
         let refused = match inside.refused {
@@ -306,7 +332,7 @@ impl Lobby {
              in the batch script itself), and can they reach that place? APUS_COORDINATOR=HOST:PORT says \
              another",
             self.ranks.place(),
-            self.ranks.patience.as_secs(),
+            patience.as_secs(),
             self.ranks.size
         );
         Error::Agent { agent: format!("rank {}{more}", names.join(", ")), said }

@@ -102,17 +102,31 @@ impl Launch {
     ///
     /// There are more tasks than nodes.
     pub fn start(&self, tasks: Vec<Task>) -> Result<Crew, Error> {
-        assert!(tasks.len() <= self.nodes(), "{} tasks for {} nodes", tasks.len(), self.nodes());
+        self.start_on(tasks.len(), tasks)
+    }
+
+    /// The same on the first `nodes` nodes alone: if there are more tasks, it is the first node's turn again.
+    /// Each task has an agent of its own all the same.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Launch::start`].
+    ///
+    /// # Panics
+    ///
+    /// There are not so many nodes.
+    pub fn start_on(&self, nodes: usize, tasks: Vec<Task>) -> Result<Crew, Error> {
+        assert!(nodes <= self.nodes(), "{nodes} nodes wanted of {}", self.nodes());
         match self {
-            Self::Local { nodes, program } => {
-                Crew::begin_all(nodes.iter().zip(tasks).map(|(node, task)| {
+            Self::Local { nodes: all, program } => {
+                Crew::begin_all(all[..nodes].iter().cycle().zip(tasks).map(|(node, task)| {
                     let task = placed(task, &node.name, node.bind);
                     let body = Embodied::process(&node.prefix, program.as_ref(), no_remedy());
                     (body.doing(|| format!("start {}", task.name)), task)
                 }))
             }
-            Self::Ssh(ssh) => ssh.start(tasks),
-            Self::Ranks(coordinator) => coordinator.start(tasks),
+            Self::Ssh(ssh) => ssh.start(nodes, tasks),
+            Self::Ranks(coordinator) => coordinator.start(nodes, tasks),
             Self::Threads { runner, .. } => Crew::begin_all(tasks.into_iter().map(|task| {
                 let bind = task.bind.or(Some(Ipv4Addr::LOCALHOST.into()));
                 let body = Embodied::thread(*runner);

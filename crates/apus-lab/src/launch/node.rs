@@ -1,7 +1,8 @@
 //! What does every rank but the first do?
 //!
 //! It comes to rank 0, waits, and hands the task that it gets to a new agent; all further lines go through
-//! it. Then it comes again, until it is dismissed. Each task has a connection of its own.
+//! it. It comes again at once, since there may be another task beside that one, until it is dismissed. Each
+//! task has a connection of its own.
 
 use std::ffi::OsString;
 use std::io::{self, BufReader};
@@ -43,18 +44,24 @@ impl Node {
     /// Rank 0 is gone. What goes wrong in an agent is told to rank 0.
     pub fn serve(self) -> Result<(), Error> {
         let Self { ranks, program, mut connection } = self;
-        loop {
-            // A connection that breaks ends as well.
-            match read_line(&mut connection, LONGEST).unwrap_or_default() {
-                Some(Assignment::Task(task)) => relay(&program, task, connection)?,
-                Some(Assignment::Dismiss) => return Ok(()),
-                None => {
-                    let said = "came to an end without a word to the others".to_owned();
-                    return Err(Error::Agent { agent: rank_0(&ranks), said });
+        // Tasks end with their connections, which do not outlive rank 0.
+        thread::scope(|scope| {
+            loop {
+                // A connection that breaks ends as well.
+                match read_line(&mut connection, LONGEST).unwrap_or_default() {
+                    Some(Assignment::Task(task)) => {
+                        let program = &program;
+                        scope.spawn(move || relay(program, task, connection));
+                    }
+                    Some(Assignment::Dismiss) => return Ok(()),
+                    None => {
+                        let said = "came to an end without a word to the others".to_owned();
+                        return Err(Error::Agent { agent: rank_0(&ranks), said });
+                    }
                 }
+                connection = come(&ranks, AGAIN, true)?;
             }
-            connection = come(&ranks, AGAIN, true)?;
-        }
+        })
     }
 }
 

@@ -15,6 +15,7 @@ use super::hosts::SshHost;
 use super::placed;
 use crate::error::{Doing, Error};
 use crate::process::{Crew, Embodied, Task};
+use crate::result::COMMIT;
 
 /// What is asked of ssh. The first value given for an option counts: what is in the user's own command
 /// prevails.
@@ -101,9 +102,9 @@ impl Ssh {
         self.hosts.len()
     }
 
-    /// Starts an agent for each task, each on the next host.
-    pub(super) fn start(&self, tasks: Vec<Task>) -> Result<Crew, Error> {
-        Crew::begin_all(self.hosts.iter().zip(tasks).map(|(visited, task)| {
+    /// Starts an agent for each task, each on the next one of the first `nodes` hosts.
+    pub(super) fn start(&self, nodes: usize, tasks: Vec<Task>) -> Result<Crew, Error> {
+        Crew::begin_all(self.hosts[..nodes].iter().cycle().zip(tasks).map(|(visited, task)| {
             let Visited { host, program, bind } = visited;
             let task = placed(task, &host.destination, *bind);
             let prefix = command_line(&self.command, host);
@@ -198,14 +199,24 @@ fn told(said: &str, program: &str) -> Result<IpAddr, String> {
         ));
     };
     let version = lines.next().unwrap_or_default();
-    match version.rsplit(' ').next() {
-        Some(env!("CARGO_PKG_VERSION")) => Ok(address),
-        _ => Err(format!(
-            "{program} there says that it is `{}`, and this is version {}: install the same on all hosts",
-            version.escape_debug(),
-            env!("CARGO_PKG_VERSION")
-        )),
+    if is_ours(version) {
+        return Ok(address);
     }
+    let commit = if COMMIT == "unknown" { String::new() } else { format!(" ({COMMIT})") };
+    Err(format!(
+        "{program} there says that it is `{}`, and this is version {}{commit}: install the same on all hosts",
+        version.escape_debug(),
+        env!("CARGO_PKG_VERSION")
+    ))
+}
+
+/// Whether what a program says to `--version`, like `apus 0.1.0 (0123456789ab)`, is what this one says; who does
+/// not know the commit says nothing about it.
+fn is_ours(said: &str) -> bool {
+    let mut words = said.split(' ').skip(1);
+    let version = words.next() == Some(env!("CARGO_PKG_VERSION"));
+    let commit = words.next().map(|word| word.trim_matches(['(', ')']));
+    version && commit.is_none_or(|commit| commit == COMMIT || COMMIT == "unknown")
 }
 
 /// What helps against the end of a command over there.
@@ -264,6 +275,8 @@ mod tests {
         let good = format!("10.0.0.1 5000 10.0.0.2 22\napus {version}\n");
         assert_eq!(told(&good), Ok([10, 0, 0, 2].into()));
         assert!(told(&format!("Welcome!\n{good}")).unwrap_err().contains("`Welcome!`"));
+        let same = format!("10.0.0.1 5000 10.0.0.2 22\napus {version} ({COMMIT})\n");
+        assert_eq!(told(&same), Ok([10, 0, 0, 2].into()));
         let other = told("::1 5000 ::1 22\napus 0.0.0\n").unwrap_err();
         assert!(other.contains("`apus 0.0.0`") && other.contains(version), "{other}");
         assert!(told("").is_err());

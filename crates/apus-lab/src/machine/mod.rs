@@ -2,7 +2,6 @@
 
 mod cores;
 mod neighbours;
-pub(crate) mod slice;
 mod ticks;
 
 pub use cores::{Cores, pin};

@@ -12,6 +12,7 @@
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -159,6 +160,27 @@ impl Crew {
             member.order(&Order::Begin { details, at: offset.to_agent(at) })?;
         }
         Ok(())
+    }
+
+    /// Sleeps for as long as all agents are well.
+    ///
+    /// # Errors
+    ///
+    /// An agent failed meanwhile; that is told at once.
+    pub fn sleep(&mut self, duration: Duration) -> Result<(), Error> {
+        let began = Instant::now();
+        loop {
+            let left = duration.saturating_sub(began.elapsed());
+            match self.heard.recv_timeout(left) {
+                Ok(heard) => self.members[heard.who].hear(heard)?,
+                Err(RecvTimeoutError::Timeout) => return Ok(()),
+                // All have ended well before.
+                Err(RecvTimeoutError::Disconnected) => {
+                    thread::sleep(left);
+                    return Ok(());
+                }
+            }
+        }
     }
 
     /// Asks all agents to come to an end.

@@ -35,6 +35,7 @@ fn runs(transports: &[Transport]) -> String {
         "achieved_load",
         "throughput_bps",
         "cpu_s_per_gb",
+        "late_p99_us",
         "idle",
         "messages",
         "errors",
@@ -49,6 +50,7 @@ fn runs(transports: &[Transport]) -> String {
             run.achieved_load,
             run.throughput,
             run.cpu_per_gb,
+            run.late_p99_us,
         ];
         let figures = tails.chain(figures).map(|value| value.to_string());
         let idle = idle.map_or_else(String::new, |idle| idle.to_string());

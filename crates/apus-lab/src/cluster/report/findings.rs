@@ -14,6 +14,7 @@ pub struct Findings {
     /// Rows, ratios and settings.
     pub outcome: Outcome,
     pub(super) settings: Settings,
+    missing: Vec<String>,
     /// Those that have a result.
     pub(super) transports: Vec<Transport>,
     /// One for each of them.
@@ -28,13 +29,21 @@ impl Findings {
         let mut outcome = Outcome::new("cluster", config);
         outcome.notes = rows::notes(&measured);
         let Measured { settings, mut transports, .. } = measured;
+        let missing =
+            transports.iter().filter(|each| each.runs.is_empty()).map(Transport::row).collect();
         transports.retain(|transport| !transport.runs.is_empty());
         let curves: Vec<Curve> = transports.iter().map(curve).collect();
         let rows = transports.iter().zip(&curves);
         outcome.rows = rows.map(|(transport, curve)| rows::row(transport, curve)).collect();
         outcome.ratios = rows::ratios(&transports);
         outcome.comparisons = rows::comparisons(&transports);
-        Self { outcome, settings, transports, curves }
+        Self { outcome, settings, missing, transports, curves }
+    }
+
+    /// Transports without a result: no run of theirs succeeded.
+    #[must_use]
+    pub fn missing(&self) -> &[String] {
+        &self.missing
     }
 
     /// A page that shows everything, for a browser; it loads nothing from elsewhere.

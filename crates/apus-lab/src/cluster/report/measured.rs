@@ -1,5 +1,7 @@
 //! What is a report made from?
 
+use std::collections::BTreeMap;
+
 use apus::Poll;
 use serde_json::{Map, Value, json};
 
@@ -102,11 +104,16 @@ pub struct Run {
     pub why: Option<String>,
     /// Seconds of processor time for each 10⁹ bytes of payload.
     pub cpu_per_gb: f64,
+    /// Within this many microseconds of the instant at which they were due, 99 % of the requests were begun: more
+    /// than some tens is a load that was not offered as it should be.
+    pub late_p99_us: f64,
     /// Share of the time in which the cores of the machine had nothing to do; `None` where nobody can
     /// tell. Transports that ran at the same time share it.
     pub idle: Option<f64>,
     /// What passed the switch; `None` if it is not ours. Transports that ran at the same time share it.
     pub switch: Option<SwitchLoad>,
+    /// What the transport counted at all nodes, by name, warm-up included.
+    pub counters: BTreeMap<String, u64>,
 }
 
 impl Transport {

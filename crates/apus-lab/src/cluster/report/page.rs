@@ -47,7 +47,7 @@ pub(super) fn render(findings: &Findings) -> String {
 
 impl<'a> Page<'a> {
     fn of(findings: &'a Findings) -> Self {
-        let Findings { outcome, settings, transports, curves } = findings;
+        let Findings { outcome, settings, transports, curves, .. } = findings;
         let Settings { base, bound, command, .. } = settings;
         Self {
             outcome,

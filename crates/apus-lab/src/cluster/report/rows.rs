@@ -1,5 +1,7 @@
 //! Which figures does the contract ask for?
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::measured::{Measured, Run, Transport};
@@ -33,6 +35,7 @@ pub(super) fn row(transport: &Transport, curve: &Curve) -> Row {
         .with("achieved_load", spread(|run| run.achieved_load))
         .with("throughput_mbps", spread(|run| run.throughput / 1e6))
         .with("cpu_s_per_gb", spread(|run| run.cpu_per_gb))
+        .with("late_p99_us", spread(|run| run.late_p99_us))
         .with("idle", maybe(transport.spread_of(|run| run.idle)))
         .with("queue_mean_kb", queue(|switch| switch.queue_mean))
         .with("queue_max_kb", queue(|switch| switch.queue_max as f64))
@@ -43,7 +46,18 @@ pub(super) fn row(transport: &Transport, curve: &Curve) -> Row {
         .with("errors", Figure::Count(transport.errors()))
         .with("beside", Figure::Detail(json!(transport.beside)))
         .with("by_size", Figure::Detail(json!(curve.by_size)))
+        .with("counters", Figure::Detail(json!(counters(transport))))
         .with("levels", Figure::Detail(levels(transport).map_or(Value::Null, |all| json!(all))))
+}
+
+/// What the transport counted in all runs together.
+fn counters(transport: &Transport) -> BTreeMap<&str, u64> {
+    let mut sums = BTreeMap::new();
+    for (name, count) in transport.runs.iter().flat_map(|run| &run.counters) {
+        *sums.entry(name.as_str()).or_default() += count;
+    }
+    sums.retain(|_, count| *count > 0);
+    sums
 }
 
 /// What passed the switch, level by level: counts of all runs together, means of means, and the longest

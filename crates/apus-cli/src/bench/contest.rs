@@ -1,8 +1,7 @@
-//! How fast is apus, beside UDP and TCP?
+//! Who is faster, when contenders take turns?
 
 use apus_lab::bench::{EXPERIMENTS, Experiment, Options};
 use apus_lab::process::Host;
-use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::failure::Failure;
@@ -80,7 +79,7 @@ const UNDESCRIBED: Description =
     Description { name: "", about: "An experiment of apus-lab", more: "", example: "apus bench" };
 
 /// Runs the experiment and prints its result.
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
     let Arguments { experiment, asked } = arguments;
     let Asked { size, outstanding, only, repetition } = asked;
     let Repetition { seconds, runs, seed, poll, json } = repetition;
@@ -111,40 +110,16 @@ fn command(experiment: &Experiment) -> Command {
         .after_help(format!("Examples:\n  {example}\n  {example} --json"))
 }
 
-/// One subcommand for each experiment.
-impl Args for Arguments {
-    fn augment_args(command: Command) -> Command {
-        command
-            .about("How fast is apus, beside UDP and TCP on this machine?")
-            .long_about(
-                "How fast is apus, beside UDP and TCP on this machine?\n\nThe contenders of an \
-                 experiment take turns in one run, client and server each in a process and, if there \
-                 are enough, on a core of its own. Every figure is a median over the runs; ratios are \
-                 computed inside each run.",
-            )
-            .after_help("Examples:\n  apus bench rtt\n  apus bench rate --json --runs 3")
-            .subcommand_required(true)
-            .arg_required_else_help(true)
-            .subcommands(EXPERIMENTS.into_iter().map(self::command))
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
+/// One command for each experiment.
+pub(super) fn commands() -> impl Iterator<Item = Command> {
+    EXPERIMENTS.into_iter().map(command)
 }
 
-impl FromArgMatches for Arguments {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let missing = || clap::Error::new(ErrorKind::MissingSubcommand);
-        let (name, matches) = matches.subcommand().ok_or_else(missing)?;
-        let experiment = EXPERIMENTS.into_iter().find(|each| each.name == name);
-        let experiment = experiment.ok_or_else(missing)?;
-        Ok(Self { experiment, asked: Asked::from_arg_matches(matches)? })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
+impl Arguments {
+    /// What is asked of the experiment of that name; `None` if there is none.
+    pub(super) fn of(name: &str, matches: &ArgMatches) -> Option<Result<Self, clap::Error>> {
+        let experiment = EXPERIMENTS.into_iter().find(|each| each.name == name)?;
+        Some(Asked::from_arg_matches(matches).map(|asked| Self { experiment, asked }))
     }
 }
 

@@ -1,0 +1,76 @@
+//! How fast is apus, beside UDP and TCP?
+//!
+//! ```text
+//!   contest     contenders take turns: rtt, throughput, rate, handoff
+//!   cluster     hosts on links of a real rate, busy with the messages of a workload
+//!     asked       what can be asked of it
+//!     hosts       where its hosts are
+//! ```
+
+mod asked;
+mod cluster;
+mod contest;
+mod hosts;
+
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+
+use crate::failure::Failure;
+
+/// What is to be measured.
+#[derive(Debug)]
+pub(crate) enum Arguments {
+    Contest(contest::Arguments),
+    Cluster(Box<cluster::Arguments>),
+}
+
+/// Runs the experiment and prints its result.
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    match arguments {
+        Arguments::Contest(arguments) => contest::run(arguments),
+        Arguments::Cluster(arguments) => cluster::run(*arguments),
+    }
+}
+
+/// One subcommand for each experiment.
+impl Args for Arguments {
+    fn augment_args(command: Command) -> Command {
+        command
+            .about("How fast is apus, beside UDP and TCP?")
+            .long_about(
+                "How fast is apus, beside UDP and TCP?\n\nThe contenders of an experiment take turns in one \
+                 run, each side in a process of its own. Every figure is a median over the runs; ratios are \
+                 computed inside each run. `cluster` measures on links that are busy; the others on this \
+                 machine's loopback, client and server each on a core of its own if there are enough.",
+            )
+            .after_help(
+                "Examples:\n  apus bench rtt\n  apus bench rate --json --runs 3\n  apus bench cluster \
+                 --workload w4 --load 0.8",
+            )
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommands(contest::commands())
+            .subcommand(cluster::command())
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Arguments {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let missing = || clap::Error::new(ErrorKind::MissingSubcommand);
+        let (name, matches) = matches.subcommand().ok_or_else(missing)?;
+        match name {
+            cluster::NAME => cluster::Arguments::from_arg_matches(matches)
+                .map(|arguments| Self::Cluster(Box::new(arguments))),
+            name => contest::Arguments::of(name, matches).ok_or_else(missing)?.map(Self::Contest),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

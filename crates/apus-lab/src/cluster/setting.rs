@@ -1,0 +1,197 @@
+//! Which settings of the cluster benchmark have names, and which values can they have?
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use apus::Poll;
+use apus_sim::words;
+
+use super::options::{Link, Options};
+use crate::error::Error;
+use crate::simulation::sweep::Axis;
+
+/// A setting, and the values that it is to have: `NAME=V1,V2`. The name is that of a parameter of apus or
+/// one of [`Setting::OPTIONS`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    name: String,
+    /// As they were written; at least one.
+    values: Vec<String>,
+}
+
+impl Setting {
+    /// Settings that are no parameters of apus but options of the benchmark. `poll_usecs` is the time for which
+    /// threads spin before they sleep, 0 lets them sleep at once.
+    pub const OPTIONS: [&str; 9] =
+        ["buffer", "client_max", "link", "load", "loss", "mtu", "nodes", "poll_usecs", "receivers"];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its values, as they were written.
+    #[must_use]
+    pub fn values(&self) -> &[String] {
+        &self.values
+    }
+
+    /// Whether it changes nothing but apus.
+    #[must_use]
+    pub fn is_parameter(&self) -> bool {
+        !Self::OPTIONS.contains(&self.name.as_str())
+    }
+
+    /// Gives the options one of its values.
+    pub(super) fn apply(&self, value: &str, options: &mut Options) {
+        set(&self.name, value, options).expect("values are tried when they are read");
+    }
+
+    /// Gives the options the only value of each of these settings.
+    ///
+    /// # Errors
+    ///
+    /// One has several.
+    pub fn apply_all(settings: &[Self], options: &mut Options) -> Result<(), Error> {
+        for setting in settings {
+            let [value] = &setting.values[..] else {
+                let problem = format!(
+                    "{setting}: only one value can be measured at a time; `apus bench sweep` measures all of them"
+                );
+                return Err(Error::Option { option: "param", problem });
+            };
+            setting.apply(value, options);
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}={}", self.name, self.values.join(","))
+    }
+}
+
+impl FromStr for Setting {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let form = "write NAME=VALUE or NAME=VALUE,VALUE, like poll_usecs=0,50";
+        let (name, values) = text.split_once('=').ok_or(form)?;
+        let mut seen = BTreeSet::new();
+        for value in values.split(',') {
+            set(name, value, &mut Options::default())?;
+            if !seen.insert(value) {
+                return Err(format!("{name}={value} is given twice"));
+            }
+        }
+        Ok(Self { name: name.to_owned(), values: values.split(',').map(str::to_owned).collect() })
+    }
+}
+
+/// Gives an option or a parameter of apus a value. Whether it fits the others is checked elsewhere.
+fn set(name: &str, value: &str, options: &mut Options) -> Result<(), String> {
+    fn number<T: FromStr>(name: &str, value: &str, example: &str) -> Result<T, String> {
+        let wrong = |_| format!("{name} is a number, not `{value}`; try {name}={example}");
+        value.parse().map_err(wrong)
+    }
+    let fabric = &mut options.fabric;
+    match name {
+        "buffer" => fabric.buffer = words::bytes(value)?,
+        "client_max" => options.client_max = number(name, value, "200")?,
+        "link" => options.link = Link::Rate(words::rate(value)?),
+        "load" => options.load = number(name, value, "0.8")?,
+        "loss" => fabric.loss = number(name, value, "0.001")?,
+        "mtu" => fabric.mtu = number(name, value, "1500")?,
+        "nodes" => fabric.nodes = number(name, value, "8")?,
+        "poll_usecs" => options.poll = poll(number(name, value, "50")?),
+        "receivers" => options.receivers = number(name, value, "2")?,
+        _ => {
+            let axis: Axis = format!("{name}={value}").parse().map_err(|problem: String| {
+                let others = Setting::OPTIONS.join(", ");
+                let unknown = problem.contains("no parameter");
+                if unknown { format!("{problem}; and the benchmark has {others}") } else { problem }
+            })?;
+            options.parameters.retain(|(each, _)| each != axis.name);
+            options
+                .parameters
+                .extend(axis.values.iter().map(|&value| (axis.name.to_owned(), value)));
+        }
+    }
+    Ok(())
+}
+
+/// Spins for so many microseconds before it sleeps.
+const fn poll(micros: u64) -> Poll {
+    match micros {
+        0 => Poll::Block,
+        micros => Poll::Hybrid(Duration::from_micros(micros)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(settings: &[&str]) -> Options {
+        let settings: Vec<Setting> = settings.iter().map(|text| text.parse().unwrap()).collect();
+        let mut options = Options::default();
+        Setting::apply_all(&settings, &mut options).unwrap();
+        options
+    }
+
+    #[test]
+    fn options_and_parameters_have_names() {
+        let text = "buffer=200kB client_max=50 link=20mbit load=0.5 loss=0.01 mtu=9000 nodes=3 poll_usecs=0 \
+                    receivers=2 burst_bytes=3000";
+        let settings: Vec<&str> = text.split_whitespace().collect();
+        let options = options(&settings);
+        assert_eq!(
+            (options.fabric.buffer, options.fabric.mtu, options.fabric.nodes),
+            (200_000, 9000, 3)
+        );
+        assert_eq!((options.client_max, options.receivers, options.poll), (50, 2, Poll::Block));
+        assert_eq!((options.load, options.fabric.loss), (0.5, 0.01));
+        assert_eq!(options.parameters, [("burst_bytes".to_owned(), 3000)]);
+        assert!(matches!(options.link, Link::Rate(rate) if rate.mbps() == 20));
+        options.check().unwrap();
+        let named: Vec<&str> =
+            settings[..9].iter().map(|each| each.split_once('=').unwrap().0).collect();
+        assert_eq!(named, Setting::OPTIONS);
+    }
+
+    #[test]
+    fn the_last_value_of_a_parameter_counts() {
+        let options = options(&["max_overcommit=2", "max_overcommit=3", "poll_usecs=20"]);
+        assert_eq!(options.parameters, [("max_overcommit".to_owned(), 3)]);
+        assert_eq!(options.poll, Poll::Hybrid(Duration::from_micros(20)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_would_be_right() {
+        let error = |text: &str| text.parse::<Setting>().unwrap_err();
+        assert!(error("load").contains("NAME=VALUE"));
+        assert!(error("load=much").contains("try load=0.8"));
+        assert!(error("load=0.5,0.5").contains("given twice"));
+        assert!(error("link=fast").contains("try 10gbit"));
+        assert!(error("max_overcommit=0").contains("max_overcommit is 1 to "));
+        let unknown = error("overcommit=1");
+        assert!(unknown.contains("`overcommit`; it has unsched_bytes, "), "{unknown}");
+        assert!(unknown.contains("and the benchmark has buffer, client_max"), "{unknown}");
+        let several = [Setting::from_str("load=0.5,0.8").unwrap()];
+        let problem =
+            Setting::apply_all(&several, &mut Options::default()).unwrap_err().to_string();
+        assert!(problem.contains("apus bench sweep"), "{problem}");
+    }
+
+    #[test]
+    fn a_setting_is_written_as_it_is_read() {
+        let setting: Setting = "buffer=100kB,1MB".parse().unwrap();
+        assert_eq!(setting.to_string(), "buffer=100kB,1MB");
+        assert!(!setting.is_parameter());
+        assert!("grant_fifo_fraction=0,50".parse::<Setting>().unwrap().is_parameter());
+    }
+}
