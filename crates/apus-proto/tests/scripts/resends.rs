@@ -248,14 +248,14 @@ fn bytes_that_have_not_left_are_not_silence() {
     "), @"
     > call P 30000
     > +600ms
-      @0.10ms -> P DATA c1 0..1396/30000 incoming=10000 cutoffs=1 prio=4
-      @1.33ms -> P DATA c1 1396..2792/30000 incoming=10000 cutoffs=1 prio=4
-      @2.55ms -> P DATA c1 2792..4188/30000 incoming=10000 cutoffs=1 prio=4
-      @3.78ms -> P DATA c1 4188..5584/30000 incoming=10000 cutoffs=1 prio=4
-      @5.01ms -> P DATA c1 5584..6980/30000 incoming=10000 cutoffs=1 prio=4
-      @6.23ms -> P DATA c1 6980..8376/30000 incoming=10000 cutoffs=1 prio=4
-      @7.46ms -> P DATA c1 8376..9772/30000 incoming=10000 cutoffs=1 prio=4
-      @8.69ms -> P DATA c1 9772..10000/30000 incoming=10000 cutoffs=1 prio=4
+      @0.15ms -> P DATA c1 0..1396/30000 incoming=10000 cutoffs=1 prio=4
+      @1.38ms -> P DATA c1 1396..2792/30000 incoming=10000 cutoffs=1 prio=4
+      @2.60ms -> P DATA c1 2792..4188/30000 incoming=10000 cutoffs=1 prio=4
+      @3.83ms -> P DATA c1 4188..5584/30000 incoming=10000 cutoffs=1 prio=4
+      @5.06ms -> P DATA c1 5584..6980/30000 incoming=10000 cutoffs=1 prio=4
+      @6.28ms -> P DATA c1 6980..8376/30000 incoming=10000 cutoffs=1 prio=4
+      @7.51ms -> P DATA c1 8376..9772/30000 incoming=10000 cutoffs=1 prio=4
+      @8.74ms -> P DATA c1 9772..10000/30000 incoming=10000 cutoffs=1 prio=4
       @250.00ms -> P RESEND c1 everything prio=7
       @500.00ms -> P RESEND c1 everything prio=7
     ");
