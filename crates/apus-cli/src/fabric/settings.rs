@@ -35,9 +35,9 @@ pub(crate) struct Network {
     /// netem
     #[arg(long, value_name = "TIME", default_value = "0us", value_parser = words::time)]
     delay: Nanos,
-    /// A host's own link: `shaped` to the rate, with one queue as a network card has, or `free`, so that
-    /// all queues are in the switch
-    #[arg(long, value_name = "KIND", default_value = "shaped")]
+    /// A host's own link: `free`, so that all queues are in the switch, or `shaped` to the rate, with one
+    /// queue as a network card has
+    #[arg(long, value_name = "KIND", default_value = "free")]
     uplink: Uplink,
 }
 

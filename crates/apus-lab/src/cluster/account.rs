@@ -15,6 +15,7 @@ use super::run::RunResult;
 use super::site::Venue;
 use crate::error::Error;
 use crate::fabric::Uplink;
+use crate::machine::Awake;
 use crate::transport;
 
 /// What was found out with some options, before anybody has put it into words.
@@ -120,6 +121,7 @@ impl Account<'_> {
         if venue.is_here() {
             add("delay_us", json!(options.fabric.delay.as_secs_f64() * 1e6));
             add("uplink", json!(options.fabric.uplink.to_string()));
+            add("cores_kept_awake", json!(Awake::keep().is_some()));
         }
         for (name, value) in &options.parameters {
             add(name, json!(value));

@@ -13,6 +13,7 @@
 //! ```
 
 mod account;
+mod auto;
 mod bound;
 mod node;
 mod offered;

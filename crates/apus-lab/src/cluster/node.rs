@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::clock;
 use crate::error::{Doing, Error};
 use crate::load::{Idle, OpenLoop, Request, open_loop, unloaded};
+use crate::machine::Awake;
 use crate::machine::Ticks;
 use crate::process::{Begin, Control, Task};
 use crate::slowdown::{Scale, Slowdowns};
@@ -118,6 +119,8 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     let at = task.bind.ok_or_else(|| Error::Peer("a node without an address".to_owned()))?;
     rustix::thread::set_current_timer_slack(Some(TIMER_SLACK))
         .doing(|| "set the timer slack".to_owned())?;
+    // Whoever may not ask for it measures with cores that sleep.
+    let _awake = Awake::keep();
     let opening = Opening {
         at,
         poll: setup.poll,

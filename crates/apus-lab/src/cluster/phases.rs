@@ -8,7 +8,7 @@ use apus_workload::Workload;
 use super::options::{Link, Mix, Options};
 use super::run::{self, Loaded, Offered, RunResult};
 use super::site::Venue;
-use super::{IDLE, offered};
+use super::{auto, offered};
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::slowdown::{Scale, tenths};
@@ -17,14 +17,7 @@ use crate::slowdown::{Scale, tenths};
 const UNLOADED: Duration = Duration::from_secs(2);
 
 /// How long a rate is tried.
-const TRIAL: f64 = 0.7;
-
-/// Rates that are tried at most.
-const TRIALS: usize = 5;
-
-/// Share of the time that the cores are busy, that [`Link::Auto`] aims at: somewhat less than allowed, because
-/// runs differ.
-const AIM: f64 = (1.0 - IDLE) * 0.88;
+const TRIAL: f64 = 1.0;
 
 /// Runs that may fail one after the other before the rest is given up. Ours: what fails so often is no
 /// accident, and each failure may take as long as a timeout.
@@ -94,37 +87,21 @@ impl<'a> Phases<'a> {
             Link::Auto => STARTS_AT * crate::machine::Machine::here().cpus as u64,
         };
         let scale = self.no_scale();
-        let idle = |mix: &Mix, mbps: u64| {
+        let mixes = &self.options.transports;
+        let found = auto::search(start, mixes.len(), |index, mbps| {
+            let mix = &mixes[index];
             self.progress.note(&format!("which link: {mbps} Mbit/s with {mix}"));
-            let result = self.load(mbps, mix, 0, &scale, TRIAL)?;
-            result.idle.ok_or_else(|| Error::Option {
+            let idle = self.load(mbps, mix, 0, &scale, TRIAL)?.idle;
+            idle.map(|idle| 1.0 - idle).ok_or_else(|| Error::Option {
                 option: "link",
                 problem: "nobody can tell how busy the cores are here; try 200mbit".to_owned(),
             })
-        };
-        // The hungriest one decides.
-        let mut hungriest = (f64::INFINITY, 0);
-        for (index, mix) in self.options.transports.iter().enumerate() {
-            let idle = idle(mix, start)?;
-            if idle < hungriest.0 {
-                hungriest = (idle, index);
-            }
-        }
-        let mix = &self.options.transports[hungriest.1];
-        let (mut mbps, mut seen) = (start, hungriest.0);
-        for trial in 1..=TRIALS {
-            let enough = seen >= IDLE;
-            if enough && (1.0 - seen > AIM * 0.85 || trial == TRIALS) {
-                break;
-            }
-            let factor = (AIM / (1.0 - seen).max(0.01)).clamp(0.1, 5.0);
-            mbps = round((mbps as f64 * factor) as u64);
-            seen = idle(mix, mbps)?;
-        }
+        })?;
+        let (idle, mix) = (found.idle * 100.0, &mixes[found.hungriest]);
         let how = format!(
-            "auto: {:.0} % of the cores' time is left with {mix}, which needs most of it",
-            seen * 100.0
+            "auto: {idle:.0} % of the cores' time is left with {mix}, which needs most of it"
         );
+        let mbps = found.mbps;
         Ok(Chosen { mbps, how })
     }
 
@@ -228,31 +205,5 @@ impl Base {
     }
 }
 
-/// Mbit/s for each core that the search begins with. Ours: of the order of what a core carries.
-const STARTS_AT: u64 = 100;
-
-/// Two digits, rounded down; at least 1.
-fn round(mbps: u64) -> u64 {
-    let unit = 10_u64.pow(mbps.max(1).ilog10().saturating_sub(1));
-    (mbps / unit * unit).max(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_are_round_numbers() {
-        let rates = [0, 1, 9, 10, 99, 123, 999, 1234, 98_765].map(round);
-        assert_eq!(rates, [1, 1, 9, 10, 99, 120, 990, 1200, 98_000]);
-    }
-
-    #[test]
-    fn the_base_of_a_size_is_the_least_time_of_any_transport() {
-        let mut base = Base { best: BTreeMap::new(), notes: Vec::new() };
-        base.take(&BTreeMap::from([(1, 10), (1000, 30)]), "apus");
-        base.take(&BTreeMap::from([(1, 12), (1000, 29)]), "tcp");
-        assert_eq!(base.best[&1], (10, "apus".to_owned()));
-        assert_eq!(base.best[&1000], (29, "tcp".to_owned()));
-    }
-}
+/// Mbit/s for each core that the search begins with. Ours: of the order of what it finds.
+const STARTS_AT: u64 = 20;

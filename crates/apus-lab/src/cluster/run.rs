@@ -22,9 +22,13 @@ use crate::slowdown::{Scale, Slowdowns, Summary};
 use crate::stats::Latencies;
 use crate::transport;
 
-/// How long replies are waited for after the last request was due. Ours: the backlog of a transport that does
-/// not keep up is an error soon enough.
+/// How long replies are waited for after the last request was due, at least. Ours: the backlog of a transport
+/// that does not keep up is an error soon enough.
 const GRACE: Duration = Duration::from_secs(3);
+
+/// Longest messages that a link carries in that time, at least: on a slow link some of them are under way to
+/// the same node.
+const GRACE_MESSAGES: f64 = 24.0;
 
 /// Time from the order to begin to the start: each node connects to all others meanwhile.
 const LEAD: Duration = Duration::from_millis(300);
@@ -142,7 +146,7 @@ impl Loaded<'_> {
         crew.sleep(until(ends))?;
         let here = before.zip(Ticks::now()).and_then(|(before, after)| before.idle_until(after));
         let switch = switch.finish(&site)?;
-        let results: Vec<NodeResult> = crew.results(GRACE).all()?;
+        let results: Vec<NodeResult> = crew.results(grace(mbps, &self.offered.shares)).all()?;
         let elsewhere = || results.iter().map(|node| node.idle).reduce(least).flatten();
         let idle = if venue.is_here() { here } else { elsewhere() };
         let parts = results.chunks(nodes).map(|nodes| part(nodes, measure)).collect();
@@ -163,7 +167,7 @@ impl Loaded<'_> {
             rate: offered.rate / self.mix.parts().len() as f64,
             warm,
             measure,
-            grace: GRACE,
+            grace: grace(self.mbps, &offered.shares),
             client_max: options.client_max,
             scale: self.scale.clone(),
             watch_cores,
@@ -194,6 +198,13 @@ fn least(one: Option<f64>, other: Option<f64>) -> Option<f64> {
 
 /// Shortest warm-up. Ours: round trip times, windows and cutoffs have settled.
 const WARM: Duration = Duration::from_millis(500);
+
+/// How long replies are waited for.
+fn grace(mbps: u64, shares: &[(u32, f64)]) -> Duration {
+    let longest = shares.last().map_or(0, |&(size, _)| size);
+    let time = f64::from(longest) * 8.0 / (mbps as f64 * 1e6);
+    GRACE.max(Duration::from_secs_f64(time * GRACE_MESSAGES))
+}
 
 /// The other nodes that run the same transport.
 fn peers(addresses: &[SocketAddr], nodes: usize, who: usize) -> Vec<SocketAddr> {

@@ -1,9 +1,11 @@
 //! On what machine was a result measured, and on which cores?
 
+mod awake;
 mod cores;
 mod neighbours;
 mod ticks;
 
+pub(crate) use awake::Awake;
 pub use cores::{Cores, pin};
 pub use neighbours::Neighbours;
 pub(crate) use ticks::Ticks;

@@ -10,5 +10,5 @@ mod scheduled;
 mod unscheduled;
 
 pub(crate) use sampler::Sampler;
-pub(crate) use scheduled::scheduled_level;
+pub(crate) use scheduled::{oldest_level, scheduled_level};
 pub(crate) use unscheduled::OwnCutoffs;

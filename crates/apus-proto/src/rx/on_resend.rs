@@ -46,8 +46,15 @@ impl Transport {
     }
 
     /// Queues what a RESEND asks for, as far as it has been sent once (O3, BAD-7).
+    ///
+    /// It goes at the level that an unscheduled message of as many bytes would have, if the RESEND asks for a
+    /// higher one. Ours: RESENDs ask for the highest (row P-12), and where a queue was taken for a loss, tens
+    /// of kilobytes that nobody misses would go before everybody's short messages.
     fn resend_range(&mut self, rpc: RpcId, resend: &Resend) {
-        let Some(message) = &mut self.rpcs[rpc].outgoing else { return };
+        let highest = self.highest_priority();
+        let entry = &mut self.rpcs[rpc];
+        let cutoffs = &self.peers[entry.peer].cutoffs;
+        let Some(message) = &mut entry.outgoing else { return };
         let mut end = message.sent();
         if resend.length != EVERYTHING {
             end = resend.end().min(message.length());
@@ -55,7 +62,8 @@ impl Transport {
             message.grant(end);
         }
         let nothing_sent = resend.offset >= message.sent();
-        message.request_resend(resend.offset..end, resend.priority);
+        let level = cutoffs.level(end.saturating_sub(resend.offset), highest);
+        message.request_resend(resend.offset..end, resend.priority.min(level));
         self.queue_resend(rpc);
         self.outbox.messages.update(&mut self.rpcs, rpc);
         if nothing_sent {

@@ -5,7 +5,7 @@ use super::transmit::{Transmit, write_headers};
 use crate::grant::{Decision, Level};
 use crate::limits::MAX_BURST_PACKETS;
 use crate::message::{Cut, MessageOut};
-use crate::priority::scheduled_level;
+use crate::priority::{oldest_level, scheduled_level};
 use crate::rpc::RpcId;
 use crate::time::Instant;
 use crate::transport::Transport;
@@ -49,11 +49,10 @@ impl Transport {
             decisions.push(decision);
         });
         for Decision { rpc, offset, level } in decisions {
+            let levels = self.cutoffs.scheduled_levels();
             let priority = match level {
-                Level::Oldest => self.highest_priority().saturating_sub(1),
-                Level::Scheduled { rank, active } => {
-                    scheduled_level(rank, active, self.cutoffs.scheduled_levels())
-                }
+                Level::Oldest => oldest_level(levels).min(self.highest_priority()),
+                Level::Scheduled { rank, active } => scheduled_level(rank, active, levels),
             };
             self.send_control(rpc, Body::Grant(Grant { offset, priority }));
         }

@@ -58,9 +58,10 @@ impl Pacer {
         Some(if bytes > u32::MAX as u64 { u32::MAX } else { bytes as u32 })
     }
 
-    /// When there will be room again.
+    /// When it is worth trying again: when half of the queue has left, so that whoever has to wake up for it
+    /// sends more than a packet, and the queue does not run dry meanwhile.
     pub(crate) const fn next_room(&self) -> Instant {
-        Instant::from_nanos(self.idle_at.as_nanos().saturating_sub(self.max_backlog - 1))
+        Instant::from_nanos(self.idle_at.as_nanos().saturating_sub(self.max_backlog / 2))
     }
 
     /// Notes that `packets` packets of together `bytes` bytes were given to the interface.
@@ -90,8 +91,9 @@ mod tests {
         assert_eq!(pacer.room(now), Some(1_000));
         pacer.sent(now, 1, 3_000 - WIRE_OVERHEAD);
         assert_eq!(pacer.room(now), None);
-        assert_eq!(pacer.next_room(), now.plus(2_001));
         assert_eq!(pacer.room(now.plus(2_001)), Some(1));
+        assert_eq!(pacer.next_room(), now.plus(7_000));
+        assert_eq!(pacer.room(now.plus(7_000)), Some(5_000));
         assert_eq!(pacer.room(now.plus(50_000)), Some(10_000), "an idle link saves nothing up");
     }
 

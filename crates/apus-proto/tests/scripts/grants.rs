@@ -189,7 +189,7 @@ fn the_oldest_message_gets_its_share() {
     > P: DATA s2 1000..11000/90000 unsched=1000
       -> P GRANT s2 21000 level=0 prio=7
     > P: DATA s2 11000..21000/90000 unsched=1000
-      -> P GRANT s1 12500 level=6 prio=7
+      -> P GRANT s1 12500 level=4 prio=7
       -> P GRANT s2 29500 level=0 prio=7
     > count fifo_grant_bytes
       fifo_grant_bytes=1500

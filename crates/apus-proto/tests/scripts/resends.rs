@@ -120,11 +120,11 @@ fn bytes_are_sent_again() {
     > call P 5000
       -> P DATA c1 0..5000/5000 packets=4 cutoffs=1 prio=5
     > P: RESEND c1 1000..1500
-      -> P DATA c1 0..2792/5000 packets=2 cutoffs=1 retransmit prio=7
+      -> P DATA c1 0..2792/5000 packets=2 cutoffs=1 retransmit prio=6
     > P: RESEND c1 4999..5000
       -> P DATA c1 4188..5000/5000 cutoffs=1 retransmit prio=7
     > P: RESEND c1 everything
-      -> P DATA c1 0..5000/5000 packets=4 cutoffs=1 retransmit prio=7
+      -> P DATA c1 0..5000/5000 packets=4 cutoffs=1 retransmit prio=5
     ");
 }
 
@@ -141,7 +141,7 @@ fn a_lost_grant_is_assumed() {
     > call P 10000
       -> P DATA c1 0..2000/10000 incoming=2000 packets=2 cutoffs=1 prio=5
     > P: RESEND c1 0..4000
-      -> P DATA c1 0..2000/10000 incoming=2000 packets=2 cutoffs=1 retransmit prio=7
+      -> P DATA c1 0..2000/10000 incoming=2000 packets=2 cutoffs=1 retransmit prio=5
       -> P DATA c1 2000..4792/10000 incoming=2000 packets=2 cutoffs=1 prio=0
     > P: RESEND c1 6000..7000
       -> P BUSY c1 prio=7
@@ -164,7 +164,7 @@ fn ranges_that_make_no_sense() {
     > P: RESEND c1 5000..9000
       -> P BUSY c1 prio=7
     > P: RESEND c1 500..4294967294
-      -> P DATA c1 0..1000/1000 cutoffs=1 retransmit prio=7
+      -> P DATA c1 0..1000/1000 cutoffs=1 retransmit prio=6
     > P: RESEND c1 500..500
     ");
 }
@@ -248,14 +248,14 @@ fn bytes_that_have_not_left_are_not_silence() {
     "), @"
     > call P 30000
     > +600ms
-      @0.10ms -> P DATA c1 0..1396/30000 incoming=10000 cutoffs=1 prio=4
-      @1.33ms -> P DATA c1 1396..2792/30000 incoming=10000 cutoffs=1 prio=4
-      @2.55ms -> P DATA c1 2792..4188/30000 incoming=10000 cutoffs=1 prio=4
-      @3.78ms -> P DATA c1 4188..5584/30000 incoming=10000 cutoffs=1 prio=4
-      @5.01ms -> P DATA c1 5584..6980/30000 incoming=10000 cutoffs=1 prio=4
-      @6.23ms -> P DATA c1 6980..8376/30000 incoming=10000 cutoffs=1 prio=4
-      @7.46ms -> P DATA c1 8376..9772/30000 incoming=10000 cutoffs=1 prio=4
-      @8.69ms -> P DATA c1 9772..10000/30000 incoming=10000 cutoffs=1 prio=4
+      @0.15ms -> P DATA c1 0..1396/30000 incoming=10000 cutoffs=1 prio=4
+      @1.38ms -> P DATA c1 1396..2792/30000 incoming=10000 cutoffs=1 prio=4
+      @2.60ms -> P DATA c1 2792..4188/30000 incoming=10000 cutoffs=1 prio=4
+      @3.83ms -> P DATA c1 4188..5584/30000 incoming=10000 cutoffs=1 prio=4
+      @5.06ms -> P DATA c1 5584..6980/30000 incoming=10000 cutoffs=1 prio=4
+      @6.28ms -> P DATA c1 6980..8376/30000 incoming=10000 cutoffs=1 prio=4
+      @7.51ms -> P DATA c1 8376..9772/30000 incoming=10000 cutoffs=1 prio=4
+      @8.74ms -> P DATA c1 9772..10000/30000 incoming=10000 cutoffs=1 prio=4
       @250.00ms -> P RESEND c1 everything prio=7
       @500.00ms -> P RESEND c1 everything prio=7
     ");
@@ -404,9 +404,9 @@ fn the_response_is_sent_again() {
     > reply s1 3000
       -> P DATA s1 0..3000/3000 packets=3 cutoffs=1 prio=5
     > P: RESEND s1 0..1396
-      -> P DATA s1 0..1396/3000 cutoffs=1 retransmit prio=7
+      -> P DATA s1 0..1396/3000 cutoffs=1 retransmit prio=6
     > P: RESEND s1 everything
-      -> P DATA s1 0..3000/3000 packets=3 cutoffs=1 retransmit prio=7
+      -> P DATA s1 0..3000/3000 packets=3 cutoffs=1 retransmit prio=5
     > P: ACK s1
     > P: RESEND s1 everything
       xx unknown_rpcs

@@ -22,15 +22,15 @@ fn shortest_remaining_first() {
     > call P 100
       -> P DATA c4 0..100/100 cutoffs=1 prio=7
     > +1ms
-      @0.06ms -> P DATA c2 0..1396/5000 cutoffs=1 prio=5
-      @0.18ms -> P DATA c2 1396..2792/5000 cutoffs=1 prio=5
-      @0.31ms -> P DATA c2 2792..4188/5000 cutoffs=1 prio=5
-      @0.31ms -> P DATA c2 4188..5000/5000 cutoffs=1 prio=5
-      @0.50ms -> P DATA c3 0..1396/20000 incoming=10000 cutoffs=1 prio=4
-      @0.63ms -> P DATA c3 1396..2792/20000 incoming=10000 cutoffs=1 prio=4
-      @0.75ms -> P DATA c3 2792..4188/20000 incoming=10000 cutoffs=1 prio=4
-      @0.87ms -> P DATA c3 4188..5584/20000 incoming=10000 cutoffs=1 prio=4
-      @0.99ms -> P DATA c3 5584..6980/20000 incoming=10000 cutoffs=1 prio=4
+      @0.11ms -> P DATA c2 0..1396/5000 cutoffs=1 prio=5
+      @0.23ms -> P DATA c2 1396..2792/5000 cutoffs=1 prio=5
+      @0.36ms -> P DATA c2 2792..4188/5000 cutoffs=1 prio=5
+      @0.36ms -> P DATA c2 4188..5000/5000 cutoffs=1 prio=5
+      @0.55ms -> P DATA c3 0..1396/20000 incoming=10000 cutoffs=1 prio=4
+      @0.68ms -> P DATA c3 1396..2792/20000 incoming=10000 cutoffs=1 prio=4
+      @0.80ms -> P DATA c3 2792..4188/20000 incoming=10000 cutoffs=1 prio=4
+      @0.92ms -> P DATA c3 4188..5584/20000 incoming=10000 cutoffs=1 prio=4
+      -> P DATA c3 5584..6980/20000 incoming=10000 cutoffs=1 prio=4
     ");
 }
 
@@ -71,14 +71,14 @@ fn the_oldest_message_sends_too() {
       -> P DATA c1 0..1396/30000 incoming=10000 cutoffs=1 prio=4
     > call P 12000
     > +100us
-      @0.00ms -> P DATA c2 0..1396/12000 incoming=10000 cutoffs=1 prio=5
+      @0.01ms -> P DATA c2 0..1396/12000 incoming=10000 cutoffs=1 prio=5
       @0.02ms -> P DATA c2 1396..2792/12000 incoming=10000 cutoffs=1 prio=5
       @0.03ms -> P DATA c2 2792..4188/12000 incoming=10000 cutoffs=1 prio=5
-      @0.04ms -> P DATA c1 1396..2792/30000 incoming=10000 cutoffs=1 prio=4
-      @0.05ms -> P DATA c2 4188..5584/12000 incoming=10000 cutoffs=1 prio=5
+      @0.05ms -> P DATA c1 1396..2792/30000 incoming=10000 cutoffs=1 prio=4
+      @0.06ms -> P DATA c2 4188..5584/12000 incoming=10000 cutoffs=1 prio=5
       @0.07ms -> P DATA c2 5584..6980/12000 incoming=10000 cutoffs=1 prio=5
       @0.08ms -> P DATA c1 2792..4188/30000 incoming=10000 cutoffs=1 prio=4
-      @0.09ms -> P DATA c2 6980..8376/12000 incoming=10000 cutoffs=1 prio=5
+      @0.10ms -> P DATA c2 6980..8376/12000 incoming=10000 cutoffs=1 prio=5
     > count pacer_fifo_bytes
       pacer_fifo_bytes=2792
     ");
