@@ -66,7 +66,9 @@ pub fn run(options: &Options, venue: &Venue) -> Result<Findings, Error> {
     let base = phases.base(link.mbps)?;
     let Runs { of, notes } = phases.runs(link.mbps, &phases.scale(&base), &options.transports);
     if of.iter().all(Vec::is_empty) {
-        return Err(Error::Peer(format!("no run succeeded: {}", notes.join("; "))));
+        // The others failed for the same reason more often than not.
+        let first = notes.first().cloned().unwrap_or_default();
+        return Err(Error::Peer(format!("no run succeeded; {first}")));
     }
     let notes = base.notes.iter().cloned().chain(notes).chain(neighbours.note()).collect();
     let command = account::command("cluster", venue, options, Some(rate(link.mbps)));

@@ -116,7 +116,7 @@ impl Coordinator {
     /// Starts an agent for each task, the first one here, each on the next one of the first `nodes` ranks.
     /// Waits for ranks that are not here yet.
     pub(super) fn start(&self, nodes: usize, tasks: Vec<Task>) -> Result<Crew, Error> {
-        let others = self.lobby.take(1..=last(nodes))?;
+        let others = self.lobby.take(1..=last(nodes.min(tasks.len())))?;
         let ranks = &self.lobby.ranks;
         let bind = ranks.bind.unwrap_or_else(|| {
             let found_at = others.iter().map(|other| other.found_at);
