@@ -18,7 +18,7 @@
 //!     ├── launch, launcher     agents on other hosts: by ssh, or as ranks of Slurm, MPI, Kubernetes
 //!     ├── machine, clock       where and when
 //!     ├── slowdown             how much longer messages took than they had to
-//!     ├── stats, result        what the figures say, for people and for machines
+//!     ├── stats, result, lines what the figures say, for people and for machines, and where they are kept
 //!     └── chart, page          how they look in a browser
 //! ```
 //!
@@ -60,6 +60,7 @@ mod error;
 pub mod fabric;
 pub mod launch;
 pub mod launcher;
+pub mod lines;
 mod load;
 pub mod machine;
 pub mod meter;

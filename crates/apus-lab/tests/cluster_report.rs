@@ -6,7 +6,7 @@ mod browser;
 use std::collections::BTreeMap;
 
 use apus_lab::Poll;
-use apus_lab::cluster::report::{Findings, Measured, Run, Settings, Sweep, Transport};
+use apus_lab::cluster::report::{Findings, Measured, Run, Settings, Sweep, Transport, Varied};
 use apus_lab::cluster::{LevelLoad, SwitchLoad};
 use apus_lab::machine::Machine;
 use apus_lab::result::Outcome;
@@ -367,21 +367,26 @@ fn a_reader_plays_with_the_page() {
     }
 }
 
-fn sweep() -> Sweep {
-    let point = |(index, value): (usize, &str)| {
+/// With a setting that was varied.
+fn varied(parameter: &str, values: &[&str]) -> Varied {
+    let point = |(index, value): (usize, &&str)| {
         let mut measured = measured();
-        measured.settings.more.insert("poll_usecs".to_owned(), json!(value));
+        measured.settings.more.insert(parameter.to_owned(), json!(value));
         measured.transports.truncate(2);
         for transport in &mut measured.transports {
             for run in &mut transport.runs {
                 run.summary.short.p99 *= 1.0 + 0.2 * index as f64;
             }
         }
-        (value.to_owned(), measured)
+        ((*value).to_owned(), measured)
     };
-    let points = ["0", "10", "50", "auto"].into_iter().enumerate().map(point).collect();
-    let mut sweep =
-        Sweep::new("poll_usecs", points, "apus bench sweep --param poll_usecs=0,10,50,auto");
+    let points = values.iter().enumerate().map(point).collect();
+    Varied { parameter: parameter.to_owned(), otherwise: "7".to_owned(), points }
+}
+
+fn sweep() -> Sweep {
+    let varied = vec![varied("poll_usecs", &["0", "10", "50", "auto"])];
+    let mut sweep = Sweep::new(varied, "apus bench sweep --param poll_usecs=0,10,50,auto");
     sweep.outcome = anonymous(sweep.outcome);
     sweep
 }
@@ -392,14 +397,39 @@ fn a_sweep_is_a_table_and_rows() {
     insta::assert_snapshot!(sweep.to_string());
     let json: Value = serde_json::from_str(&sweep.outcome.json()).unwrap();
     assert_eq!(json["rows"][3]["name"], "tcp poll_usecs=10");
-    assert_eq!(json["config"]["values"], json!(["0", "10", "50", "auto"]));
+    let values = json!({"values": ["0", "10", "50", "auto"], "otherwise": "7"});
+    assert_eq!(json["config"]["sweep"], json!({ "poll_usecs": values }));
     assert_eq!(json["config"].get("poll_usecs"), None, "it is not the same for all");
     assert!(json["ratios"]["short_p99 tcp/apus poll_usecs=50"]["median"].is_number());
     assert_eq!(sweep.svg_files().len(), 4);
-    assert_eq!(
-        sweep.points().map(|(value, _)| value).collect::<Vec<_>>(),
-        ["0", "10", "50", "auto"]
-    );
+    let values: Vec<String> = sweep.points().map(|(value, _)| value).collect();
+    assert_eq!(values, ["poll_usecs=0", "poll_usecs=10", "poll_usecs=50", "poll_usecs=auto"]);
+    let (name, runs) = &sweep.csv_files()[0];
+    assert_eq!((name.as_str(), runs.lines().count()), ("runs.csv", 1 + 4 * 2 * 3));
+    assert!(runs.starts_with("parameter,value,transport,run,short_p50,"), "{runs}");
+    assert!(runs.lines().nth(1).unwrap().starts_with("poll_usecs,0,apus,1,"), "{runs}");
+}
+
+#[test]
+fn several_settings_are_varied_one_at_a_time() {
+    let mut load = varied("load", &["0.5", "0.8"]);
+    for (index, (_, measured)) in load.points.iter_mut().enumerate() {
+        measured.settings.load = [0.5, 0.8][index];
+    }
+    load.points[1].1.transports[1].runs.clear();
+    let sweep = Sweep::new(vec![load, varied("receivers", &["1", "2"])], "apus bench sweep ...");
+    let text = sweep.to_string();
+    assert!(text.contains("slowdown by load (otherwise 7)"), "{text}");
+    assert!(text.contains("slowdown by receivers (otherwise 7)"), "{text}");
+    assert!(text.contains("note: run 2 of tcp-pool failed"), "all values have it: {text}");
+    assert!(text.contains("note: load=0.8: tcp has no result"), "{text}");
+    assert_eq!(sweep.missing(), ["tcp load=0.8"]);
+    let page = sweep.html();
+    is_whole(&page);
+    let title = "w3, 8 nodes, links of 200 Mbit";
+    assert!(page.contains("<h2><code>receivers</code></h2>") && page.contains(title), "{page}");
+    let files: Vec<String> = sweep.svg_files().into_iter().map(|(name, _)| name).collect();
+    assert_eq!((files.len(), files[0].as_str()), (8, "load-short-p99.svg"));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use apus_lab::simulation::report::Findings;
 use apus_lab::simulation::sweep::{
-    Axis, Done, Lines, LinesError, MergeError, Options, Plan, Point, Shard, Transport, execute,
-    merge, write,
+    Axis, Done, Lines, LinesError, MergeError, Options, Plan, Point, Record, Shard, Transport,
+    execute, merge, write,
 };
 
 /// A sweep of twelve points that takes no time.
@@ -27,7 +27,7 @@ fn options() -> Options {
 
 /// Runs those points of a plan which belong to the shard and are not in the file; gives how many ran.
 fn run(plan: &Plan, shard: Shard, jobs: usize, path: &Path) -> Vec<Done> {
-    let mut lines = Lines::open(path, plan).unwrap();
+    let mut lines = Lines::open(path, &plan.name).unwrap();
     let points: Vec<&Point> = plan
         .points
         .iter()
@@ -86,7 +86,7 @@ fn points_of_another_sweep_are_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, parts) = files(folder.path());
     let other = Plan::new(&Options { messages: Some(301), ..options() }).unwrap();
-    let error = Lines::open(&whole, &other).unwrap_err();
+    let error = Lines::open(&whole, &other.name).unwrap_err();
     assert!(matches!(error, LinesError::OtherPlan { .. }), "{error}");
     let mixed = folder.path().join("mixed.jsonl");
     run(&other, Shard::new(0, 12).unwrap(), 1, &mixed);
@@ -127,12 +127,12 @@ fn a_file_with_something_else_is_refused_with_its_line() {
         ["{}", "half a line", &text.lines().next().unwrap().replace("\"index\":0", "\"index\":12")]
     {
         fs::write(&broken, format!("{text}{wrong}\n")).unwrap();
-        let error = Lines::open(&broken, &plan).unwrap_err().to_string();
+        let error = Lines::open(&broken, &plan.name).unwrap_err().to_string();
         assert!(error.contains("line 5"), "{error}");
     }
-    assert!(matches!(Lines::open(folder.path(), &plan), Err(LinesError::NotAFile(_))));
-    assert!(matches!(write(Path::new("/dev/null"), &[]), Err(LinesError::NotAFile(_))));
-    assert!(Lines::open(&folder.path().join("no/such/place"), &plan).is_err());
+    assert!(matches!(Lines::open(folder.path(), &plan.name), Err(LinesError::NotAFile(_))));
+    assert!(matches!(write::<Record>(Path::new("/dev/null"), &[]), Err(LinesError::NotAFile(_))));
+    assert!(Lines::open(&folder.path().join("no/such/place"), &plan.name).is_err());
 }
 
 #[test]

@@ -171,7 +171,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         None => None,
         Some(name) => {
             let path = PathBuf::from(name.replace("{shard}", &shard.index().to_string()));
-            let lines = Lines::open(&path, &plan);
+            let lines = Lines::open(&path, &plan.name);
             Some(lines.map_err(|error| wrong("--out", &error))?)
         }
     };

@@ -6,18 +6,25 @@
 use super::measured::{Run, Transport};
 use crate::slowdown::CDF;
 
-/// Name and content of each file.
-pub(super) fn files(transports: &[Transport]) -> Vec<(String, String)> {
+/// Transports that were measured with the same settings.
+pub(super) struct Group<'a> {
+    /// What stands first in each line.
+    pub(super) first: Vec<&'a str>,
+    pub(super) transports: &'a [Transport],
+}
+
+/// Name and content of each file; `header` says what stands first in each line.
+pub(super) fn files(header: &[&str], groups: &[Group<'_>]) -> Vec<(String, String)> {
     let files = [
-        ("runs.csv", runs(transports)),
-        ("sizes.csv", sizes(transports)),
-        ("short_cdf.csv", cdf(transports)),
-        ("switch.csv", switch(transports)),
+        ("runs.csv", runs(header, groups)),
+        ("sizes.csv", sizes(header, groups)),
+        ("short_cdf.csv", cdf(header, groups)),
+        ("switch.csv", switch(header, groups)),
     ];
     files.map(|(name, content)| (name.to_owned(), content)).to_vec()
 }
 
-fn runs(transports: &[Transport]) -> String {
+fn runs(first: &[&str], groups: &[Group<'_>]) -> String {
     let header = [
         "transport",
         "run",
@@ -55,40 +62,40 @@ fn runs(transports: &[Transport]) -> String {
         let figures = tails.chain(figures).map(|value| value.to_string());
         let idle = idle.map_or_else(String::new, |idle| idle.to_string());
         let counts = [summary.messages, run.errors].map(|count| count.to_string());
-        let line = first(name, run).into_iter().chain(figures).chain([idle]).chain(counts);
+        let line = begin(name, run).into_iter().chain(figures).chain([idle]).chain(counts);
         vec![line.collect()]
     };
-    written(&header, transports, line)
+    written(first, &header, groups, line)
 }
 
-fn sizes(transports: &[Transport]) -> String {
+fn sizes(first: &[&str], groups: &[Group<'_>]) -> String {
     let header = ["transport", "run", "upto", "count", "p50", "p99", "p999"];
-    written(&header, transports, |name, run| {
+    written(first, &header, groups, |name, run| {
         let groups = run.summary.groups.iter().map(|group| {
             let counts = [u64::from(group.upto), group.count].map(|count| count.to_string());
             let tail = [group.tail.p50, group.tail.p99, group.tail.p999];
             let tail = tail.map(|value| value.to_string());
-            first(name, run).into_iter().chain(counts).chain(tail).collect()
+            begin(name, run).into_iter().chain(counts).chain(tail).collect()
         });
         groups.collect()
     })
 }
 
-fn cdf(transports: &[Transport]) -> String {
+fn cdf(first: &[&str], groups: &[Group<'_>]) -> String {
     let header = ["transport", "run", "fraction", "us"];
-    written(&header, transports, |name, run| {
+    written(first, &header, groups, |name, run| {
         let points = CDF.iter().zip(&run.summary.short_cdf_us).map(|(fraction, us)| {
             let point = [fraction, us].map(ToString::to_string);
-            first(name, run).into_iter().chain(point).collect()
+            begin(name, run).into_iter().chain(point).collect()
         });
         points.collect()
     })
 }
 
-fn switch(transports: &[Transport]) -> String {
+fn switch(first: &[&str], groups: &[Group<'_>]) -> String {
     let header =
         ["transport", "run", "priority", "packets", "bytes", "drops", "queue_mean", "queue_max"];
-    written(&header, transports, |name, run| {
+    written(first, &header, groups, |name, run| {
         let levels = run.switch.iter().flat_map(|switch| switch.levels.iter().enumerate());
         let lines = levels.map(|(priority, level)| {
             let figures = [
@@ -99,29 +106,33 @@ fn switch(transports: &[Transport]) -> String {
                 level.queue_mean.to_string(),
                 level.queue_max.to_string(),
             ];
-            first(name, run).into_iter().chain(figures).collect()
+            begin(name, run).into_iter().chain(figures).collect()
         });
         lines.collect()
     })
 }
 
-/// What every line begins with.
-fn first(name: &str, run: &Run) -> [String; 2] {
+/// Which run of which transport it was.
+fn begin(name: &str, run: &Run) -> [String; 2] {
     [name.to_owned(), (run.number + 1).to_string()]
 }
 
-/// A header, and the lines of every run of every transport.
+/// A header, and the lines of every run of every transport. `first` is what stands before all else in the header.
 fn written(
+    first: &[&str],
     header: &[&str],
-    transports: &[Transport],
+    groups: &[Group<'_>],
     lines: impl Fn(&str, &Run) -> Vec<Vec<String>>,
 ) -> String {
     let mut to = ::csv::Writer::from_writer(Vec::new());
-    to.write_record(header).expect("writing to memory");
-    for transport in transports {
-        let name = transport.row();
-        for line in transport.runs.iter().flat_map(|run| lines(&name, run)) {
-            to.write_record(&line).expect("as many fields as the header, in memory");
+    to.write_record(first.iter().chain(header)).expect("writing to memory");
+    for group in groups {
+        for transport in group.transports {
+            let name = transport.row();
+            for line in transport.runs.iter().flat_map(|run| lines(&name, run)) {
+                let line = group.first.iter().copied().chain(line.iter().map(String::as_str));
+                to.write_record(line).expect("as many fields as the header, in memory");
+            }
         }
     }
     let bytes = to.into_inner().expect("writing to memory");

@@ -6,7 +6,7 @@
 //!             ├─▶ tables ─▶ terminal
 //!             ├─▶ plots  ─▶ page, SVG files
 //!             └─▶ CSV files
-//!   Sweep: one Measured for each value of a setting ─▶ curves, tables, JSON
+//!   Sweep: one Measured for each value of each setting ─▶ curves, tables, JSON
 //! ```
 
 mod csv;
@@ -20,4 +20,4 @@ mod tables;
 
 pub use findings::Findings;
 pub use measured::{Measured, Run, Settings, Transport};
-pub use sweep::Sweep;
+pub use sweep::{Sweep, Varied};

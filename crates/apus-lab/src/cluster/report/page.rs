@@ -76,7 +76,7 @@ impl<'a> Page<'a> {
 }
 
 /// What it is about, in a line: `w4 at 80 % load: 8 nodes, links of 200 Mbit/s`.
-pub(super) fn title(settings: &Settings) -> String {
+fn title(settings: &Settings) -> String {
     let Settings { workload, load, nodes, link, .. } = settings;
     let (load, link) = (short_number(100.0 * load), short_number(*link as f64 / 1e6));
     format!("{workload} at {load} % load: {nodes} nodes, links of {link} Mbit/s")

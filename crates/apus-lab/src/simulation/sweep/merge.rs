@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::lines::{LinesError, read};
 use super::record::Record;
+use crate::lines::{LinesError, read};
 
 /// Why shards are not one result.
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +66,7 @@ pub fn merge(files: &[PathBuf]) -> Result<Vec<Record>, MergeError> {
     let mut all: BTreeMap<u32, (Record, &Path)> = BTreeMap::new();
     let mut plan: Option<(String, u32, &Path)> = None;
     for file in files {
-        for record in read(file)? {
+        for record in read::<Record>(file)? {
             let (name, of, first) =
                 plan.get_or_insert_with(|| (record.plan.clone(), record.of, file));
             if (&*name, *of) != (&record.plan, record.of) {

@@ -15,7 +15,6 @@
 //! - **W2** A record holds nothing that depends on where or when it was made: neither clocks nor machines.
 
 mod execute;
-mod lines;
 mod merge;
 mod options;
 mod plan;
@@ -23,9 +22,13 @@ mod record;
 mod shard;
 
 pub use execute::{Done, Status, execute};
-pub use lines::{Lines, LinesError, write};
 pub use merge::{MergeError, merge};
 pub use options::{Axis, MOST_MESSAGES, Options, OptionsError, Preset, Transport};
 pub use plan::{Plan, Point};
 pub use record::{Bin, Figures, Queue, Queues, Record, Slowdown};
 pub use shard::{Choice, Shard, ShardError};
+
+pub use crate::lines::{LinesError, write};
+
+/// A file that collects the points of a sweep.
+pub type Lines = crate::lines::Lines<Record>;

@@ -120,6 +120,20 @@ pub struct Queue {
     pub max: f64,
 }
 
+impl crate::lines::Record for Record {
+    fn plan(&self) -> &str {
+        &self.plan
+    }
+
+    fn index(&self) -> u32 {
+        self.index
+    }
+
+    fn of(&self) -> u32 {
+        self.of
+    }
+}
+
 impl Record {
     /// The record of a point of this plan.
     #[must_use]

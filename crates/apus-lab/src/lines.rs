@@ -1,7 +1,7 @@
-//! How are records kept in a file?
+//! How is what has been found kept, so that it need not be found again?
 //!
-//! One JSON object per line, in the order of the plan. The file is replaced as a whole, so that it is never
-//! half written, and nothing in it depends on the order in which points ran.
+//! In a file, one JSON object per line, in the order of the plan. The file is replaced as a whole, so that it is
+//! never half written, and nothing in it depends on the order in which its lines came.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,14 +9,26 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::plan::Plan;
-use super::record::Record;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// What a line holds: a part of something that was planned.
+pub trait Record: Serialize + DeserializeOwned {
+    /// Name of the plan.
+    fn plan(&self) -> &str;
+
+    /// Which part it is, from 0.
+    fn index(&self) -> u32;
+
+    /// How many there are.
+    fn of(&self) -> u32;
+}
 
 /// A file that collects records.
 #[derive(Debug)]
-pub struct Lines {
+pub struct Lines<R> {
     path: PathBuf,
-    records: BTreeMap<u32, Record>,
+    records: BTreeMap<u32, R>,
 }
 
 /// What is wrong with a file of records.
@@ -60,13 +72,13 @@ pub enum LinesError {
     },
 }
 
-impl Lines {
-    /// A file for the records of a plan; those that it holds already are kept.
+impl<R: Record> Lines<R> {
+    /// A file for the records of the plan of that name; those that it holds already are kept.
     ///
     /// # Errors
     ///
     /// It cannot be read, or holds something else.
-    pub fn open(path: &Path, plan: &Plan) -> Result<Self, LinesError> {
+    pub fn open(path: &Path, plan: &str) -> Result<Self, LinesError> {
         let system = |source| LinesError::System { path: path.to_owned(), source };
         match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -82,26 +94,32 @@ impl Lines {
             Ok(_) => {}
         }
         let mut records = BTreeMap::new();
-        for record in read(path)? {
-            if record.plan != plan.name {
-                let (found, expected) = (record.plan, plan.name.clone());
+        for record in read::<R>(path)? {
+            if record.plan() != plan {
+                let (found, expected) = (record.plan().to_owned(), plan.to_owned());
                 return Err(LinesError::OtherPlan { path: path.to_owned(), found, expected });
             }
-            records.insert(record.index, record);
+            records.insert(record.index(), record);
         }
         // A link is followed, not replaced.
         let path = fs::canonicalize(path).map_err(system)?;
         Ok(Self { path, records })
     }
 
-    /// Whether the file holds this point.
+    /// Whether the file holds this part.
     #[must_use]
     pub fn contains(&self, index: u32) -> bool {
         self.records.contains_key(&index)
     }
 
+    /// The record of this part, if the file holds it.
+    #[must_use]
+    pub fn get(&self, index: u32) -> Option<&R> {
+        self.records.get(&index)
+    }
+
     /// The records.
-    pub fn records(&self) -> impl Iterator<Item = &Record> {
+    pub fn records(&self) -> impl Iterator<Item = &R> {
         self.records.values()
     }
 
@@ -110,12 +128,12 @@ impl Lines {
     /// # Errors
     ///
     /// The disk is full, or the directory cannot be written.
-    pub fn add(&mut self, records: impl IntoIterator<Item = Record>) -> Result<(), LinesError> {
+    pub fn add(&mut self, records: impl IntoIterator<Item = R>) -> Result<(), LinesError> {
         // What is no file is not replaced by one: /dev/stdout is a name, too.
         if fs::metadata(&self.path).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(LinesError::NotAFile(self.path.clone()));
         }
-        self.records.extend(records.into_iter().map(|record| (record.index, record)));
+        self.records.extend(records.into_iter().map(|record| (record.index(), record)));
         self.replace().map_err(|source| LinesError::System { path: self.path.clone(), source })
     }
 
@@ -148,7 +166,7 @@ impl Lines {
 /// # Errors
 ///
 /// The disk is full, or the directory cannot be written.
-pub fn write(path: &Path, records: &[Record]) -> Result<(), LinesError> {
+pub fn write<R: Record + Clone>(path: &Path, records: &[R]) -> Result<(), LinesError> {
     Lines { path: path.to_owned(), records: BTreeMap::new() }.add(records.iter().cloned())
 }
 
@@ -157,15 +175,15 @@ pub fn write(path: &Path, records: &[Record]) -> Result<(), LinesError> {
 /// # Errors
 ///
 /// It cannot be read, or holds something else.
-pub(super) fn read(path: &Path) -> Result<Vec<Record>, LinesError> {
+pub(crate) fn read<R: Record>(path: &Path) -> Result<Vec<R>, LinesError> {
     let text = fs::read_to_string(path)
         .map_err(|source| LinesError::System { path: path.to_owned(), source })?;
     let record = |(index, line): (usize, &str)| {
         let wrong = |problem| LinesError::Line { path: path.to_owned(), line: index + 1, problem };
-        let record: Record =
-            serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
-        if record.index >= record.of {
-            return Err(wrong(format!("point {} of {}, counted from 0", record.index, record.of)));
+        let record: R = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
+        if record.index() >= record.of() {
+            let (index, of) = (record.index(), record.of());
+            return Err(wrong(format!("point {index} of {of}, counted from 0")));
         }
         Ok(record)
     };
