@@ -91,8 +91,16 @@ impl Options {
         let receivers = (1..=MOST_RECEIVERS).contains(&self.receivers);
         require(receivers, "receivers", "1 to 64 threads serve at each node; try 2")?;
         require(!self.transports.is_empty(), "transports", "nothing to measure; try apus,tcp")?;
+        for (index, mix) in self.transports.iter().enumerate() {
+            let twice = format!("{mix} is given twice");
+            require(!self.transports[..index].contains(mix), "transports", &twice)?;
+        }
         check_repetition(self.seconds, self.runs)?;
-        self.fabric.check()?;
+        let link = match self.link {
+            Link::Auto => self.fabric.link,
+            Link::Rate(rate) => rate,
+        };
+        Spec { link, ..self.fabric.clone() }.check()?;
         transport::check_parameters(&self.parameters)?;
         self.workload().map(drop)
     }
