@@ -28,6 +28,21 @@ fn work(task: &Task, control: &mut Control) -> Result<Value, Error> {
         }
         "ring" => ring(task, control),
         "die" => std::process::exit(3),
+        "die later" => {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+            control.ready(listener.local_addr().expect("it is bound")).expect("a parent");
+            control.begin::<Value>()?;
+            let _mourner = listener.accept();
+            std::process::exit(3)
+        }
+        "mourn" => {
+            control.ready(([127, 0, 0, 1], 7).into())?;
+            let Begin { details: other, .. } = control.begin::<SocketAddr>()?;
+            let mut other = TcpStream::connect(other).expect("it listens");
+            let heard =
+                other.read(&mut [0]).map_or_else(|error| error.to_string(), |n| n.to_string());
+            Err(Error::Peer(format!("my peer is gone ({heard})")))
+        }
         "refuse" => Err(Error::Peer("no such luck".to_owned())),
         "panic" => panic!("something that should never happen"),
         // A side of an experiment.
@@ -162,6 +177,24 @@ fn an_agent_that_dies_in_mid_run_is_named(host: &Host) {
     assert_eq!(each, [Some(json!("served")), None]);
 }
 
+fn who_died_is_named_and_not_who_missed_it(host: &Host) {
+    let Host::Processes(_) = host else { return };
+    let mut crew = crew(host, &["mourn", "die later"]);
+    let other = crew.addresses().unwrap()[1];
+    crew.begin(&[json!(other), Value::Null], Duration::ZERO).unwrap();
+    // The failure is heard at once.
+    let error = crew.sleep(Duration::from_secs(3600)).unwrap_err().to_string();
+    assert_eq!(error, "die later agent 1: exit status: 3");
+}
+
+fn a_crew_that_is_well_is_slept_for(host: &Host) {
+    let mut crew = crew(host, &["serve", "double"]);
+    crew.sleep(Duration::from_millis(1)).unwrap();
+    crew.stop().unwrap();
+    let each = crew.results::<Value>(Duration::ZERO).all().unwrap();
+    assert_eq!(each, [json!("served"), json!(2)]);
+}
+
 fn another_command_may_start_the_agents(host: &Host) {
     let Host::Processes(program) = host else { return };
     let through = |words: &[&str]| Host::Command {
@@ -267,6 +300,8 @@ fn main() -> ExitCode {
         the_first_failure_is_the_crews,
         what_the_others_report_is_kept,
         an_agent_that_dies_in_mid_run_is_named,
+        who_died_is_named_and_not_who_missed_it,
+        a_crew_that_is_well_is_slept_for,
         another_command_may_start_the_agents,
         every_experiment_comes_to_its_result,
         the_demo_comes_to_its_result,

@@ -1,16 +1,12 @@
 //! What do short messages suffer when the network is busy?
 
-use std::path::{Path, PathBuf};
-
 use apus_lab::cluster::{self, Setting};
 use clap::{Args, Command};
 
 use super::asked::{self, Asked};
 use super::hosts::Hosts;
-use crate::destination::Destination;
+use super::results::{Results, Shown};
 use crate::failure::Failure;
-use crate::files::Files;
-use crate::output;
 
 /// Name of the command.
 pub(super) const NAME: &str = "cluster";
@@ -45,70 +41,33 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     hosts: Hosts,
     #[command(flatten)]
-    files: Files,
-    /// Write every run as comma-separated values, for spreadsheets; runs by size, by time and by priority come
-    /// beside it: FILE-sizes, FILE-short_cdf and FILE-switch
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
+    results: Results,
 }
 
 /// Measures, prints the result and writes its files.
-pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
-    let Arguments { asked, param, hosts, files, csv } = arguments;
-    let mut options = asked.options(&param)?;
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { asked, param, hosts, results } = arguments;
+    let mut options = asked.options(param)?;
     hosts.check(&options)?;
     if hosts.serve()? {
         return Ok(());
     }
-    let files = files.open()?;
-    let csv = csv.map(|path| Destination::open("--csv", &path).map(|_| path)).transpose()?;
+    let results = results.open(asked.repetition.json)?;
     let venue = hosts.venue(asked.nodes, &mut options)?;
     let findings = cluster::run(&options, &venue)?;
     // Hosts are free before anything is shown.
     drop(venue);
-    files.fill(|| findings.html(), || findings.svg_files())?;
-    if let Some(path) = csv {
-        for (name, content) in findings.csv_files() {
-            Destination::open("--csv", &beside(&path, &name))?.fill(content.as_bytes())?;
-        }
-    }
-    if asked.repetition.json {
-        output::line(&findings.outcome.json())?;
-    } else {
-        output::write(findings.to_string())?;
-    }
-    match findings.missing() {
-        [] => Ok(()),
-        missing => {
-            output::note(&format!("no run of {} succeeded", missing.join(" and of ")));
-            Err(Failure::Found(1))
-        }
-    }
-}
-
-/// The file for runs is the one that was asked for; others are called after it.
-fn beside(path: &Path, name: &str) -> PathBuf {
-    if name == "runs.csv" {
-        return path.to_owned();
-    }
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!("{stem}-{name}"))
+    results.show(&Shown {
+        outcome: &findings.outcome,
+        tables: &findings,
+        html: &|| findings.html(),
+        svg_files: &|| findings.svg_files(),
+        csv_files: &|| findings.csv_files(),
+        missing: findings.missing(),
+    })
 }
 
 /// The command, with the lab's defaults.
 pub(super) fn command() -> Command {
     asked::defaults(Arguments::augment_args(Command::new(NAME)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_beside_are_called_after_the_first() {
-        let path = Path::new("results/w4.csv");
-        assert_eq!(beside(path, "runs.csv"), path);
-        assert_eq!(beside(path, "sizes.csv"), Path::new("results/w4-sizes.csv"));
-        assert_eq!(beside(Path::new("w4"), "switch.csv"), Path::new("w4-switch.csv"));
-    }
 }

@@ -3,14 +3,18 @@
 //! ```text
 //!   contest     contenders take turns: rtt, throughput, rate, handoff
 //!   cluster     hosts on links of a real rate, busy with the messages of a workload
-//!     asked       what can be asked of it
-//!     hosts       where its hosts are
+//!   sweep       the same, once for each value of some settings
+//!     asked       what can be asked of both
+//!     hosts       where their hosts are
+//!     results     where their results go
 //! ```
 
 mod asked;
 mod cluster;
 mod contest;
 mod hosts;
+mod results;
+mod sweep;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
@@ -22,13 +26,15 @@ use crate::failure::Failure;
 pub(crate) enum Arguments {
     Contest(contest::Arguments),
     Cluster(Box<cluster::Arguments>),
+    Sweep(Box<sweep::Arguments>),
 }
 
 /// Runs the experiment and prints its result.
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments {
         Arguments::Contest(arguments) => contest::run(arguments),
-        Arguments::Cluster(arguments) => cluster::run(*arguments),
+        Arguments::Cluster(arguments) => cluster::run(&arguments),
+        Arguments::Sweep(arguments) => sweep::run(&arguments),
     }
 }
 
@@ -40,7 +46,7 @@ impl Args for Arguments {
             .long_about(
                 "How fast is apus, beside UDP and TCP?\n\nThe contenders of an experiment take turns in one \
                  run, each side in a process of its own. Every figure is a median over the runs; ratios are \
-                 computed inside each run. `cluster` measures on links that are busy; the others on this \
+                 computed inside each run. `cluster` and `sweep` measure on links that are busy; the others on this \
                  machine's loopback, client and server each on a core of its own if there are enough.",
             )
             .after_help(
@@ -51,6 +57,7 @@ impl Args for Arguments {
             .arg_required_else_help(true)
             .subcommands(contest::commands())
             .subcommand(cluster::command())
+            .subcommand(sweep::command())
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -65,6 +72,8 @@ impl FromArgMatches for Arguments {
         match name {
             cluster::NAME => cluster::Arguments::from_arg_matches(matches)
                 .map(|arguments| Self::Cluster(Box::new(arguments))),
+            sweep::NAME => sweep::Arguments::from_arg_matches(matches)
+                .map(|arguments| Self::Sweep(Box::new(arguments))),
             name => contest::Arguments::of(name, matches).ok_or_else(missing)?.map(Self::Contest),
         }
     }

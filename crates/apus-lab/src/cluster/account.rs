@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use apus::PARAMETERS;
-use apus_sim::Rate;
 use serde_json::{Map, Value, json};
 
 use super::bound::{self, Links};
@@ -12,6 +10,7 @@ use super::options::{Mix, Options};
 use super::phases::{Base, Chosen, Phases};
 use super::report::{Measured, Run, Settings, Transport};
 use super::run::RunResult;
+use super::setting::Setting;
 use super::site::Venue;
 use crate::error::Error;
 use crate::fabric::Uplink;
@@ -96,7 +95,7 @@ impl Account<'_> {
             poll: options.poll,
             receivers: options.receivers,
             client_max: options.client_max,
-            priorities: u8::try_from(parameter(options, "num_priorities")).unwrap_or(u8::MAX),
+            priorities: u8::try_from(options.parameter("num_priorities")).unwrap_or(u8::MAX),
             more: self.more(),
             base: in_words(base),
             bound: bound::lines(self.links(), &scale),
@@ -106,7 +105,8 @@ impl Account<'_> {
 
     fn links(&self) -> Links<'_> {
         // There and back, each time from a host to the switch and from the switch to a host.
-        let crossed = if self.options.fabric.uplink == Uplink::Free { 2 } else { 4 };
+        let free = self.venue.is_here() && self.options.fabric.uplink == Uplink::Free;
+        let crossed = if free { 2 } else { 4 };
         let (mbps, mtu) = (self.link.mbps, self.options.fabric.mtu);
         Links { mbps, mtu, crossed, load: self.options.load, shares: self.phases.shares() }
     }
@@ -130,13 +130,6 @@ impl Account<'_> {
     }
 }
 
-/// A parameter of apus as it was measured.
-fn parameter(options: &Options, name: &str) -> u64 {
-    let set = options.parameters.iter().rev().find(|(each, _)| each == name);
-    let default = || PARAMETERS.iter().find(|each| each.name == name).map(|each| each.default);
-    set.map(|&(_, value)| value).or_else(default).unwrap_or_default()
-}
-
 /// What slowdown is held against.
 fn in_words(base: &Base) -> String {
     let mut fastest: BTreeMap<&str, usize> = BTreeMap::new();
@@ -156,8 +149,8 @@ fn in_words(base: &Base) -> String {
     )
 }
 
-/// The options as a command line that does all of it again, on links of that rate.
-pub(super) fn command(name: &str, venue: &Venue, options: &Options, link: Option<Rate>) -> String {
+/// The options as a command line that does all of it again.
+pub(super) fn command(name: &str, venue: &Venue, options: &Options, varied: &[Setting]) -> String {
     let fabric = &options.fabric;
     let list: Vec<String> = options.transports.iter().map(ToString::to_string).collect();
     let mut words = vec![format!("apus bench {name}")];
@@ -168,7 +161,7 @@ pub(super) fn command(name: &str, venue: &Venue, options: &Options, link: Option
     add("truncate", options.truncate.to_string());
     add("load", options.load.to_string());
     add("nodes", fabric.nodes.to_string());
-    add("link", link.map_or_else(|| "auto".to_owned(), apus_sim::words::rate_in_words));
+    add("link", options.link.to_string());
     add("transports", list.join(","));
     add("client-max", options.client_max.to_string());
     add("receivers", options.receivers.to_string());
@@ -185,6 +178,9 @@ pub(super) fn command(name: &str, venue: &Venue, options: &Options, link: Option
     }
     for (name, value) in &options.parameters {
         add("param", format!("{name}={value}"));
+    }
+    for setting in varied {
+        add("param", setting.to_string());
     }
     words.extend(venue.words().iter().map(|word| quoted(word)));
     words.join(" ")
@@ -212,23 +208,20 @@ mod tests {
             parameters: vec![("burst_bytes".to_owned(), 3000)],
             ..Options::default()
         };
-        let line = command("cluster", &venue, &options, Rate::from_mbps(200));
+        let varied = ["load=0.5,0.8".parse().unwrap()];
+        let line = command("sweep", &venue, &options, &varied);
         assert!(
-            line.starts_with("apus bench cluster --workload 'my sizes.cdf' --truncate "),
+            line.starts_with("apus bench sweep --workload 'my sizes.cdf' --truncate "),
             "{line}"
         );
-        for part in [" --link 200mbit ", " --transports apus,tcp,", " --param burst_bytes=3000 "] {
+        for part in [
+            " --link auto ",
+            " --transports apus,tcp,",
+            " --param burst_bytes=3000 --param load=0.5,0.8 ",
+        ] {
             assert!(line.contains(part), "{line}");
         }
         assert!(line.ends_with(" --launch local"), "{line}");
-    }
-
-    #[test]
-    fn a_parameter_is_the_last_value_that_was_given_or_the_default() {
-        let set = |value| ("num_priorities".to_owned(), value);
-        assert_eq!(parameter(&Options::default(), "num_priorities"), 8);
-        let options = Options { parameters: vec![set(4), set(2)], ..Options::default() };
-        assert_eq!(parameter(&options, "num_priorities"), 2);
     }
 
     #[test]

@@ -23,11 +23,13 @@ pub mod report;
 mod run;
 mod setting;
 mod site;
+mod sweep;
 mod switch;
 
 pub use options::{Link, Mix, Options};
 pub use setting::Setting;
 pub use site::Venue;
+pub use sweep::sweep;
 pub use switch::{LevelLoad, SwitchLoad};
 
 use apus_sim::Rate;
@@ -71,7 +73,7 @@ pub fn run(options: &Options, venue: &Venue) -> Result<Findings, Error> {
         return Err(Error::Peer(format!("no run succeeded; {first}")));
     }
     let notes = base.notes.iter().cloned().chain(notes).chain(neighbours.note()).collect();
-    let command = account::command("cluster", venue, options, Some(rate(link.mbps)));
+    let command = account::command("cluster", venue, &options.with_link(link.mbps), &[]);
     let account = Account { venue, options, phases: &phases, link: &link, base: &base };
     Ok(Findings::new(account.measured(of, notes, command)?))
 }

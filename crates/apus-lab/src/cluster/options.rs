@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use apus::Poll;
+use apus::{PARAMETERS, Poll};
 use apus_sim::{Rate, words};
 use apus_workload::Workload;
 
@@ -11,6 +11,7 @@ use crate::bench::check_repetition;
 use crate::contender::Plan;
 use crate::error::{Error, require};
 use crate::fabric::Spec;
+use crate::slowdown::OURS;
 use crate::transport;
 
 /// Options of the cluster benchmark.
@@ -90,8 +91,16 @@ impl Options {
         let receivers = (1..=MOST_RECEIVERS).contains(&self.receivers);
         require(receivers, "receivers", "1 to 64 threads serve at each node; try 2")?;
         require(!self.transports.is_empty(), "transports", "nothing to measure; try apus,tcp")?;
+        for (index, mix) in self.transports.iter().enumerate() {
+            let twice = format!("{mix} is given twice");
+            require(!self.transports[..index].contains(mix), "transports", &twice)?;
+        }
         check_repetition(self.seconds, self.runs)?;
-        self.fabric.check()?;
+        let link = match self.link {
+            Link::Auto => self.fabric.link,
+            Link::Rate(rate) => rate,
+        };
+        Spec { link, ..self.fabric.clone() }.check()?;
         transport::check_parameters(&self.parameters)?;
         self.workload().map(drop)
     }
@@ -124,6 +133,18 @@ impl Options {
     /// There is none of that name.
     pub fn workload(&self) -> Result<Workload, Error> {
         crate::demo::workload(&self.workload, self.truncate)
+    }
+
+    /// The value of a parameter of apus; 0 if there is none of that name.
+    pub(super) fn parameter(&self, name: &str) -> u64 {
+        let set = self.parameters.iter().rev().find(|(each, _)| each == name);
+        let default = || PARAMETERS.iter().find(|each| each.name == name).map(|each| each.default);
+        set.map(|&(_, value)| value).or_else(default).unwrap_or_default()
+    }
+
+    /// The same on links of that rate.
+    pub(super) fn with_link(&self, mbps: u64) -> Self {
+        Self { link: Link::Rate(super::rate(mbps)), ..self.clone() }
     }
 
     /// Every transport that takes part, once.
@@ -161,6 +182,15 @@ impl FromStr for Link {
     }
 }
 
+impl fmt::Display for Link {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => formatter.write_str("auto"),
+            Self::Rate(rate) => formatter.write_str(&words::rate_in_words(*rate)),
+        }
+    }
+}
+
 /// Transports that run at the same time, each with the same share of the load. Mostly one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mix(Vec<String>);
@@ -169,6 +199,11 @@ impl Mix {
     /// The names of those in it.
     pub fn parts(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.iter().map(String::as_str)
+    }
+
+    /// Whether apus is among them.
+    pub(super) fn has_apus(&self) -> bool {
+        self.parts().any(|name| name == OURS)
     }
 
     /// What one of them is called in results: its name, and beside whom it ran.
@@ -193,5 +228,41 @@ impl FromStr for Mix {
     fn from_str(text: &str) -> Result<Self, Error> {
         let names = text.split('+').map(|name| Ok(transport::parse(name)?.name()));
         Ok(Self(names.collect::<Result<_, Error>>()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_is_the_last_value_that_was_given_or_the_default() {
+        let set = |value| ("num_priorities".to_owned(), value);
+        assert_eq!(Options::default().parameter("num_priorities"), 8);
+        let options = Options { parameters: vec![set(4), set(2)], ..Options::default() };
+        assert_eq!(options.parameter("num_priorities"), 2);
+    }
+
+    #[test]
+    fn what_runs_together_has_a_row_for_each() {
+        let mix: Mix = "apus+tcp-pool=4".parse().unwrap();
+        assert_eq!(mix.to_string(), "apus+tcp-pool");
+        assert_eq!([mix.row(0), mix.row(1)], ["apus beside tcp-pool", "tcp-pool beside apus"]);
+        assert!(mix.has_apus() && !"tcp".parse::<Mix>().unwrap().has_apus());
+        assert!("apus+quic".parse::<Mix>().unwrap_err().to_string().contains("`quic`"));
+    }
+
+    #[test]
+    fn only_a_fabric_can_be_asked_for_everything() {
+        let elsewhere = |change: fn(&mut Options)| {
+            let mut options = Options::default().with_link(200);
+            change(&mut options);
+            options.check_elsewhere().err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert_eq!(elsewhere(|_| ()), "");
+        assert_eq!(elsewhere(|options| options.fabric.mtu = 9000), "");
+        assert!(elsewhere(|options| options.link = Link::Auto).contains("like 10gbit"));
+        assert!(elsewhere(|options| options.fabric.loss = 0.1).starts_with("loss: "));
+        assert!(elsewhere(|options| options.fabric.buffer = 5000).starts_with("buffer: "));
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use apus_workload::Workload;
+use serde::{Deserialize, Serialize};
 
 use super::options::{Link, Mix, Options};
 use super::run::{self, Loaded, Offered, RunResult};
@@ -24,7 +25,7 @@ const TRIAL: f64 = 1.5;
 const PATIENCE: usize = 3;
 
 /// A rate of the links.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Chosen {
     pub(super) mbps: u64,
     /// How it was chosen, in words.
@@ -32,7 +33,7 @@ pub(super) struct Chosen {
 }
 
 /// The base of all slowdowns.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Base {
     /// The least time of each size in nanoseconds, and which transport reached it.
     pub(super) best: BTreeMap<u32, (u64, String)>,
@@ -41,7 +42,7 @@ pub(super) struct Base {
 }
 
 /// Runs of several mixes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Runs {
     /// Those that succeeded of each mix, in the order of the mixes.
     pub(super) of: Vec<Vec<RunResult>>,
@@ -54,6 +55,8 @@ pub(super) struct Phases<'a> {
     venue: &'a Venue,
     options: &'a Options,
     progress: &'a Progress,
+    /// What they have in common, before what is going on.
+    about: String,
     workload: Workload,
     shares: Vec<(u32, f64)>,
 }
@@ -66,7 +69,12 @@ impl<'a> Phases<'a> {
     ) -> Result<Self, Error> {
         let workload = options.workload()?;
         let shares = workload.sizes().iter().collect();
-        Ok(Self { venue, options, progress, workload, shares })
+        Ok(Self { venue, options, progress, about: String::new(), workload, shares })
+    }
+
+    /// The same, for a reader of the progress who has to be told which options they are.
+    pub(super) fn about(self, about: &str) -> Self {
+        Self { about: format!("{about}: "), ..self }
     }
 
     pub(super) const fn workload(&self) -> &Workload {
@@ -90,7 +98,7 @@ impl<'a> Phases<'a> {
         let mixes = &self.options.transports;
         let found = auto::search(start, mixes.len(), |index, mbps| {
             let mix = &mixes[index];
-            self.progress.note(&format!("which link: {mbps} Mbit/s with {mix}"));
+            self.progress.note(&format!("{}which link: {mbps} Mbit/s with {mix}", self.about));
             let trial = self.load(mbps, mix, 0, &scale, TRIAL)?;
             let idle = trial.idle.ok_or_else(|| Error::Option {
                 option: "link",
@@ -115,7 +123,7 @@ impl<'a> Phases<'a> {
         let names = self.options.alone();
         let mut failures = Vec::new();
         for name in &names {
-            self.progress.step(&format!("best time of each size: {name}"));
+            self.progress.step(&format!("{}best time of each size: {name}", self.about));
             let times = run::unloaded(self.venue, self.options, mbps, name, &self.shares, UNLOADED);
             match times {
                 Ok(times) => base.take(&times, name),
@@ -155,7 +163,8 @@ impl<'a> Phases<'a> {
             .flat_map(|run| (0..mixes.len()).map(move |turn| (run, (run + turn) % mixes.len())));
         for (run, index) in turns {
             let mix = &mixes[index];
-            self.progress.step(&format!("run {} of {rounds}: {mix}", run + 1));
+            let what = format!("{}run {} of {rounds}: {mix}", self.about, run + 1);
+            self.progress.step(&what);
             match self.load(mbps, mix, run, scale, seconds) {
                 Ok(result) => {
                     in_a_row = 0;

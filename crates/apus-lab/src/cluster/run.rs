@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::JOB;
@@ -40,7 +41,7 @@ const LEAD_PER_CONNECTION: Duration = Duration::from_micros(100);
 const LOOK: Duration = Duration::from_millis(200);
 
 /// What came of one run of transports that ran at the same time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RunResult {
     /// Which one it was, from 0.
     pub(super) number: usize,
@@ -54,7 +55,7 @@ pub(super) struct RunResult {
 }
 
 /// What came of one transport, over all nodes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct PartResult {
     pub(super) summary: Summary,
     /// Share of the requests that were due that were completed before the load ended.

@@ -45,6 +45,27 @@ impl Setting {
         !Self::OPTIONS.contains(&self.name.as_str())
     }
 
+    /// The value that options have for it.
+    pub(super) fn value_of(&self, options: &Options) -> String {
+        let fabric = &options.fabric;
+        match self.name.as_str() {
+            "buffer" => fabric.buffer.to_string(),
+            "client_max" => options.client_max.to_string(),
+            "link" => options.link.to_string(),
+            "load" => options.load.to_string(),
+            "loss" => fabric.loss.to_string(),
+            "mtu" => fabric.mtu.to_string(),
+            "nodes" => fabric.nodes.to_string(),
+            "poll_usecs" => match options.poll {
+                Poll::Hybrid(time) => time.as_micros().to_string(),
+                Poll::Block => "0".to_owned(),
+                poll => poll.to_string(),
+            },
+            "receivers" => options.receivers.to_string(),
+            parameter => options.parameter(parameter).to_string(),
+        }
+    }
+
     /// Gives the options one of its values.
     pub(super) fn apply(&self, value: &str, options: &mut Options) {
         set(&self.name, value, options).expect("values are tried when they are read");
@@ -161,6 +182,18 @@ mod tests {
         let named: Vec<&str> =
             settings[..9].iter().map(|each| each.split_once('=').unwrap().0).collect();
         assert_eq!(named, Setting::OPTIONS);
+    }
+
+    #[test]
+    fn every_setting_has_a_value_in_options() {
+        let text =
+            ["buffer=5000", "client_max=50", "link=20mbit", "load=0.5", "loss=0.01", "mtu=9000"];
+        let more = ["nodes=3", "poll_usecs=7", "receivers=2", "burst_bytes=3000"];
+        for text in text.into_iter().chain(more) {
+            let setting: Setting = text.parse().unwrap();
+            assert_eq!(format!("{}={}", setting.name, setting.value_of(&options(&[text]))), text);
+            assert_ne!(setting.value_of(&Options::default()), setting.values[0], "{text}");
+        }
     }
 
     #[test]

@@ -32,6 +32,9 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// How long the others may take to report what they have, once one failed.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How long an agent's death may be heard later than what others say about it.
+const MOMENT: Duration = Duration::from_millis(200);
+
 /// Questions for the time per agent. Ours: the least of so many round trips is hardly ever delayed.
 const EXCHANGES: usize = 16;
 
@@ -172,7 +175,7 @@ impl Crew {
         loop {
             let left = duration.saturating_sub(began.elapsed());
             match self.heard.recv_timeout(left) {
-                Ok(heard) => self.members[heard.who].hear(heard)?,
+                Ok(heard) => self.hear(heard)?,
                 Err(RecvTimeoutError::Timeout) => return Ok(()),
                 // All have ended well before.
                 Err(RecvTimeoutError::Disconnected) => {
@@ -229,6 +232,32 @@ impl Crew {
         }
     }
 
+    /// Takes note of something that an agent said.
+    ///
+    /// # Errors
+    ///
+    /// It failed. If it says so itself, another one may have died and be the reason for it: that one's end is
+    /// the error then.
+    fn hear(&mut self, heard: Heard) -> Result<(), Error> {
+        let in_words = heard.is_failure_in_words();
+        let Err(failure) = self.members[heard.who].hear(heard) else { return Ok(()) };
+        Err(if in_words { self.death().unwrap_or(failure) } else { failure })
+    }
+
+    /// An agent that ended without a word, if one is noticed soon.
+    fn death(&mut self) -> Option<Error> {
+        let until = Instant::now() + MOMENT;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let heard = self.heard.recv_timeout(left).ok()?;
+            let in_words = heard.is_failure_in_words();
+            let failure = self.members[heard.who].hear(heard).err();
+            if failure.is_some() && !in_words {
+                return failure;
+            }
+        }
+    }
+
     /// Hears until something holds for all agents.
     fn listen(&mut self, patience: Duration, until: impl Fn(&Member) -> bool) -> Result<(), Error> {
         let deadline = Instant::now().checked_add(patience);
@@ -261,7 +290,7 @@ impl Crew {
             };
             let problem = match heard {
                 Ok(heard) => {
-                    self.members[heard.who].hear(heard)?;
+                    self.hear(heard)?;
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout) => {

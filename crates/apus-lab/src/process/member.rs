@@ -24,6 +24,13 @@ pub(super) struct Heard {
     what: io::Result<Option<Report>>,
 }
 
+impl Heard {
+    /// Whether the agent says itself that it failed, and why.
+    pub(super) const fn is_failure_in_words(&self) -> bool {
+        matches!(self.what, Ok(Some(Report::Failed(_))))
+    }
+}
+
 /// One agent of a crew. Dropping it ends it.
 pub(super) struct Member {
     name: String,

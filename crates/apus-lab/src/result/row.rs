@@ -41,6 +41,15 @@ impl Row {
         self
     }
 
+    /// Adds a figure that may not be known.
+    #[must_use]
+    pub fn with_known(self, name: &str, figure: Option<Figure>) -> Self {
+        match figure {
+            Some(figure) => self.with(name, figure),
+            None => self,
+        }
+    }
+
     /// The figure of that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Figure> {

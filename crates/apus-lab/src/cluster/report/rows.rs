@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::measured::{Measured, Run, Transport};
 use crate::cluster::{IDLE, LevelLoad};
@@ -17,10 +17,10 @@ const KEPT_UP: f64 = 0.97;
 /// One transport's row.
 pub(super) fn row(transport: &Transport, curve: &Curve) -> Row {
     let spread = |figure: fn(&Run) -> f64| Figure::Spread(transport.spread(figure));
-    let maybe = |spread: Option<Spread>| spread.map_or(Figure::Detail(Value::Null), Figure::Spread);
+    let known = |spread: Option<Spread>| spread.map(Figure::Spread);
     let offered = rounded(transport.spread(|run| run.offered_load).median);
     let queue = |of: fn(&crate::cluster::SwitchLoad) -> f64| {
-        maybe(transport.spread_of(|run| run.switch.as_ref().map(|switch| of(switch) / 1e3)))
+        known(transport.spread_of(|run| run.switch.as_ref().map(|switch| of(switch) / 1e3)))
     };
     Row::new(&transport.row())
         .with("short_p50", spread(|run| run.summary.short.p50))
@@ -36,9 +36,9 @@ pub(super) fn row(transport: &Transport, curve: &Curve) -> Row {
         .with("throughput_mbps", spread(|run| run.throughput / 1e6))
         .with("cpu_s_per_gb", spread(|run| run.cpu_per_gb))
         .with("late_p99_us", spread(|run| run.late_p99_us))
-        .with("idle", maybe(transport.spread_of(|run| run.idle)))
-        .with("queue_mean_kb", queue(|switch| switch.queue_mean))
-        .with("queue_max_kb", queue(|switch| switch.queue_max as f64))
+        .with_known("idle", known(transport.spread_of(|run| run.idle)))
+        .with_known("queue_mean_kb", queue(|switch| switch.queue_mean))
+        .with_known("queue_max_kb", queue(|switch| switch.queue_max as f64))
         .with(
             "messages",
             Figure::Count(transport.runs.iter().map(|run| run.summary.messages).sum()),
@@ -47,7 +47,7 @@ pub(super) fn row(transport: &Transport, curve: &Curve) -> Row {
         .with("beside", Figure::Detail(json!(transport.beside)))
         .with("by_size", Figure::Detail(json!(curve.by_size)))
         .with("counters", Figure::Detail(json!(counters(transport))))
-        .with("levels", Figure::Detail(levels(transport).map_or(Value::Null, |all| json!(all))))
+        .with_known("levels", levels(transport).map(|all| Figure::Detail(json!(all))))
 }
 
 /// What the transport counted in all runs together.
