@@ -9,7 +9,7 @@ use crate::error::Error;
 /// Share of the time that the cores are busy with the hungriest transport, that is aimed at. Ours: less than is
 /// allowed, because runs differ by several hundredths, and the busier the cores are, the longer a thread that
 /// has been woken waits for one.
-const AIM: f64 = (1.0 - IDLE) * 0.8;
+const AIM: f64 = (1.0 - IDLE) * 0.75;
 
 /// Nearer than this to [`AIM`] nobody looks for.
 const NEAR: f64 = 0.85;

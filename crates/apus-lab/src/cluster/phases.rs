@@ -18,7 +18,7 @@ use crate::slowdown::{Scale, tenths};
 const UNLOADED: Duration = Duration::from_secs(2);
 
 /// How long a rate is tried.
-const TRIAL: f64 = 1.0;
+const TRIAL: f64 = 1.5;
 
 /// Runs that may fail one after the other before the rest is given up. Ours: what fails so often is no
 /// accident, and each failure may take as long as a timeout.
@@ -99,11 +99,15 @@ impl<'a> Phases<'a> {
         let found = auto::search(start, mixes.len(), |index, mbps| {
             let mix = &mixes[index];
             self.progress.note(&format!("{}which link: {mbps} Mbit/s with {mix}", self.about));
-            let idle = self.load(mbps, mix, 0, &scale, TRIAL)?.idle;
-            idle.map(|idle| 1.0 - idle).ok_or_else(|| Error::Option {
+            let trial = self.load(mbps, mix, 0, &scale, TRIAL)?;
+            let idle = trial.idle.ok_or_else(|| Error::Option {
                 option: "link",
                 problem: "nobody can tell how busy the cores are here; try 200mbit".to_owned(),
-            })
+            })?;
+            // A second or two do not contain as many long messages as there are on average.
+            let carried: f64 = trial.parts.iter().map(|part| part.throughput).sum();
+            let fewer = self.throughput(mbps) / carried.max(1.0);
+            Ok(((1.0 - idle) * fewer.clamp(0.8, 1.6)).min(1.0))
         })?;
         let (idle, mix) = (found.idle * 100.0, &mixes[found.hungriest]);
         let how = format!(
@@ -193,6 +197,12 @@ impl<'a> Phases<'a> {
         let offered = &Offered { shares: self.shares.clone(), rate: self.offered(mbps) };
         let options = self.options;
         Loaded { options, mbps, mix, number, offered, scale, seconds }.run(self.venue)
+    }
+
+    /// Payload bits per second that all nodes receive together if everything arrives.
+    fn throughput(&self, mbps: u64) -> f64 {
+        let messages = 2.0 * self.offered(mbps) * self.options.fabric.nodes as f64;
+        messages * self.workload.sizes().mean() * 8.0
     }
 
     /// Requests per second and node.

@@ -15,6 +15,7 @@ use crate::machine::{Cores, Neighbours};
 use crate::process::{Host, Task};
 use crate::progress::Progress;
 use crate::slowdown::{Scale, tenths};
+use crate::stats::Spread;
 use crate::transport::Transport;
 
 /// How long each contender shows the best time of each size.
@@ -23,8 +24,8 @@ const UNLOADED: Duration = Duration::from_millis(400);
 /// Warm-up and measured time of one measurement of capacity.
 const CAPACITY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
 
-/// How often capacity is measured.
-const CAPACITY_RUNS: usize = 2;
+/// How often capacity is measured. Odd, because the median counts.
+const CAPACITY_RUNS: usize = 3;
 
 /// Requests under way at most while under load; more are due but wait. Source: `--client-max` of the
 /// kernel module's `cp_node`, 200.
@@ -96,20 +97,20 @@ impl Bench<'_> {
         })
     }
 
-    /// Requests per second that each contender completes, the least of a few measurements: what it
-    /// can do only now and then is not what a load should be a share of.
+    /// Requests per second that each contender completes, the median of a few measurements: neither what it can
+    /// do only now and then, nor what it did while others had the machine, is what a load should be a share of.
     fn capacity(&self) -> Result<Vec<f64>, Error> {
         let (warm, measure) = CAPACITY;
         let phase = Phase::Capacity { outstanding: LIMIT, warm, measure };
-        let mut least = vec![f64::INFINITY; self.contenders.len()];
+        let mut found = vec![Vec::new(); self.contenders.len()];
         for _ in 0..CAPACITY_RUNS {
-            for (contender, least) in self.contenders.iter().zip(&mut least) {
+            for (contender, found) in self.contenders.iter().zip(&mut found) {
                 let name = contender.name();
                 self.progress.step(&format!("capacity: {name}"));
-                *least = least.min(self.measure(&name, 0, phase.clone(), warm + measure)?);
+                found.push(self.measure(&name, 0, phase.clone(), warm + measure)?);
             }
         }
-        Ok(least)
+        Ok(found.iter().map(|found| Spread::over(found).median).collect())
     }
 
     /// All runs of each contender under load. Another contender begins each run.
