@@ -2,7 +2,6 @@
 
 use apus_lab::Error;
 use apus_lab::cluster::{Link, Mix, Options, Setting};
-use apus_sim::Rate;
 use clap::{Args, Command};
 
 use crate::fabric::Network;
@@ -54,8 +53,8 @@ impl Asked {
         let Repetition { seconds, runs, seed, poll, .. } = self.repetition;
         let usual = Options::default();
         let nodes = self.nodes.unwrap_or(usual.fabric.nodes);
-        // Its rate is decided by `link`; this only has to be one.
-        let fabric = self.network.spec(nodes, self.rate().unwrap_or(usual.fabric.link));
+        // The rate is decided by `link`.
+        let fabric = self.network.spec(nodes, usual.fabric.link);
         let mut options = Options {
             workload: self.workload.clone(),
             truncate: self.truncate,
@@ -74,13 +73,6 @@ impl Asked {
         Setting::apply_all(settings, &mut options)?;
         options.check()?;
         Ok(options)
-    }
-
-    const fn rate(&self) -> Option<Rate> {
-        match self.link {
-            Link::Auto => None,
-            Link::Rate(rate) => Some(rate),
-        }
     }
 }
 

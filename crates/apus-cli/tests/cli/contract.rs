@@ -12,7 +12,7 @@ struct Promise {
     ratios: &'static [&'static str],
 }
 
-const PROMISES: [Promise; 6] = [
+const PROMISES: [Promise; 7] = [
     Promise {
         experiment: "rtt",
         rows: &["apus", "udp", "udp-connected", "tcp"],
@@ -54,6 +54,23 @@ const PROMISES: [Promise; 6] = [
             "by_size",
         ],
         ratios: &[],
+    },
+    Promise {
+        experiment: "cluster",
+        rows: &["apus", "tcp"],
+        figures: &[
+            "short_p50",
+            "short_p99",
+            "all_p50",
+            "all_p99",
+            "mean_by_bytes",
+            "offered_load",
+            "achieved_load",
+            "messages",
+            "errors",
+            "by_size",
+        ],
+        ratios: &["short_p99 tcp/apus", "short_p50 tcp/apus"],
     },
     Promise {
         experiment: "demo",

@@ -1,10 +1,13 @@
 //! The `apus` command, as a shell starts it.
 
+mod cluster;
 mod contract;
 mod experiments;
 mod fabric;
 mod generated;
 mod invocations;
+mod ranks;
 mod service;
 mod simulations;
+mod sweep;
 mod two_processes;

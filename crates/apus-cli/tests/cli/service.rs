@@ -1,8 +1,11 @@
 //! What does a test need of `apus` processes?
 
+use std::env;
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -27,6 +30,25 @@ pub(crate) fn object(output: &Output) -> Value {
 /// What was printed.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A PATH on which a script stands in for a program of the system; the script is written into `folder`.
+pub(crate) fn with_fake(folder: &Path, program: &str, script: &str) -> String {
+    let bin = folder.join("bin");
+    fs::create_dir_all(&bin).unwrap();
+    // Written by a process of its own: a file that some thread has open for writing, or a child that one is just
+    // starting, cannot be executed.
+    let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\" && chmod 755 \"$0\"";
+    let mut writer = Command::new("sh");
+    let written = writer.args(["-c", write]).arg(bin.join(program)).arg(script).status();
+    assert!(written.unwrap().success());
+    format!("{}:{}", bin.display(), env::var("PATH").unwrap())
+}
+
+/// What this machine lacks for a network of several hosts, if that is what was said.
+pub(crate) fn excuse(said: &str) -> Option<&str> {
+    let excuses = ["is not installed", "may not create network namespaces", "has no queueing"];
+    excuses.iter().any(|excuse| said.contains(excuse)).then_some(said)
 }
 
 /// `apus serve` in a process of its own. It is killed when a test ends, also by a failed assertion.

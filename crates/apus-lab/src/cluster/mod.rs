@@ -1,7 +1,8 @@
 //! What do short messages suffer when the network is busy?
 //!
 //! Several hosts, each of them server and client, exchange the messages of a workload at a load that hurts,
-//! over real sockets and links of a real rate. Each transport in turn, or several at once.
+//! over real sockets and links of a real rate. Each transport in turn, or several at once; [`run`] with some
+//! options, [`sweep`](fn@sweep) for each value of some settings.
 //!
 //! ```text
 //!   link       --link auto: the highest rate that leaves the cores idle enough
@@ -10,6 +11,8 @@
 //!
 //!   every run:  Site ─▶ Crew of nodes ─▶ one start instant ─▶ results, put together
 //!               fresh namespaces, fresh processes, fresh connections
+//!
+//!   phases ─▶ account (words, the bound, the command) ─▶ report (tables, JSON, CSV, page)
 //! ```
 
 mod account;

@@ -14,8 +14,11 @@ use crate::error::Error;
 use crate::progress::Progress;
 use crate::slowdown::{Scale, tenths};
 
-/// How long each transport shows the best time of each size.
+/// How long each transport shows the best time of each size, unless runs are much shorter than usual.
 const UNLOADED: Duration = Duration::from_secs(2);
+
+/// Lengths of a run that this takes at most.
+const UNLOADED_RUNS: f64 = 2.0;
 
 /// How long a rate is tried.
 const TRIAL: f64 = 1.5;
@@ -121,10 +124,11 @@ impl<'a> Phases<'a> {
     pub(super) fn base(&self, mbps: u64) -> Result<Base, Error> {
         let mut base = Base { best: BTreeMap::new(), notes: Vec::new() };
         let names = self.options.alone();
+        let time = UNLOADED.min(Duration::from_secs_f64(UNLOADED_RUNS * self.options.seconds));
         let mut failures = Vec::new();
         for name in &names {
             self.progress.step(&format!("{}best time of each size: {name}", self.about));
-            let times = run::unloaded(self.venue, self.options, mbps, name, &self.shares, UNLOADED);
+            let times = run::unloaded(self.venue, self.options, mbps, name, &self.shares, time);
             match times {
                 Ok(times) => base.take(&times, name),
                 // This would be the end of all others, too.
