@@ -161,7 +161,7 @@ parameters! {
     link_mbps: "Mbit/s" = 0 in 0 ..= 1_000_000;
 
     /// Most bytes that may be granted and not yet received, over all messages; 0 takes what the link
-    /// carries in 128 µs, and 80,000 at least.
+    /// carries in 128 µs, and 40,000 at least.
     ///
     /// Kernel: `max_incoming` 400,000 (row G-5), which is that at its 25 Gbit/s. Ours follows the link,
     /// because a fixed number starves fast links and fills the queues of slow ones.

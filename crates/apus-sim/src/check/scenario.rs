@@ -130,7 +130,7 @@ pub(crate) fn max_incoming(scenario: &Scenario) -> u64 {
     let known =
         if scenario.knows_rate { scenario.fabric.topology.host_rate.mbps() } else { 25_000 };
     let mbps = if config.link_mbps() > 0 { config.link_mbps() } else { known };
-    (mbps * 128 / 8).max(80_000)
+    (mbps * 128 / 8).max(40_000)
 }
 
 /// The most bytes that may leave without a GRANT (PRIO-1).
