@@ -164,6 +164,7 @@ fn settings() -> Settings {
         buffer: 1_000_000,
         loss: 0.0,
         poll: Poll::Block,
+        ports: 1,
         receivers: 1,
         client_max: 200,
         priorities: 8,

@@ -38,7 +38,11 @@ pub(super) struct Asked {
     /// runs
     #[arg(long, value_name = "REQUESTS", allow_negative_numbers = true)]
     client_max: u32,
-    /// Threads that serve at each host: 1 to 64
+    /// Ports of each host, 1 to 16: each is an agent of its own, client and server, with its share of the requests
+    /// and of --client-max, and with connections of its own to all ports of the other hosts
+    #[arg(long, value_name = "PORTS", allow_negative_numbers = true)]
+    ports: usize,
+    /// Threads that serve at each port: 1 to 64
     #[arg(long, value_name = "THREADS", allow_negative_numbers = true)]
     receivers: usize,
     #[command(flatten)]
@@ -62,6 +66,7 @@ impl Asked {
             link: self.link,
             transports: self.transports.clone(),
             client_max: self.client_max,
+            ports: self.ports,
             receivers: self.receivers,
             poll,
             seconds,
@@ -89,6 +94,7 @@ pub(super) fn defaults(command: Command) -> Command {
             ("link", "auto".to_owned()),
             ("transports", transports.join(",")),
             ("client_max", usual.client_max.to_string()),
+            ("ports", usual.ports.to_string()),
             ("receivers", usual.receivers.to_string()),
             ("seconds", usual.seconds.to_string()),
             ("runs", usual.runs.to_string()),

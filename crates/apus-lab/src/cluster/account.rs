@@ -93,6 +93,7 @@ impl Account<'_> {
             buffer: options.fabric.buffer,
             loss: options.fabric.loss,
             poll: options.poll,
+            ports: options.ports,
             receivers: options.receivers,
             client_max: options.client_max,
             priorities: u8::try_from(options.parameter("num_priorities")).unwrap_or(u8::MAX),
@@ -164,6 +165,7 @@ pub(super) fn command(name: &str, venue: &Venue, options: &Options, varied: &[Se
     add("link", options.link.to_string());
     add("transports", list.join(","));
     add("client-max", options.client_max.to_string());
+    add("ports", options.ports.to_string());
     add("receivers", options.receivers.to_string());
     add("poll", options.poll.to_string());
     add("seconds", options.seconds.to_string());

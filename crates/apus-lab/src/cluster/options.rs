@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use apus::{PARAMETERS, Poll};
+use apus::Poll;
 use apus_sim::{Rate, words};
 use apus_workload::Workload;
 
@@ -31,7 +31,10 @@ pub struct Options {
     /// Requests under way at most at each node, for each of the transports that run together; more are due
     /// but wait: 1 to 10,000. Source: `--client-max` of the kernel module's `cp_node`.
     pub client_max: u32,
-    /// Threads that serve at each node: 1 to 64.
+    /// Ports of each node: 1 to 16. Each of them is an agent of its own, server and client, with its share of the
+    /// requests and of `client_max`. Source: `--ports` of the kernel module's `cp_node`.
+    pub ports: usize,
+    /// Threads that serve at each port: 1 to 64.
     pub receivers: usize,
     /// How threads wait.
     pub poll: Poll,
@@ -50,7 +53,10 @@ pub struct Options {
 /// Most requests under way at a node.
 const LARGEST_CLIENT_MAX: u32 = 10_000;
 
-/// Most threads that serve at a node.
+/// Most ports of a node.
+const MOST_PORTS: usize = 16;
+
+/// Most threads that serve at a port.
 const MOST_RECEIVERS: usize = 64;
 
 impl Default for Options {
@@ -64,6 +70,7 @@ impl Default for Options {
                 .map(|name| name.parse().expect("names of ours"))
                 .to_vec(),
             client_max: 200,
+            ports: 1,
             receivers: 1,
             poll: Poll::Block,
             seconds: 5.0,
@@ -89,7 +96,9 @@ impl Options {
         let client_max = (1..=LARGEST_CLIENT_MAX).contains(&self.client_max);
         require(client_max, "client-max", "1 to 10000 requests are under way at most; try 200")?;
         let receivers = (1..=MOST_RECEIVERS).contains(&self.receivers);
-        require(receivers, "receivers", "1 to 64 threads serve at each node; try 2")?;
+        require(receivers, "receivers", "1 to 64 threads serve at each port; try 2")?;
+        let ports = (1..=MOST_PORTS).contains(&self.ports);
+        require(ports, "ports", "each node has 1 to 16 ports; try 2")?;
         require(!self.transports.is_empty(), "transports", "nothing to measure; try apus,tcp")?;
         for (index, mix) in self.transports.iter().enumerate() {
             let twice = format!("{mix} is given twice");
@@ -138,13 +147,19 @@ impl Options {
     /// The value of a parameter of apus; 0 if there is none of that name.
     pub(super) fn parameter(&self, name: &str) -> u64 {
         let set = self.parameters.iter().rev().find(|(each, _)| each == name);
-        let default = || PARAMETERS.iter().find(|each| each.name == name).map(|each| each.default);
+        let default =
+            || transport::parameters().find(|each| each.name == name).map(|each| each.default);
         set.map(|&(_, value)| value).or_else(default).unwrap_or_default()
     }
 
     /// The same on links of that rate.
     pub(super) fn with_link(&self, mbps: u64) -> Self {
         Self { link: Link::Rate(super::rate(mbps)), ..self.clone() }
+    }
+
+    /// Requests under way at most at each port.
+    pub(super) const fn client_max_of_a_port(&self) -> u32 {
+        self.client_max.div_ceil(self.ports as u32)
     }
 
     /// Every transport that takes part, once.

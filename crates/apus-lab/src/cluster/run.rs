@@ -131,7 +131,8 @@ impl Loaded<'_> {
         let Self { options, mbps, mix, .. } = *self;
         let site = Site::open(venue, options, mbps)?;
         let nodes = site.nodes();
-        let tasks = mix.parts().flat_map(|name| vec![task(options, mbps, name); nodes]);
+        let agents = nodes * options.ports;
+        let tasks = mix.parts().flat_map(|name| vec![task(options, mbps, name); agents]);
         let mut crew = site.start(tasks.collect())?;
         let addresses = crew.addresses()?;
         let measure = Duration::from_secs_f64(self.seconds);
@@ -153,11 +154,12 @@ impl Loaded<'_> {
         let results: Vec<NodeResult> = crew.results(grace(mbps, &self.offered.shares)).all()?;
         let elsewhere = || results.iter().map(|node| node.idle).reduce(least).flatten();
         let idle = if venue.is_here() { here } else { elsewhere() };
-        let parts = results.chunks(nodes).map(|nodes| part(nodes, measure)).collect();
+        let parts = results.chunks(agents).map(|agents| part(agents, measure)).collect();
         Ok(RunResult { number: self.number, parts, idle, switch })
     }
 
-    /// What each agent is told, in the order of the tasks.
+    /// What each agent is told, in the order of the tasks: of each transport, the first port of each node, then the
+    /// second.
     fn works(
         &self,
         addresses: &[SocketAddr],
@@ -168,19 +170,20 @@ impl Loaded<'_> {
     ) -> Vec<Work> {
         let Self { options, number, offered, .. } = *self;
         let phase = Phase::Load {
-            rate: offered.rate / self.mix.parts().len() as f64,
+            rate: offered.rate / (self.mix.parts().len() * options.ports) as f64,
             warm,
             measure,
             grace: grace(self.mbps, &offered.shares),
-            client_max: options.client_max,
+            client_max: options.client_max_of_a_port(),
             scale: self.scale.clone(),
             watch_cores,
         };
+        let agents = nodes * options.ports;
         let work = |who| Work {
-            peers: peers(addresses, nodes, who),
+            peers: peers(addresses, nodes, agents, who),
             shares: offered.shares.clone(),
-            // Every transport carries the same messages; every node and run draws others.
-            seed: options.seed.wrapping_add((number * 1_000 + who % nodes) as u64),
+            // Every transport carries the same messages; every port of a node and every run draws others.
+            seed: options.seed.wrapping_add((number * 1_000 * options.ports + who % agents) as u64),
             phase: phase.clone(),
         };
         (0..addresses.len()).map(work).collect()
@@ -188,10 +191,11 @@ impl Loaded<'_> {
 
     /// Connections that clients open before the load begins, all together.
     fn connections(&self, nodes: usize) -> Result<u32, Error> {
-        let outstanding = self.options.client_max as usize;
+        let Options { ports, .. } = *self.options;
+        let outstanding = self.options.client_max_of_a_port() as usize;
         let of = |name| transport::parse(name).map(|t| t.connections(outstanding));
         let each = self.mix.parts().map(of).sum::<Result<usize, Error>>()?;
-        Ok(u32::try_from(each * nodes * (nodes - 1)).unwrap_or(u32::MAX))
+        Ok(u32::try_from(each * nodes * ports * (nodes - 1) * ports).unwrap_or(u32::MAX))
     }
 }
 
@@ -210,11 +214,11 @@ fn grace(mbps: u64, shares: &[(u32, f64)]) -> Duration {
     GRACE.max(Duration::from_secs_f64(time * GRACE_MESSAGES))
 }
 
-/// The other nodes that run the same transport.
-fn peers(addresses: &[SocketAddr], nodes: usize, who: usize) -> Vec<SocketAddr> {
-    let first = who / nodes * nodes;
-    let same = first..first + nodes;
-    same.filter(|&other| other != who).map(|other| addresses[other]).collect()
+/// All ports of the other nodes where the same transport runs; it has so many agents.
+fn peers(addresses: &[SocketAddr], nodes: usize, agents: usize, who: usize) -> Vec<SocketAddr> {
+    let first = who / agents * agents;
+    let same = first..first + agents;
+    same.filter(|&other| other % nodes != who % nodes).map(|other| addresses[other]).collect()
 }
 
 /// What all nodes of one transport found, put together.
@@ -258,4 +262,24 @@ fn task(options: &Options, mbps: u64, transport: &str) -> Task {
 /// The time until an instant of this host's clock.
 fn until(at: u64) -> Duration {
     Duration::from_nanos(at.saturating_sub(clock::now()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_all_ports_of_the_other_nodes_with_the_same_transport() {
+        // Three nodes with two ports each, two transports.
+        let addresses: Vec<SocketAddr> = (0..12)
+            .map(|agent| SocketAddr::from(([10, 0, 0, 1 + agent % 3], 100 + u16::from(agent))))
+            .collect();
+        let ports = |who| {
+            let peers = peers(&addresses, 3, 6, who);
+            peers.iter().map(|peer| peer.port() - 100).collect::<Vec<_>>()
+        };
+        assert_eq!(ports(0), [1, 2, 4, 5]);
+        assert_eq!(ports(4), [0, 2, 3, 5]);
+        assert_eq!(ports(8), [6, 7, 9, 10], "another transport");
+    }
 }

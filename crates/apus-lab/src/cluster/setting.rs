@@ -10,7 +10,8 @@ use apus_sim::words;
 
 use super::options::{Link, Options};
 use crate::error::Error;
-use crate::simulation::sweep::Axis;
+use crate::simulation::sweep::in_range;
+use crate::transport;
 
 /// A setting, and the values that it is to have: `NAME=V1,V2`. The name is that of a parameter of apus or
 /// one of [`Setting::OPTIONS`].
@@ -24,8 +25,18 @@ pub struct Setting {
 impl Setting {
     /// Settings that are no parameters of apus but options of the benchmark. `poll_usecs` is the time for which
     /// threads spin before they sleep, 0 lets them sleep at once.
-    pub const OPTIONS: [&str; 9] =
-        ["buffer", "client_max", "link", "load", "loss", "mtu", "nodes", "poll_usecs", "receivers"];
+    pub const OPTIONS: [&str; 10] = [
+        "buffer",
+        "client_max",
+        "link",
+        "load",
+        "loss",
+        "mtu",
+        "nodes",
+        "poll_usecs",
+        "ports",
+        "receivers",
+    ];
 
     /// Its name.
     #[must_use]
@@ -61,6 +72,7 @@ impl Setting {
                 Poll::Block => "0".to_owned(),
                 poll => poll.to_string(),
             },
+            "ports" => options.ports.to_string(),
             "receivers" => options.receivers.to_string(),
             parameter => options.parameter(parameter).to_string(),
         }
@@ -129,20 +141,23 @@ fn set(name: &str, value: &str, options: &mut Options) -> Result<(), String> {
         "mtu" => fabric.mtu = number(name, value, "1500")?,
         "nodes" => fabric.nodes = number(name, value, "8")?,
         "poll_usecs" => options.poll = poll(number(name, value, "50")?),
+        "ports" => options.ports = number(name, value, "2")?,
         "receivers" => options.receivers = number(name, value, "2")?,
         _ => {
-            let axis: Axis = format!("{name}={value}").parse().map_err(|problem: String| {
-                let others = Setting::OPTIONS.join(", ");
-                let unknown = problem.contains("no parameter");
-                if unknown { format!("{problem}; and the benchmark has {others}") } else { problem }
-            })?;
-            options.parameters.retain(|(each, _)| each != axis.name);
-            options
-                .parameters
-                .extend(axis.values.iter().map(|&value| (axis.name.to_owned(), value)));
+            let parameter = transport::parameters().find(|each| each.name == name);
+            let value = in_range(parameter.ok_or_else(|| unknown(name))?, value)?;
+            options.parameters.retain(|(each, _)| each != name);
+            options.parameters.push((name.to_owned(), value));
         }
     }
     Ok(())
+}
+
+/// What is said of a name that nothing has.
+fn unknown(name: &str) -> String {
+    let parameters: Vec<&str> = transport::parameters().map(|each| each.name).collect();
+    let (parameters, options) = (parameters.join(", "), Setting::OPTIONS.join(", "));
+    format!("apus has no parameter `{name}`; it has {parameters}; and the benchmark has {options}")
 }
 
 /// Spins for so many microseconds before it sleeps.
@@ -167,20 +182,23 @@ mod tests {
     #[test]
     fn options_and_parameters_have_names() {
         let text = "buffer=200kB client_max=50 link=20mbit load=0.5 loss=0.01 mtu=9000 nodes=3 poll_usecs=0 \
-                    receivers=2 burst_bytes=3000";
+                    ports=4 receivers=2 burst_bytes=3000 receive_batch=4";
         let settings: Vec<&str> = text.split_whitespace().collect();
         let options = options(&settings);
         assert_eq!(
             (options.fabric.buffer, options.fabric.mtu, options.fabric.nodes),
             (200_000, 9000, 3)
         );
-        assert_eq!((options.client_max, options.receivers, options.poll), (50, 2, Poll::Block));
+        assert_eq!((options.client_max, options.poll), (50, Poll::Block));
+        assert_eq!((options.ports, options.receivers), (4, 2));
         assert_eq!((options.load, options.fabric.loss), (0.5, 0.01));
-        assert_eq!(options.parameters, [("burst_bytes".to_owned(), 3000)]);
+        let parameters = [("burst_bytes", 3000), ("receive_batch", 4)];
+        let parameters = parameters.map(|(name, value)| (name.to_owned(), value));
+        assert_eq!(options.parameters, parameters);
         assert!(matches!(options.link, Link::Rate(rate) if rate.mbps() == 20));
         options.check().unwrap();
         let named: Vec<&str> =
-            settings[..9].iter().map(|each| each.split_once('=').unwrap().0).collect();
+            settings[..10].iter().map(|each| each.split_once('=').unwrap().0).collect();
         assert_eq!(named, Setting::OPTIONS);
     }
 
@@ -188,8 +206,8 @@ mod tests {
     fn every_setting_has_a_value_in_options() {
         let text =
             ["buffer=5000", "client_max=50", "link=20mbit", "load=0.5", "loss=0.01", "mtu=9000"];
-        let more = ["nodes=3", "poll_usecs=7", "receivers=2", "burst_bytes=3000"];
-        for text in text.into_iter().chain(more) {
+        let more = ["nodes=3", "poll_usecs=7", "ports=2", "receivers=2", "burst_bytes=3000"];
+        for text in text.into_iter().chain(more).chain(["receive_batch=4"]) {
             let setting: Setting = text.parse().unwrap();
             assert_eq!(format!("{}={}", setting.name, setting.value_of(&options(&[text]))), text);
             assert_ne!(setting.value_of(&Options::default()), setting.values[0], "{text}");
@@ -211,6 +229,7 @@ mod tests {
         assert!(error("load=0.5,0.5").contains("given twice"));
         assert!(error("link=fast").contains("try 10gbit"));
         assert!(error("max_overcommit=0").contains("max_overcommit is 1 to "));
+        assert!(error("receive_batch=0").contains("try receive_batch=32"));
         let unknown = error("overcommit=1");
         assert!(unknown.contains("`overcommit`; it has unsched_bytes, "), "{unknown}");
         assert!(unknown.contains("and the benchmark has buffer, client_max"), "{unknown}");

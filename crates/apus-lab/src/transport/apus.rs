@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use apus::{Bytes, Completion, Config, ConfigError, Endpoint, UdpConfig};
+use apus::{
+    Builder, Bytes, Completion, Config, ConfigError, Endpoint, PARAMETERS, Parameter, UdpConfig,
+};
 use apus_wire::Kind;
 
 use super::{Client, Ended, Node, Opening, Transport};
@@ -46,12 +48,27 @@ impl Transport for Apus {
             .poll(opening.poll)
             .serve(opening.serve)
             .config(config(opening.link_mbps, &opening.parameters)?)
+            .receive_batch(receive_batch(&opening.parameters))
             .udp(udp);
         let endpoint = settings
             .bind(address)
             .map_err(|error| Error::endpoint(format!("open an endpoint at {address}"), error))?;
         Ok(Box::new(ApusNode { endpoint }))
     }
+}
+
+/// The parameter of the endpoint that is none of the protocol: packets of a receive batch.
+const RECEIVE_BATCH: Parameter = Parameter {
+    name: "receive_batch",
+    unit: "packets",
+    default: Builder::RECEIVE_BATCH as u64,
+    min: 1,
+    max: 1_024,
+};
+
+/// What can be set by name.
+pub(crate) fn parameters() -> impl Iterator<Item = &'static Parameter> {
+    PARAMETERS.iter().chain([&RECEIVE_BATCH])
 }
 
 /// Whether there are such parameters, and their values are in range.
@@ -64,10 +81,16 @@ fn config(link_mbps: u32, parameters: &[(String, u64)]) -> Result<Config, Error>
     let refused =
         |error: ConfigError| Error::Option { option: "param", problem: error.to_string() };
     let mut config = Config::builder().link_mbps(u64::from(link_mbps));
-    for (name, value) in parameters {
+    for (name, value) in parameters.iter().filter(|(name, _)| name != RECEIVE_BATCH.name) {
         config = config.set(name, *value).map_err(refused)?;
     }
     config.build().map_err(refused)
+}
+
+/// Packets of a receive batch.
+fn receive_batch(parameters: &[(String, u64)]) -> usize {
+    let set = parameters.iter().rev().find(|(name, _)| name == RECEIVE_BATCH.name);
+    set.map_or(Builder::RECEIVE_BATCH, |&(_, packets)| packets as usize)
 }
 
 /// An endpoint.

@@ -147,8 +147,8 @@ impl Ended {
     }
 }
 
-/// Whether apus has these parameters, and in which range.
-pub(crate) use self::apus::check_parameters;
+/// What can be set of apus by name, and whether values are in range.
+pub(crate) use self::apus::{check_parameters, parameters};
 
 /// The transport of that name: `apus`, or `tcp`, `tcp-pool[=N]` or `tcp-per-request`, each of these with
 /// `:CONGESTION_CONTROL` behind it or without.

@@ -16,10 +16,6 @@ use std::cell::RefCell;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-/// Packets after which a pass of the loop takes no further datagrams from the driver. Ours: measured with
-/// jumbo packets, where 64 leave the cache before they are copied out, and 8 cost more system calls.
-const RECEIVE_QUOTA: usize = 32;
-
 /// Payload bytes after which a pass of the loop sends no further bursts: what arrives meanwhile may be
 /// shorter, and goes first then. Ours: two segmentation-offload sends; with one, the interface runs dry.
 const TRANSMIT_QUOTA: usize = 1 << 17;
@@ -197,7 +193,7 @@ impl Shard {
     ) -> Pass<'_> {
         let arrived = match arrivals {
             Look::Leave => 0,
-            Look::Take => match receive.receive(RECEIVE_QUOTA) {
+            Look::Take => match receive.receive(self.receive_batch) {
                 Ok(arrived) => arrived,
                 Err(error) => return Pass::Broken(error),
             },

@@ -24,11 +24,14 @@ pub(crate) struct Shard {
     due: AtomicU64,
     pub(super) clock: Clock,
     pub(crate) poll: Poll,
+    /// Packets after which a pass of the loop takes no further datagrams from the driver; 1 or more.
+    pub(super) receive_batch: usize,
     pub(crate) local_addr: SocketAddr,
 }
 
 impl Shard {
-    /// An instance of the protocol on top of `driver`.
+    /// An instance of the protocol on top of `driver`. It receives `receive_batch` packets at a time, or 1 if that
+    /// is 0.
     ///
     /// # Errors
     ///
@@ -37,6 +40,7 @@ impl Shard {
         driver: Box<dyn Driver>,
         config: Config,
         poll: Poll,
+        receive_batch: usize,
         serving: bool,
     ) -> io::Result<Self> {
         let local_addr = driver.local_addr();
@@ -56,6 +60,7 @@ impl Shard {
             due: AtomicU64::new(0),
             clock,
             poll,
+            receive_batch: receive_batch.max(1),
             local_addr,
         })
     }

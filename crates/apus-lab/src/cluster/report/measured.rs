@@ -56,7 +56,9 @@ pub struct Settings {
     pub loss: f64,
     /// How threads wait.
     pub poll: Poll,
-    /// Threads that serve at each node.
+    /// Ports of each node, each of them an agent of its own.
+    pub ports: usize,
+    /// Threads that serve at each port.
     pub receivers: usize,
     /// Requests under way at most at each node.
     pub client_max: u32,
@@ -181,6 +183,7 @@ impl Settings {
             ("buffer", json!(self.buffer)),
             ("loss", json!(self.loss)),
             ("poll", json!(self.poll)),
+            ("ports", json!(self.ports)),
             ("receivers", json!(self.receivers)),
             ("client_max", json!(self.client_max)),
             ("priorities", json!(self.priorities)),

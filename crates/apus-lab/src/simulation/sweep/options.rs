@@ -307,7 +307,11 @@ impl FromStr for Axis {
 }
 
 /// The value of a parameter.
-fn in_range(parameter: &Parameter, text: &str) -> Result<u64, String> {
+///
+/// # Errors
+///
+/// It is out of range; says the range, and a value that is not.
+pub(crate) fn in_range(parameter: &Parameter, text: &str) -> Result<u64, String> {
     let Parameter { name, unit, default, min, max } = *parameter;
     let value = text.parse().ok().filter(|value| (min..=max).contains(value));
     value.ok_or_else(|| {
