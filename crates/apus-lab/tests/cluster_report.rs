@@ -161,8 +161,6 @@ fn settings() -> Settings {
         runs: 3,
         seed: 1,
         mtu: 1_500,
-        buffer: 1_000_000,
-        loss: 0.0,
         poll: Poll::Block,
         ports: 1,
         receivers: 1,

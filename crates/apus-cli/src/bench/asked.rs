@@ -25,8 +25,9 @@ pub(super) struct Asked {
     /// Hosts, each of them client and server: 2 to 128 [default: 8, or all hosts of --launch ssh and env]
     #[arg(long, value_name = "HOSTS", allow_negative_numbers = true)]
     pub(super) nodes: Option<usize>,
-    /// Rate of every link, 1mbit to 100gbit; `auto`: the highest at which the cores of this machine are left
-    /// idle for 40 % of the time. On hosts that somebody else provides: how fast their links are
+    /// Rate of every link, 1mbit to 100gbit; `auto` tries some, and aims at the one at which the transport that
+    /// needs most leaves the cores of this machine idle for 55 % of the time; 40 % is the least. On hosts that
+    /// somebody else provides: how fast their links are
     #[arg(long, value_name = "RATE", value_parser = link)]
     link: Link,
     /// Who carries the messages: `apus`, `tcp` (one connection between two hosts), `tcp-pool[=N]` (N of them,

@@ -63,6 +63,7 @@ fn a_fabric_gives_one_object_as_promised() {
         assert_eq!(row(&json, "apus")["offered_load"], 0.8);
         let config = &json["config"];
         assert_eq!((&config["nodes"], &config["link_mbps"]), (&json!(3), &json!(20.0)));
+        assert_eq!((&config["buffer"], &config["loss"]), (&json!(1_000_000), &json!(0.0)));
         let command = config["command"][0].as_str().unwrap();
         assert!(command.contains(" --link 20mbit ") && command.ends_with("--launch local"));
         // The switch has seen both: short messages of apus go before others, TCP knows no levels.
@@ -96,7 +97,8 @@ fn people_get_tables_and_files() {
     let Some(output) = on_a_fabric(&words) else { return };
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stdout);
-    for part in ["workload 500", "priorities 1", "tcp beside apus", "slowdown by size", "at best"] {
+    let parts = ["workload 500", "priorities 1", "tcp beside apus", "slowdown by size", "at best"];
+    for part in parts.into_iter().chain(["tcp: one connection to each server, TCP_NODELAY, "]) {
         assert!(said.contains(part), "{said}");
     }
     let page = fs::read_to_string(html).unwrap();
@@ -239,7 +241,7 @@ fn a_file_of_sizes_that_is_none_is_refused_with_its_line() {
 
 /// Stands in for ssh: runs what it is told here, as sshd would run it there. A host that is called `far` does not
 /// answer.
-const SSH: &str = "while [ \"$1\" != -- ]; do shift; done
+pub(crate) const SSH: &str = "while [ \"$1\" != -- ]; do shift; done
 [ \"$2\" = far ] && { echo 'ssh: connect to host far port 22: Connection refused' >&2; exit 255; }
 shift 2
 cd /
@@ -247,11 +249,22 @@ SSH_CONNECTION='127.0.0.1 1 127.0.0.1 22' exec sh -c \"$*\"";
 
 /// An experiment over ssh, in a folder in which `hosts` is the host file.
 pub(crate) fn over_ssh(folder: &Path, experiment: &str, hosts: &str, words: &str) -> Output {
+    over_this_ssh(folder, SSH, experiment, hosts, words)
+}
+
+/// The same with another stand-in for ssh.
+pub(crate) fn over_this_ssh(
+    folder: &Path,
+    ssh: &str,
+    experiment: &str,
+    hosts: &str,
+    words: &str,
+) -> Output {
     fs::write(folder.join("hosts"), hosts).unwrap();
     apus()
         .args(["bench", experiment, "--launch", "ssh", "--hosts", "hosts"])
         .args(words.split_whitespace())
-        .env("PATH", with_fake(folder, "ssh", SSH))
+        .env("PATH", with_fake(folder, "ssh", ssh))
         .current_dir(folder)
         .stdin(Stdio::null())
         .output()
@@ -275,6 +288,7 @@ fn hosts_that_ssh_reaches_give_the_same_object() {
     }
     let config = &json["config"];
     assert_eq!((&config["nodes"], &config["launch"]), (&json!(3), &json!("ssh")));
+    assert_eq!((config.get("buffer"), config.get("uplink")), (None, None));
     let command = config["command"][0].as_str().unwrap();
     assert!(command.ends_with(" --launch ssh --hosts hosts"), "{command}");
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::cluster::{over_ssh, row};
+use crate::cluster::{SSH, over_ssh, over_this_ssh, row};
 use crate::service::{object, text};
 
 const HOSTS: &str = "a bind=127.0.0.1\nb bind=127.0.0.2\n";
@@ -96,4 +96,27 @@ fn ports_and_receive_batches_can_be_varied() {
     let kept = fs::read_to_string(folder.path().join("sweep.jsonl")).unwrap();
     assert_eq!(kept.lines().count(), 1 + 3, "{kept}");
     assert_eq!(json["config"]["sweep"]["receive_batch"]["otherwise"], "32");
+}
+
+#[test]
+fn links_on_which_nothing_can_be_measured_do_not_spoil_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    // Both hosts are visited, show their best times, and run; then nobody answers any more.
+    let counting = format!(
+        "echo . >> '{0}'; [ $(wc -l < '{0}') -gt 6 ] && {{ echo 'ssh: no route' >&2; exit 255; }}\n{SSH}",
+        folder.path().join("calls").display()
+    );
+    let words = TINY.replacen("--link 20mbit ", "--param link=20mbit,40mbit --link 20mbit ", 1);
+    let words = format!("{} --load 0.3 --json", words.replacen("apus,tcp", "apus", 1));
+    let output = over_this_ssh(folder.path(), &counting, "sweep", HOSTS, &words);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("no run of apus link=40mbit succeeded"), "{said}");
+    let json = object(&output);
+    assert_eq!(names(&json), ["apus link=20mbit"]);
+    assert_eq!(row(&json, "apus link=20mbit")["errors"], 0);
+    let notes = json["notes"].to_string();
+    assert!(
+        notes.contains("link=40mbit: nothing was measured, because") && notes.contains("no route")
+    );
 }

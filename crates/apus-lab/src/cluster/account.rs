@@ -90,8 +90,6 @@ impl Account<'_> {
             runs: options.runs,
             seed: options.seed,
             mtu: options.fabric.mtu,
-            buffer: options.fabric.buffer,
-            loss: options.fabric.loss,
             poll: options.poll,
             ports: options.ports,
             receivers: options.receivers,
@@ -119,7 +117,10 @@ impl Account<'_> {
         let mut add = |name: &str, value: Value| more.insert(name.to_owned(), value);
         add("truncate", json!(options.truncate));
         add("launch", json!(venue.provider()));
+        // Nobody knows what the network of others is like.
         if venue.is_here() {
+            add("buffer", json!(options.fabric.buffer));
+            add("loss", json!(options.fabric.loss));
             add("delay_us", json!(options.fabric.delay.as_secs_f64() * 1e6));
             add("uplink", json!(options.fabric.uplink.to_string()));
             add("cores_kept_awake", json!(Awake::keep().is_some()));
@@ -133,6 +134,9 @@ impl Account<'_> {
 
 /// What slowdown is held against.
 fn in_words(base: &Base) -> String {
+    if base.best.is_empty() {
+        return "not known".to_owned();
+    }
     let mut fastest: BTreeMap<&str, usize> = BTreeMap::new();
     for (_, name) in base.best.values() {
         *fastest.entry(name).or_default() += 1;

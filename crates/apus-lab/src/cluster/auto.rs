@@ -6,7 +6,7 @@
 use super::IDLE;
 use crate::error::Error;
 
-/// Share of the time that the cores are busy with the hungriest transport, that is aimed at. Ours: less than is
+/// Share of the time that the cores are busy with the hungriest transport, that is aimed at: 45 %. Ours: less than is
 /// allowed, because runs differ by several hundredths, and the busier the cores are, the longer a thread that
 /// has been woken waits for one.
 const AIM: f64 = (1.0 - IDLE) * 0.75;

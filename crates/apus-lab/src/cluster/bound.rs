@@ -23,7 +23,7 @@ pub(super) struct Links<'a> {
 /// Parts into which the longest packet's time is cut.
 const STEPS: usize = 400;
 
-/// The arithmetic of the best p99 slowdown of short messages, line by line.
+/// The arithmetic of the best p99 slowdown of short messages, line by line; none if their best times are not known.
 pub(super) fn lines(links: Links<'_>, scale: &Scale) -> Vec<String> {
     let Links { mbps, mtu, crossed, load, shares } = links;
     let full = links.longest();
@@ -34,6 +34,9 @@ pub(super) fn lines(links: Links<'_>, scale: &Scale) -> Vec<String> {
         .filter(|((size, _), _)| *size <= scale.short)
         .map(|(&(_, best), &(_, share))| (best as f64 / 1e3, share))
         .collect();
+    if short.is_empty() {
+        return Vec::new();
+    }
     let bases = short.iter().map(|&(base, _)| base);
     let (least, most) = (bases.clone().fold(f64::INFINITY, f64::min), bases.fold(0.0, f64::max));
     let waits = links.waits();
@@ -187,6 +190,12 @@ mod tests {
         let lines = lines(links(4, 0.8), &scale);
         assert!(lines[0].contains("takes 123.0 us on a link of 100 Mbit/s"), "{lines:?}");
         assert!(lines[2].contains(&format!("{:.2} at best", 1.0 + wait / 100.0)), "{lines:?}");
+    }
+
+    #[test]
+    fn nothing_is_said_without_best_times() {
+        let scale = Scale { best: Vec::new(), groups: vec![1416], short: 1416 };
+        assert_eq!(lines(links(4, 0.8), &scale), [""; 0]);
     }
 
     #[test]

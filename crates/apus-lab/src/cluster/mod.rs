@@ -5,7 +5,7 @@
 //! options, [`sweep`](fn@sweep) for each value of some settings.
 //!
 //! ```text
-//!   link       --link auto: the highest rate that leaves the cores idle enough
+//!   link       --link auto: a rate that leaves the cores idle enough
 //!   base       each transport alone, one request at a time  → best possible time of each size
 //!   runs       open loop at 80 % of every link, n runs      → slowdown by size
 //!
@@ -49,8 +49,8 @@ use crate::progress::Progress;
 /// The kind of task that [`agent`] does.
 pub(crate) const JOB: &str = "cluster";
 
-/// Share of the time that the cores have nothing to do at the rate that [`Link::Auto`] chooses, at least.
-/// Source: the command line's contract.
+/// Share of the time that the cores have nothing to do at the rate that [`Link::Auto`] chooses, at least; it aims at
+/// more. A run with less comes with a note. Source: the command line's contract.
 pub const IDLE: f64 = 0.4;
 
 /// Measures everything, and puts together what came out.

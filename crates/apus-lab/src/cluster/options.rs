@@ -177,7 +177,8 @@ impl Options {
 /// Rate of the links.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Link {
-    /// The highest rate at which the cores are left idle for at least [`super::IDLE`] of the time.
+    /// Near the one at which the cores are left idle for 55 % of the time, and at least for [`super::IDLE`]; if no rate
+    /// that is tried leaves as much, the last one.
     Auto,
     /// This one.
     Rate(Rate),

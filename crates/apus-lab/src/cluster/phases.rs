@@ -160,7 +160,7 @@ impl<'a> Phases<'a> {
 
     /// All runs of each mix. Another one begins each round.
     pub(super) fn runs(&self, mbps: u64, scale: &Scale, mixes: &[Mix]) -> Runs {
-        let mut runs = Runs { of: vec![Vec::new(); mixes.len()], notes: Vec::new() };
+        let mut runs = Runs::none(mixes);
         let Options { runs: rounds, seconds, .. } = *self.options;
         let mut in_a_row = 0;
         let turns = (0..rounds)
@@ -216,7 +216,20 @@ impl<'a> Phases<'a> {
     }
 }
 
+impl Runs {
+    /// Not a single one.
+    pub(super) fn none(mixes: &[Mix]) -> Self {
+        Self { of: vec![Vec::new(); mixes.len()], notes: Vec::new() }
+    }
+}
+
 impl Base {
+    /// Nothing is known, because of this.
+    pub(super) fn unknown(error: &Error) -> Self {
+        let note = format!("nothing was measured, because the best times are not known: {error}");
+        Self { best: BTreeMap::new(), notes: vec![note] }
+    }
+
     /// Takes note of how fast a transport is.
     fn take(&mut self, times: &BTreeMap<u32, u64>, name: &str) {
         for (&size, &time) in times {

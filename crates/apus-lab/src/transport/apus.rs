@@ -1,6 +1,6 @@
 //! How does apus carry a load?
 //!
-//! One endpoint for everything a host does, with default parameters unless the experiment varies one. The
+//! One endpoint for everything a node does, with default parameters unless the experiment varies one. The
 //! server answers under a cork, so that replies which are ready leave together; the client's calls leave one by one,
 //! as TCP's do, because the generator starts them when they are due. Payload is shared, not copied.
 
@@ -32,8 +32,8 @@ impl Transport for Apus {
     }
 
     fn settings(&self) -> String {
-        "one endpoint on each side, default parameters but for those given; the client sends each request \
-         by itself, replies that are ready leave together"
+        "one endpoint at each node, default parameters but for those given; one thread sends each request by \
+         itself, replies that are ready leave together"
             .to_owned()
     }
 

@@ -77,9 +77,13 @@ impl fmt::Display for Findings {
             ["short_p50", "short_p99", "short_p99_us", "all_p99", "achieved_load", "errors"];
         let before = tables::by_size(self, &[Percentile::P50, Percentile::P99]).to_string();
         let mut after = tables::machinery(self).to_string();
-        if !self.settings.bound.is_empty() {
-            after.push_str("\n\n");
-            after.push_str(&self.settings.bound.join("\n"));
+        let setups = page::in_words(&self.transports);
+        let setups = setups.iter().map(|(name, words)| format!("{name}: {words}")).collect();
+        for lines in [&setups, &self.settings.bound] {
+            if !lines.is_empty() {
+                after.push_str("\n\n");
+                after.push_str(&lines.join("\n"));
+            }
         }
         table::write(&self.outcome, &COLUMNS, [&before, &after], formatter)
     }

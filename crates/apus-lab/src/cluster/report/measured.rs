@@ -50,10 +50,6 @@ pub struct Settings {
     pub seed: u64,
     /// Longest IP packet in bytes.
     pub mtu: u32,
-    /// Bytes that wait at a port of the switch for each priority at most.
-    pub buffer: u64,
-    /// Share of the packets that the switch loses at random.
-    pub loss: f64,
     /// How threads wait.
     pub poll: Poll,
     /// Ports of each node, each of them an agent of its own.
@@ -180,8 +176,6 @@ impl Settings {
             ("runs", json!(self.runs)),
             ("seed", json!(self.seed)),
             ("mtu", json!(self.mtu)),
-            ("buffer", json!(self.buffer)),
-            ("loss", json!(self.loss)),
             ("poll", json!(self.poll)),
             ("ports", json!(self.ports)),
             ("receivers", json!(self.receivers)),

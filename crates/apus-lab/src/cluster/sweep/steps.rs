@@ -49,11 +49,16 @@ impl lines::Record for Record {
 }
 
 impl Found {
+    const fn is_runs(&self) -> bool {
+        matches!(self, Self::Runs(_))
+    }
+
     /// Whether it is worth keeping: what failed altogether is tried again the next time.
     fn is_whole(&self) -> bool {
         match self {
             Self::Runs(runs) => runs.of.iter().all(|runs| !runs.is_empty()),
-            Self::Link(_) | Self::Base(_) => true,
+            Self::Base(base) => !base.best.is_empty(),
+            Self::Link(_) => true,
         }
     }
 }
@@ -106,10 +111,20 @@ impl<'a> Finder<'a> {
         let phases = Phases::new(self.venue, &options, &self.progress)?;
         match step {
             Step::Link => phases.link().map(Found::Link),
-            Step::Base { .. } => phases.base(phases.link()?.mbps).map(Found::Base),
+            Step::Base { .. } => match phases.base(phases.link()?.mbps) {
+                Ok(base) => Ok(Found::Base(base)),
+                // What has been measured on other links is worth keeping, and what is still to come, too.
+                Err(error) if found.iter().any(Found::is_runs) => {
+                    Ok(Found::Base(Base::unknown(&error)))
+                }
+                Err(error) => Err(error),
+            },
             Step::Runs { mixes, base, about, .. } => {
                 let phases = phases.about(about);
                 let Found::Base(base) = &found[*base] else { unreachable!("it comes before") };
+                if base.best.is_empty() {
+                    return Ok(Found::Runs(Runs::none(mixes)));
+                }
                 let scale = phases.scale(base);
                 Ok(Found::Runs(phases.runs(phases.link()?.mbps, &scale, mixes)))
             }

@@ -143,8 +143,8 @@ impl Transport for Tcp {
         };
         let turn = connection::TURN >> 10;
         format!(
-            "{connections}, {}; non-blocking with epoll, messages that are ready leave in one sendmsg, \
-             at most {turn} KiB per call and connection",
+            "{connections}, {}, all else as the system has it; non-blocking with epoll, one thread sends \
+             requests, messages that are ready leave in one sendmsg, at most {turn} KiB per call and connection",
             self.sockets()
         )
     }
