@@ -185,7 +185,7 @@ parameters! {
     ///
     /// Kernel: `grant_fifo_fraction` 50, at most 500 (row G-8).
     grant_fifo_fraction: "‰" = 50 in 0 ..= 500;
-    /// Bytes of one grant to the oldest message.
+    /// Bytes of one grant to the oldest message, but no more than an eighth of `max_incoming` (GRANT-8).
     ///
     /// Kernel: `fifo_grant_increment` 50,000.
     fifo_grant_increment: "bytes" = 50_000 in 1_500 ..= 10_000_000;

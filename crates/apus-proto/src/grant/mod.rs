@@ -92,7 +92,7 @@ pub(crate) enum Level {
         /// Number of active messages.
         active: usize,
     },
-    /// The second-highest level: the oldest message's share (row G-8).
+    /// Above the scheduled levels: the oldest message's share (row G-8, ADR 20).
     Oldest,
 }
 
@@ -108,11 +108,16 @@ enum Granted {
 
 impl Granter {
     pub(crate) fn new(config: &Config) -> Self {
+        let follows_link = config.max_incoming() == 0;
+        let mut oldest = OldestShare::new(config);
+        if !follows_link {
+            oldest.set_max_incoming(config.max_incoming());
+        }
         Self {
             candidates: Candidates::default(),
             backlog: Backlog::new(config.max_incoming()),
-            follows_link: config.max_incoming() == 0,
-            oldest: OldestShare::new(config),
+            follows_link,
+            oldest,
             window: Window::new(config),
             max_active: config.max_overcommit() as usize,
             touched: Vec::new(),
@@ -128,6 +133,7 @@ impl Granter {
             let bytes = (mbps * INCOMING_MICROS / 8).max(MIN_INCOMING);
             self.backlog.set_limit(bytes);
             self.window.set_max_incoming(bytes);
+            self.oldest.set_max_incoming(bytes);
             self.content.clear();
         }
     }

@@ -13,6 +13,8 @@ use crate::message::MessageIn;
 pub(super) struct OldestShare {
     /// Bytes out of 1000.
     per_mille: u64,
+    /// `fifo_grant_increment`, the most that [`Self::increment`] can be.
+    longest: u64,
     increment: u32,
     /// Earned bytes, times 1000.
     credit: u64,
@@ -20,14 +22,28 @@ pub(super) struct OldestShare {
     pending: u32,
 }
 
+/// Part of `max_incoming` that one increment is at most. Source: the kernel's 50,000 of 400,000 bytes.
+const PART: u64 = 8;
+
+/// No increment is less: a full packet, and the least that `fifo_grant_increment` can be.
+const SHORTEST: u64 = 1_500;
+
 impl OldestShare {
     pub(super) const fn new(config: &Config) -> Self {
+        let longest = config.fifo_grant_increment();
         Self {
             per_mille: config.grant_fifo_fraction(),
-            increment: config.fifo_grant_increment() as u32,
+            longest,
+            increment: longest as u32,
             credit: 0,
             pending: 0,
         }
+    }
+
+    /// So much may be granted to all messages together. An increment goes before what others have been granted,
+    /// so that it holds them up: on a link that is a hundred times slower, it must not be the same.
+    pub(super) fn set_max_incoming(&mut self, bytes: u64) {
+        self.increment = (bytes / PART).max(SHORTEST).min(self.longest) as u32;
     }
 
     /// Scheduled bytes have arrived. No more than one increment is saved up.
@@ -76,6 +92,20 @@ mod tests {
         assert_eq!(share.due(&message, 40_000), Some(30_000), "the rest, when there is room");
         share.granted(30_000);
         assert_eq!(share.due(&message, 40_000), None);
+    }
+
+    #[test]
+    fn an_increment_is_an_eighth_of_what_may_be_granted_at_most() {
+        let mut share = OldestShare::new(&Config::default());
+        let message = MessageIn::new(10_000_000, 1);
+        for (max_incoming, increment) in
+            [(1_600_000, 50_000), (160_000, 20_000), (40_000, 5_000), (1, 1_500)]
+        {
+            share.set_max_incoming(max_incoming);
+            share.data_arrived(u32::MAX);
+            assert_eq!(share.due(&message, 40_000), Some(increment));
+            share.granted(increment);
+        }
     }
 
     #[test]
