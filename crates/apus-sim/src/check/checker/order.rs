@@ -17,8 +17,11 @@ use crate::check::seen::{CallId, Seen, What, Wire};
 use crate::check::violation::{Kind, Violation};
 use crate::message::HostId;
 
-/// Bytes of the oldest message's share that may be saved up: a burst (SEND-5).
-const SAVED_UP: u64 = 64_000;
+/// Bytes of others that the oldest message's share is saved up for: a burst (SEND-5).
+const EARNED_FOR: u64 = 64_000;
+
+/// The least that may be saved up: the packet's worth with which the oldest message goes first.
+const STEP: u64 = 1_500;
 
 /// The outgoing messages of all calls.
 #[derive(Debug)]
@@ -96,7 +99,8 @@ impl Order {
             hosts: (0..scenario.hosts()).map(|_| Host::default()).collect(),
             short: scenario.config.defer_min_bytes() as u32,
             per_mille: scenario.config.pacer_fifo_fraction(),
-            saved_up: SAVED_UP + u64::from(scenario.packet_limit),
+            saved_up: (EARNED_FOR * scenario.config.pacer_fifo_fraction() / 1_000).max(STEP)
+                + u64::from(scenario.packet_limit),
             clock: 0,
             first_seen: vec![u64::MAX; scenario.calls.len()],
         }
