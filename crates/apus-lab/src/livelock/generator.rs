@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::frame::{MIN, shortest};
+use super::mode::HARDWARE;
+use super::priority::Priority;
 use super::routes::NETWORKS;
 use super::tap::{Burst, Tap, Use};
 use crate::clock;
@@ -37,6 +39,9 @@ pub(super) struct Sent {
     pub(super) time: u64,
 }
 
+/// A generator that was held up by so many packets sends no more of them later: a wire does not catch up.
+const BEHIND: u64 = 2 * BURST as u64;
+
 /// Packets in one system call at most. Ours: few enough for the buffer of the router's socket, which holds
 /// about 270 of them.
 const BURST: usize = 32;
@@ -47,6 +52,8 @@ const PAUSE: u64 = 10_000_000;
 /// Sends a load when told to begin.
 pub(super) fn agent(seed: u64, control: &mut Control) -> Result<Value, Error> {
     let tap = Tap::open(Crossing::SOURCE, Use::Send)?;
+    // A wire waits for nobody. Whoever may not do that has a less steady one.
+    let _ = Priority::RealTime(HARDWARE).take();
     control.ready(super::NOWHERE)?;
     let begin = control.begin::<Load>()?;
     let packets = packets(seed);
@@ -97,14 +104,19 @@ fn send(load: &Load, at: u64, control: &Control, bursts: &mut [Burst<'_>]) -> Re
 fn train(load: &Load, ends: u64, bursts: &mut [Burst<'_>]) -> Result<Sent, Error> {
     let began = clock::now();
     let longest = load.train.unwrap_or(u64::MAX);
-    let (mut sent, mut next) = (0, 0);
+    let (mut sent, mut missed, mut next) = (0, 0, 0);
     loop {
         let now = clock::now();
         // A train is sent to its end.
         if sent >= longest || (load.train.is_none() && now >= ends) {
             return Ok(Sent { packets: sent, time: now - began });
         }
-        let due = due(load.rate, now - began).min(longest).saturating_sub(sent);
+        let mut due = due(load.rate, now - began).saturating_sub(sent + missed);
+        if load.rate.is_some() && due > BEHIND {
+            missed += due - BEHIND;
+            due = BEHIND;
+        }
+        let due = due.min(longest - sent);
         if due == 0 {
             std::hint::spin_loop();
             continue;
