@@ -31,26 +31,33 @@ pub(super) fn compute(control: &mut Control) -> Result<Value, Error> {
     Priority::Leftover.take()?;
     control.ready(super::NOWHERE)?;
     let begin = control.begin::<Window>()?;
+    let (begins, ends) = (begin.at, begin.at + begin.details.time);
     let mut state = 1_u64;
-    let mut until = |end: u64| {
-        while clock::now() < end {
-            for _ in 0..STEPS {
-                // A generator of Knuth's; nobody reads it, and the compiler must not notice.
-                state = std::hint::black_box(
-                    state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1),
-                );
-            }
+    // The last look before the load counts: in a livelock the next one comes when it is over.
+    let mut before = look();
+    let after = loop {
+        for _ in 0..STEPS {
+            // A generator of Knuth's; nobody reads it, and the compiler must not notice.
+            state =
+                std::hint::black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        }
+        let now = look();
+        if now.0 >= ends {
+            break now;
+        }
+        if now.0 < begins {
+            before = now;
         }
     };
-    until(begin.at);
-    let before = (clock::now(), clock::cpu_time());
-    until(begin.at + begin.details.time);
-    let after = (clock::now(), clock::cpu_time());
-    // Whoever hardly had any time may look at the clock late: by what it counts, then, not by what was meant.
     let share = (after.1 - before.1) as f64 / (after.0 - before.0).max(1) as f64;
     control.report(json!(share.min(1.0)))?;
     super::wait_for_stop(control);
     Ok(Value::Null)
+}
+
+/// What time it is, and how much of it this process has used.
+fn look() -> (u64, u64) {
+    (clock::now(), clock::cpu_time())
 }
 
 /// Watches the packets that come to the router; gives how many it saw.
