@@ -56,7 +56,8 @@ impl Crossing {
     pub const OUT: &'static str = "out0";
     /// The sink's interface.
     pub const SINK: &'static str = "far0";
-    /// Ethernet address of [`Crossing::IN`].
+    /// Ethernet address of the router at [`Crossing::IN`]. It is the program's and not the interface's own, so
+    /// that the kernel takes packets to it for somebody else's, and spends nothing on them.
     pub const IN_ADDRESS: [u8; 6] = [0x02, 0, 0x0a, 0x4e, 0, 1];
     /// Ethernet address of [`Crossing::OUT`].
     pub const OUT_ADDRESS: [u8; 6] = [0x02, 0, 0x0a, 0x4e, 0, 2];
@@ -118,7 +119,9 @@ impl Crossing {
                 holder.process().pid
             )
         };
-        let cables = cable(Self::IN, Self::IN_ADDRESS, Self::SOURCE, source)
+        let mut own = Self::IN_ADDRESS;
+        own[4] = 1;
+        let cables = cable(Self::IN, own, Self::SOURCE, source)
             + &cable(Self::OUT, Self::OUT_ADDRESS, Self::SINK, sink);
         self.tell(Place::Router, &cables)?;
         let up = |name| format!("link set dev {name} addrgenmode none up\n");

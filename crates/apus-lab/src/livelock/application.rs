@@ -34,7 +34,9 @@ pub(super) fn compute(control: &mut Control) -> Result<Value, Error> {
     let (begins, ends) = (begin.at, begin.at + begin.details.time);
     let mut state = 1_u64;
     // The last look before the load counts: in a livelock the next one comes when it is over.
-    let mut before = look();
+    let first = look();
+    // Whoever hears of the load when it has begun had nothing of it so far.
+    let mut before = (first.0.min(begins), first.1);
     let after = loop {
         for _ in 0..STEPS {
             // A generator of Knuth's; nobody reads it, and the compiler must not notice.

@@ -93,7 +93,7 @@ fn output(
          least and the greatest value of the runs. Dashed: Mogul & Ramakrishnan 1996, both axes scaled so that their \
          unmodified kernel has the peak of `interrupt`."
     };
-    Some(draw(name, title, caption, "packets out (thousands per second)", lines))
+    Some(draw(name, title, caption, "packets out (thousands per second)", &lines))
 }
 
 /// Share of the core that programs have, against input.
@@ -113,11 +113,11 @@ fn users(curves: &[Curve]) -> Option<Plot> {
     let caption = "What a program that only computes gets of the router's core, in per cent, while the router \
                    may use the share that each line is called after.";
     let title = "What the router leaves to programs";
-    let draw = |lines| draw("livelock-share", title, caption, "share of the core left (%)", lines);
-    (!lines.is_empty()).then(|| draw(lines))
+    let y = "share of the core left (%)";
+    (!lines.is_empty()).then(|| draw("livelock-share", title, caption, y, &lines))
 }
 
-fn draw(name: &str, title: &str, caption: &str, y: &'static str, lines: Vec<Line<'_>>) -> Plot {
+fn draw(name: &str, title: &str, caption: &str, y: &'static str, lines: &[Line<'_>]) -> Plot {
     let all = || lines.iter().flat_map(|line| &line.points);
     let chart = Chart {
         description: title,
@@ -127,7 +127,7 @@ fn draw(name: &str, title: &str, caption: &str, y: &'static str, lines: Vec<Line
             short_number,
         ),
         y: Axis::linear(y, all().map(|point| point.range.map_or(point.y, |it| it.1)), short_number),
-        lines: lines.clone(),
+        lines: lines.to_vec(),
     };
     Plot::of_lines(name, title, caption, &chart)
 }

@@ -53,7 +53,7 @@ pub(super) struct Point {
 }
 
 /// Time from the order to begin to the first packet.
-const LEAD: Duration = Duration::from_millis(30);
+const LEAD: Duration = Duration::from_millis(60);
 
 /// Time for the router to empty its queues after the last packet. Ours: a hundred times what 400 packets take.
 const DRAIN: Duration = Duration::from_millis(40);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use ::apus::overload::{Budget, Feedback, Instant, Quotas, Share, Work};
 
 use super::forward::Forwarder;
+use super::verdicts::ToFilter;
 use super::{Counters, Life, Part};
 use crate::clock;
 use crate::error::Error;
@@ -158,7 +159,7 @@ impl Polling {
             Held::Not => self.input.wait(LOOK_UP)?,
             Held::Share(at) => thread::park_timeout(until(at)),
             Held::Feedback(at) => {
-                if self.forwarder.filter.as_ref().is_some_and(|filter| filter.wants_to_know()) {
+                if self.forwarder.filter.as_ref().is_some_and(ToFilter::wants_to_know) {
                     thread::park_timeout(until(at));
                 }
             }
