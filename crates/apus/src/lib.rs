@@ -54,6 +54,7 @@ mod cork;
 mod endpoint;
 mod engine;
 mod error;
+pub mod overload;
 mod request;
 mod submit;
 #[cfg(feature = "tokio")]

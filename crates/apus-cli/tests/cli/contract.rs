@@ -12,7 +12,7 @@ struct Promise {
     ratios: &'static [&'static str],
 }
 
-const PROMISES: [Promise; 7] = [
+const PROMISES: [Promise; 8] = [
     Promise {
         experiment: "rtt",
         rows: &["apus", "udp", "udp-connected", "tcp"],
@@ -71,6 +71,12 @@ const PROMISES: [Promise; 7] = [
             "by_size",
         ],
         ratios: &["short_p99 tcp/apus", "short_p50 tcp/apus"],
+    },
+    Promise {
+        experiment: "livelock",
+        rows: &["interrupt", "poll-no-quota", "poll-quota", "poll-feedback", "apus"],
+        figures: &["mlfrr_kpps", "peak_kpps", "at_max_kpps"],
+        ratios: &[],
     },
     Promise {
         experiment: "demo",

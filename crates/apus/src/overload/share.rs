@@ -1,0 +1,172 @@
+//! How much of a core does a loop take while others want it?
+
+use super::Instant;
+
+/// Limits the time that a loop uses in each period.
+///
+/// It is for loops whose core others want, too: whoever has it to itself does not ask. What counts is
+/// processor time; a loop that only spins on a core of its own has no need of it.
+///
+/// Time that was not used is not saved up: a loop that was idle for long has no right to run for long. Time
+/// that was used beyond the limit, because a turn is not interrupted, is held against the next period.
+#[derive(Clone, Debug)]
+pub struct Share {
+    period: u64,
+    /// Nanoseconds of each period that may be used.
+    allowed: u64,
+    began: Instant,
+    used: u64,
+    /// The period whose limit was last reached began here.
+    counted: Option<Instant>,
+    inhibitions: u64,
+}
+
+impl Share {
+    /// Length of a period: 10 ms, in nanoseconds. Source: Mogul & Ramakrishnan. Long against a turn of some
+    /// microseconds, so that the limit is met; short enough that what waits for its end is not yet missed:
+    /// Homa asks again after 5 ms of silence, and a peer is given up after 20 such questions.
+    pub const PERIOD: u64 = 10_000_000;
+
+    /// That percentage of a core, 1 to 100: lower counts as 1 and higher as 100. With 100 nothing is ever
+    /// inhibited.
+    #[must_use]
+    pub const fn of_percent(percent: u32) -> Self {
+        Self::new(percent, Self::PERIOD)
+    }
+
+    /// The same with periods of so many nanoseconds; 0 counts as 1.
+    #[must_use]
+    pub const fn new(percent: u32, period: u64) -> Self {
+        let period = if period == 0 { 1 } else { period };
+        let percent = match percent {
+            0 => 1,
+            100.. => 100,
+            percent => percent,
+        };
+        Self {
+            period,
+            allowed: (period as u128 * percent as u128 / 100) as u64,
+            began: Instant::ZERO,
+            used: 0,
+            counted: None,
+            inhibitions: 0,
+        }
+    }
+
+    /// The loop has used so many nanoseconds of processor time, which end now.
+    pub fn charge(&mut self, nanos: u64, now: Instant) {
+        self.roll(now);
+        self.used = self.used.saturating_add(nanos);
+    }
+
+    /// Whether receiving is inhibited now, and until when: the end of the period. Sending, timers and
+    /// deliveries need not stop: they finish what was started.
+    #[must_use]
+    pub fn until(&mut self, now: Instant) -> Option<Instant> {
+        self.roll(now);
+        if self.allowed == self.period || self.used < self.allowed.max(1) {
+            return None;
+        }
+        if self.counted != Some(self.began) {
+            self.counted = Some(self.began);
+            self.inhibitions += 1;
+        }
+        Some(self.began.plus(self.period))
+    }
+
+    /// In how many periods receiving was inhibited.
+    #[must_use]
+    pub const fn inhibitions(&self) -> u64 {
+        self.inhibitions
+    }
+
+    /// Begins the period that `now` is in.
+    fn roll(&mut self, now: Instant) {
+        let periods = now.since(self.began) / self.period;
+        if periods == 0 {
+            return;
+        }
+        self.began = self.began.plus(periods * self.period);
+        // What was overdrawn, less what the periods between allowed; no more than one period can bear.
+        let overdrawn = self.used.saturating_sub(self.allowed.saturating_mul(periods));
+        self.used = overdrawn.min(self.allowed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * MS)
+    }
+
+    #[test]
+    fn the_limit_inhibits_until_the_period_ends() {
+        let mut share = Share::of_percent(50);
+        share.charge(4 * MS, at(14));
+        assert_eq!(share.until(at(14)), None);
+        share.charge(MS, at(15));
+        assert_eq!(share.until(at(15)), Some(at(20)));
+        assert_eq!((share.until(at(19)), share.inhibitions()), (Some(at(20)), 1));
+        assert_eq!(share.until(at(20)), None, "a new period");
+        share.charge(5 * MS, at(25));
+        assert_eq!((share.until(at(25)), share.inhibitions()), (Some(at(30)), 2));
+    }
+
+    #[test]
+    fn what_was_overdrawn_is_paid_back_and_what_was_not_used_is_lost() {
+        let mut share = Share::of_percent(25);
+        share.charge(4 * MS, at(4));
+        assert_eq!(share.until(at(10)), None);
+        share.charge(MS, at(11));
+        assert_eq!(share.until(at(11)), Some(at(20)), "1.5 ms were overdrawn, 2.5 are allowed");
+        assert_eq!(share.until(at(500)), None);
+        share.charge(5 * MS / 2, at(503));
+        assert_eq!(share.until(at(503)), Some(at(510)), "idle periods save nothing up");
+    }
+
+    #[test]
+    fn a_very_long_turn_costs_one_period_at_most() {
+        let mut share = Share::of_percent(50);
+        share.charge(1_000 * MS, at(9));
+        assert_eq!(share.until(at(10)), Some(at(20)));
+        assert_eq!(share.until(at(20)), None);
+    }
+
+    #[test]
+    fn over_many_periods_a_greedy_loop_gets_its_share() {
+        for percent in [1, 25, 50, 75, 99] {
+            let mut share = Share::of_percent(percent);
+            let (mut now, mut used) = (Instant::ZERO, 0_u64);
+            while now < at(10_000) {
+                if let Some(until) = share.until(now) {
+                    now = until;
+                } else {
+                    // A turn that does not divide the period.
+                    now = now.plus(70_001);
+                    used += 70_001;
+                    share.charge(70_001, now);
+                }
+            }
+            let got = used as f64 / now.as_nanos() as f64 * 100.0;
+            assert!((got - f64::from(percent)).abs() < 0.05, "{percent} %: {got}");
+        }
+    }
+
+    #[test]
+    fn the_whole_core_is_never_inhibited_and_no_number_is_refused() {
+        for percent in [100, 101, u32::MAX] {
+            let mut share = Share::of_percent(percent);
+            share.charge(u64::MAX, at(1));
+            assert_eq!(share.until(at(1)), None);
+        }
+        let mut share = Share::new(0, 0);
+        assert_eq!(share.until(at(0)), None);
+        share.charge(1, at(1));
+        assert!(share.until(at(1)).is_some());
+        assert_eq!(share.until(Instant::NEVER), None);
+    }
+}
