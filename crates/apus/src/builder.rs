@@ -1,6 +1,7 @@
 //! How is an endpoint made?
 
 use crate::endpoint::Endpoint;
+use crate::engine::backlog::Backlog;
 use crate::engine::poll::Poll;
 use crate::engine::shard::Shard;
 use crate::engine::{dedicated, keeper};
@@ -10,6 +11,7 @@ use apus_proto::Config;
 use apus_udp::{Udp, UdpConfig};
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Settings of an [`Endpoint`] before it exists.
 ///
@@ -33,6 +35,8 @@ pub struct Builder {
     poll: Poll,
     engine: Engine,
     serve: bool,
+    max_queueing: Duration,
+    share: u32,
 }
 
 /// Who turns the endpoint's loop.
@@ -58,6 +62,8 @@ impl Default for Builder {
             poll: Poll::default(),
             engine: Engine::default(),
             serve: true,
+            max_queueing: Backlog::MAX_QUEUEING,
+            share: 100,
         }
     }
 }
@@ -94,6 +100,30 @@ impl Builder {
         self
     }
 
+    /// How long requests may wait for a thread of the application when there are far more than it serves;
+    /// [`Duration::MAX`] lets them wait for as long as they like. 500 µs unless said otherwise.
+    ///
+    /// It begins to hold when 20 times as many requests wait as the application takes in this time, and 320 at
+    /// least. From then on the queue may hold what it takes in this time, and 16 requests at least; a request
+    /// beyond that is refused at once, and its client gets [`Refusal::Overloaded`](crate::Refusal::Overloaded): it was
+    /// not executed, and may be sent elsewhere. So a server that is offered several times its capacity serves as many
+    /// requests as ever, and serves them soon. Nothing is refused any more when the queue has not been full for
+    /// 10 ms, and nothing while the application takes no requests at all.
+    pub const fn max_queueing(mut self, time: Duration) -> Self {
+        self.max_queueing = time;
+        self
+    }
+
+    /// Percentage of its core that the thread of [`Engine::Dedicated`] may take while other threads have work on
+    /// that core: 1 to 100; lower counts as 1 and higher as 100. 100 unless said otherwise: left to itself, the
+    /// system moves threads that get in each other's way to other cores. Say less if the engine is pinned to
+    /// a core that others need, too. Without effect on the other ways to turn the loop, which take
+    /// no time but the application's own.
+    pub const fn share(mut self, percent: u32) -> Self {
+        self.share = percent;
+        self
+    }
+
     /// Opens a UDP socket at `address` and starts the endpoint. Port 0 takes any free one.
     ///
     /// # Errors
@@ -126,11 +156,10 @@ impl Builder {
     pub fn on(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
         let address = driver.local_addr();
         let start = |source| BindError::Start { address, source };
-        let shard = Shard::new(driver, self.config, self.poll, self.serve).map_err(start)?;
-        let shard = Arc::new(shard);
+        let shard = self.shard(driver, self.poll)?;
         let thread = match self.engine {
             Engine::Waiters => keeper::start(&shard),
-            Engine::Dedicated { cpu } => dedicated::start(&shard, cpu, self.poll),
+            Engine::Dedicated { cpu } => dedicated::start(&shard, cpu, self.poll, self.share),
         };
         Ok(Endpoint::new(shard, thread.map_err(start)?))
     }
@@ -159,11 +188,14 @@ impl Builder {
         Ok(Box::new(Udp::open(&self.udp)?))
     }
 
-    /// The parts that the async endpoint starts in its own way.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn shard(&self, driver: Box<dyn Driver>) -> Result<Arc<Shard>, BindError> {
+    /// The parts that each kind of endpoint starts in its own way.
+    pub(crate) fn shard(
+        &self,
+        driver: Box<dyn Driver>,
+        poll: Poll,
+    ) -> Result<Arc<Shard>, BindError> {
         let address = driver.local_addr();
-        Shard::new(driver, self.config.clone(), Poll::Block, self.serve)
+        Shard::new(driver, self.config.clone(), poll, self.serve, self.max_queueing)
             .map(Arc::new)
             .map_err(|source| BindError::Start { address, source })
     }

@@ -1,5 +1,6 @@
 //! What do all threads of an endpoint share?
 
+use super::backlog::Backlog;
 use super::clock::Clock;
 use super::core::Core;
 use super::poll::Poll;
@@ -11,6 +12,7 @@ use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// One socket, one instance of the protocol, and those who turn its loop.
 pub(crate) struct Shard {
@@ -22,6 +24,8 @@ pub(crate) struct Shard {
     /// When the protocol wants to be called, in its own nanoseconds: what the thread with the turn
     /// looks at while nothing arrives. 0 lets it look under the lock at once.
     due: AtomicU64,
+    /// Until when nothing is received, in the same nanoseconds; 0 if it is.
+    stopped_until: AtomicU64,
     pub(super) clock: Clock,
     pub(crate) poll: Poll,
     pub(crate) local_addr: SocketAddr,
@@ -38,6 +42,7 @@ impl Shard {
         config: Config,
         poll: Poll,
         serving: bool,
+        max_queueing: Duration,
     ) -> io::Result<Self> {
         let local_addr = driver.local_addr();
         let link_mbps = driver.capabilities().link_mbps;
@@ -50,10 +55,11 @@ impl Shard {
         transport.set_link_rate(link_mbps.unwrap_or(0));
         let clock = Clock::start();
         Ok(Self {
-            core: Mutex::new(Core::new(transport, transmit, clock)),
+            core: Mutex::new(Core::new(transport, transmit, clock, Backlog::new(max_queueing))),
             receive: Mutex::new(receive),
             signal: Signal::new()?,
             due: AtomicU64::new(0),
+            stopped_until: AtomicU64::new(0),
             clock,
             poll,
             local_addr,
@@ -71,6 +77,12 @@ impl Shard {
     /// Whether the protocol, or another thread, wants the loop to come under the lock.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.due.load(Ordering::Relaxed) <= now.as_nanos()
+    }
+
+    /// Whether receiving has stopped because too many requests wait for the application.
+    pub(super) fn is_stopped(&self) -> bool {
+        let until = self.stopped_until.load(Ordering::Relaxed);
+        until > 0 && self.clock.now().as_nanos() < until
     }
 }
 
@@ -111,6 +123,8 @@ impl Locked<'_> {
         }
         let due = self.next_due();
         self.shard.due.store(due.as_nanos(), Ordering::Relaxed);
+        let stopped = self.backlog.stopped_until().map_or(0, Instant::as_nanos);
+        self.shard.stopped_until.store(stopped, Ordering::Relaxed);
         let kick = self.sleeping_until.is_some_and(|until| due < until);
         if kick {
             self.sleeping_until = None;
