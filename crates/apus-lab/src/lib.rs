@@ -65,6 +65,7 @@ pub mod lines;
 mod load;
 pub mod machine;
 pub mod meter;
+pub mod overload;
 pub mod page;
 mod ping_pong;
 pub mod process;
