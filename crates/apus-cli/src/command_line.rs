@@ -7,7 +7,7 @@ use apus_lab::result::COMMIT;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
-use crate::{bench, call, completions, demo, fabric, man, serve, sim};
+use crate::{bench, call, completions, demo, fabric, lab, man, serve, sim};
 
 /// Message transport with low tail latency: Homa in user space, over plain UDP.
 ///
@@ -33,6 +33,7 @@ pub(crate) enum Command {
     Serve(serve::Arguments),
     Call(call::Arguments),
     Bench(bench::Arguments),
+    Lab(lab::Arguments),
     Sim(sim::Arguments),
     Fabric(fabric::Arguments),
     Completions(completions::Arguments),

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   demo, bench           measure apus beside UDP and TCP (apus-lab does the work)
+//!   lab                   old failures and their cures (apus-lab does the work)
 //!   sim                   the protocol in a simulated fabric (apus-sim does the work)
 //!   fabric                a network of several hosts to try programs in (apus-lab does the work)
 //!   serve, call           talk by hand (apus does the work)
@@ -26,6 +27,7 @@ mod destination;
 mod fabric;
 mod failure;
 mod files;
+mod lab;
 mod man;
 mod output;
 mod repetition;
@@ -61,6 +63,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
         Command::Bench(arguments) => bench::run(arguments),
+        Command::Lab(arguments) => lab::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Fabric(arguments) => fabric::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

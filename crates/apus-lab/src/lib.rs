@@ -1,15 +1,16 @@
 //! What does apus achieve, compared with what else there is?
 //!
 //! Everything that is claimed about apus is measured beside something else, on the same machine, in
-//! the same run. Three kinds of experiment do that:
+//! the same run. Four kinds of experiment do that:
 //!
 //! - [`bench`](mod@bench): one figure (round trip time, throughput, rate, handoffs) of contenders that
 //!   take turns;
 //! - [`demo`]: the whole picture, messages of a published workload at a load that hurts;
-//! - [`cluster`](mod@cluster): the same between hosts on links that are busy, for any value of any setting.
+//! - [`cluster`](mod@cluster): the same between hosts on links that are busy, for any value of any setting;
+//! - [`livelock`](mod@livelock): what comes out of a router while more and more goes in.
 //!
 //! ```text
-//!   bench, demo, cluster which experiments there are, and in which order they find things out
+//!   bench, demo, cluster, livelock   which experiments there are, and in which order they find things out
 //!     ├── apus                 what is measured, used as an application would
 //!     ├── baseline             what it is compared with: UDP and TCP, as fast as they go
 //!     ├── transport, load      requests and replies of any size, and what makes them
@@ -45,7 +46,8 @@
 //! # What is absent
 //!
 //! No experiment judges its result: there is no threshold here, and no test asserts a time. Nothing
-//! here needs privileges but for [`fabric`], on which [`cluster`](mod@cluster) runs unless it is told where else, and
+//! here needs privileges but for [`livelock`](mod@livelock), whose interrupts are threads at real-time priority, and
+//! [`fabric`], on which [`cluster`](mod@cluster) runs unless it is told where else, and
 //! which needs root or user namespaces; nothing talks to another host but for [`launch`], which is told to.
 
 pub mod agent;
@@ -62,6 +64,7 @@ pub mod fabric;
 pub mod launch;
 pub mod launcher;
 pub mod lines;
+pub mod livelock;
 mod load;
 pub mod machine;
 pub mod meter;

@@ -88,6 +88,12 @@ const PROMISES: [Promise; 8] = [
         ratios: &["short_p99 tcp/apus", "short_p50 tcp/apus"],
     },
     Promise {
+        experiment: "livelock",
+        rows: &["interrupt", "poll-no-quota", "poll-quota", "poll-feedback", "apus"],
+        figures: &["mlfrr_kpps", "peak_kpps", "at_max_kpps"],
+        ratios: &[],
+    },
+    Promise {
         experiment: "demo",
         rows: &["apus", "tcp", "tcp-per-request"],
         figures: &[

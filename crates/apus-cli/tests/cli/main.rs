@@ -6,6 +6,7 @@ mod experiments;
 mod fabric;
 mod generated;
 mod invocations;
+mod lab;
 mod ranks;
 mod service;
 mod simulations;

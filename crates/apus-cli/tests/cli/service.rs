@@ -47,7 +47,13 @@ pub(crate) fn with_fake(folder: &Path, program: &str, script: &str) -> String {
 
 /// What this machine lacks for a network of several hosts, if that is what was said.
 pub(crate) fn excuse(said: &str) -> Option<&str> {
-    let excuses = ["is not installed", "may not create network namespaces", "has no queueing"];
+    let excuses = [
+        "is not installed",
+        "may not create network namespaces",
+        "has no queueing",
+        "may not have threads at real-time priority",
+        "this takes two cores",
+    ];
     excuses.iter().any(|excuse| said.contains(excuse)).then_some(said)
 }
 

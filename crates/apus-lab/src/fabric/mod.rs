@@ -23,6 +23,7 @@
 //! | `tool`, `refusal` | how the system's programs are used, and what it means when they refuse |
 //! | `wiring`, `shaping`, `loss` | what these programs are told |
 //! | `layout`, `counters` | who is where; what the switch has counted |
+//! | `crossing` | two hosts with a router of one's own between them, instead of a switch |
 //! | `standing` | fabrics that outlive the command that made them |
 //!
 //! # Invariants
@@ -44,6 +45,7 @@
 //! - Addresses are known everywhere from the beginning: no ARP, no neighbour discovery, no flooding.
 
 mod counters;
+mod crossing;
 mod holder;
 mod identity;
 mod layout;
@@ -56,18 +58,19 @@ mod tool;
 mod wiring;
 
 pub use counters::PortCounters;
+pub use crossing::{Crossing, Place};
 pub use identity::Process;
 pub use layout::{INTERFACE, Layout};
 pub use refusal::Refusal;
 pub use shaping::LEVELS;
 pub use spec::{MAX_NODES, Spec, Uplink};
+pub(crate) use tool::Tool;
 
 use std::ffi::OsString;
 use std::net::Ipv4Addr;
 
 use crate::error::Error;
 use holder::{Holder, Privilege};
-use tool::Tool;
 
 /// A fabric for as long as this value lives. Dropping it removes everything.
 ///

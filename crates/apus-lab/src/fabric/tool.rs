@@ -13,7 +13,7 @@ use crate::error::{Doing, Error};
 
 /// A program that belongs to the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tool {
+pub(crate) enum Tool {
     /// Creates interfaces.
     Ip,
     /// Tells the switch where hosts are.
@@ -55,7 +55,7 @@ impl Tool {
     }
 
     /// Its file.
-    pub(super) fn find(self) -> Result<PathBuf, Error> {
+    pub(crate) fn find(self) -> Result<PathBuf, Error> {
         let path = env::var_os("PATH").unwrap_or_default();
         self.find_in(&path, &SBIN).map_err(Error::Fabric)
     }

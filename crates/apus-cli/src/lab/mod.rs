@@ -1,0 +1,34 @@
+//! Which old failures can be seen, and which cures?
+
+mod livelock;
+
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+
+/// Old failures of network software and their cures, measured on this machine
+///
+/// Each experiment brings about a failure that is known from the literature, with real packets and without
+/// slowing anything down on purpose, and what cures it beside it.
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Examples:
+  apus lab livelock --modes interrupt,apus"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Livelock(livelock::Arguments),
+}
+
+/// Runs an experiment and prints its result.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Livelock(arguments) => livelock::run(arguments),
+    }
+}

@@ -1,0 +1,84 @@
+//! Situation: somebody wants to see old failures. These runs are far too short to measure anything; they show
+//! that everything comes to its result, and that packets really cross the router. What this machine does not
+//! allow is skipped, visibly.
+
+use std::fs;
+use std::process::{Output, Stdio};
+
+use serde_json::Value;
+
+use crate::contract::check;
+use crate::service::{apus, excuse, object, text};
+
+/// As short as it can be, at a rate that every machine bears.
+const TINY: &str = "--rates 2,5 --seconds 0.05 --runs 1";
+
+/// Runs the experiment; `None` where this machine does not allow it.
+fn livelock(words: &str) -> Option<Output> {
+    let mut command = apus();
+    command.args(["lab", "livelock"]).args(words.split_whitespace()).stdin(Stdio::null());
+    let output = command.output().unwrap();
+    let said = text(&output.stderr);
+    if let Some(excuse) = excuse(&said) {
+        eprintln!("SKIPPED: {excuse}");
+        return None;
+    }
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    Some(output)
+}
+
+#[test]
+fn the_livelock_experiment_gives_one_object_as_promised() {
+    let modes = "interrupt,poll-no-quota,poll-quota,poll-feedback,apus";
+    let Some(output) = livelock(&format!("{TINY} --modes {modes} --json")) else { return };
+    let json = check("livelock", &text(&output.stdout)).unwrap();
+    for row in json["rows"].as_array().unwrap() {
+        let curve = row["curve"].as_array().unwrap();
+        assert_eq!(curve.len(), 2, "{row}");
+        for point in curve {
+            for field in ["offered_kpps", "forwarded_kpps", "user_share"] {
+                assert!(point[field].as_f64().is_some(), "{field}: {point}");
+            }
+            accounts(row, point);
+        }
+    }
+}
+
+/// What was received was sent, or dropped for a reason that is counted; nothing comes from nowhere.
+fn accounts(row: &Value, point: &Value) {
+    let count = |name: &str| point["counters"][name].as_u64().expect("a counter");
+    let dropped = ["malformed", "checksum", "expired", "no_route", "refused", "not_sent"];
+    let full = ["ip_queue_full", "output_queue_full", "filter_queue_full"];
+    let known: u64 = dropped.iter().chain(&full).map(|name| count(name)).sum();
+    let received = count("received");
+    assert!(received > 0 && received <= point["packets"].as_u64().unwrap(), "{row}");
+    assert!(count("sent") + known <= received, "{row}");
+    assert_eq!(["malformed", "checksum", "expired", "no_route"].map(count), [0; 4], "{row}");
+}
+
+#[test]
+fn trains_a_monitor_and_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let (html, svg) = (folder.path().join("page.html"), folder.path().join("svg"));
+    let words = format!(
+        "{TINY} --modes share=50,apus --filter without --train 100 --monitor --html {} --svg {}",
+        html.display(),
+        svg.display()
+    );
+    let Some(output) = livelock(&words) else { return };
+    let said = text(&output.stdout);
+    for expected in ["share=50: ", "apus: ", "The monitor saw", "mlfrr kpps", "offered"] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    assert!(fs::read_to_string(html).unwrap().contains("<svg"));
+    assert!(svg.join("livelock.svg").exists() && svg.join("livelock-share.svg").exists());
+}
+
+#[test]
+fn an_object_is_all_that_is_printed() {
+    let Some(output) = livelock(&format!("{TINY} --modes apus --filter with --json")) else {
+        return;
+    };
+    let json = object(&output);
+    assert_eq!(json["rows"][0]["name"], "apus+filter");
+}
