@@ -61,6 +61,7 @@ pub mod contender;
 pub mod demo;
 mod error;
 pub mod fabric;
+pub mod handoff;
 pub mod launch;
 pub mod launcher;
 pub mod lines;

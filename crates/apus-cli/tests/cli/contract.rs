@@ -12,7 +12,7 @@ struct Promise {
     ratios: &'static [&'static str],
 }
 
-const PROMISES: [Promise; 8] = [
+const PROMISES: [Promise; 9] = [
     Promise {
         experiment: "rtt",
         rows: &["apus", "udp", "udp-connected", "tcp"],
