@@ -14,6 +14,9 @@ pub struct Capabilities {
     pub ecn: bool,
     /// Whether "port unreachable" and its kin become [`crate::Report`]s.
     pub reports: bool,
+    /// Microseconds for which the system polls the interface when nothing has arrived; 0 if it was not
+    /// asked to, or does not.
+    pub busy_poll_usecs: u32,
     /// Bytes that the system queues for us between two calls of `receive`, its own structures included:
     /// these may be as large as the packets, and many times as large as small ones.
     pub receive_buffer: usize,

@@ -64,6 +64,9 @@ drop_reasons! {
     NotServing => "not_serving",
     /// A request while all server RPCs are in use; it was refused (CAP-3).
     TooManyRpcs => "too_many_rpcs",
+    /// A request while more of them wait for the application than it serves in good time; it was refused
+    /// (CAP-16).
+    Overloaded => "overloaded",
     /// A packet that needs a new peer while `max_peers` are in use.
     TooManyPeers => "too_many_peers",
     /// A request from a client that has not yet proved to be there, while the room for such

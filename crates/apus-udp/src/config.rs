@@ -37,6 +37,14 @@ pub struct UdpConfig {
     pub priorities: bool,
     /// Whether to learn from the system what ICMP says (IP_RECVERR).
     pub reports: bool,
+    /// Microseconds for which the kernel itself polls the network interface when nothing has arrived, in
+    /// place of waiting for its interrupt (SO_BUSY_POLL, Linux 3.11; with SO_PREFER_BUSY_POLL and
+    /// SO_BUSY_POLL_BUDGET, 5.11). 0, the default, leaves that to `net.core.busy_read`. More needs
+    /// CAP_NET_ADMIN; what was got is in
+    /// [`Capabilities::busy_poll_usecs`](apus_driver::Capabilities::busy_poll_usecs). 50 is what
+    /// the kernel's documentation recommends. It takes processor time of whoever receives, is worth
+    /// it on an interface whose queue this endpoint has to itself, and does nothing on loopback.
+    pub busy_poll_usecs: u32,
     /// Whether to use IPv6. `false` is a system without it.
     pub ipv6: bool,
 }
@@ -60,6 +68,7 @@ impl Default for UdpConfig {
             receive_offload: true,
             priorities: true,
             reports: true,
+            busy_poll_usecs: 0,
             ipv6: true,
         }
     }

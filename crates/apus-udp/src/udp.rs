@@ -42,6 +42,7 @@ impl Udp {
             priorities: features.priorities,
             ecn: features.ecn,
             reports: features.reports,
+            busy_poll_usecs: features.busy_poll_usecs,
             receive_buffer: opened.receive_buffer,
             link_mbps: link::mbps(opened.local.ip()),
         };

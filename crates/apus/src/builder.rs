@@ -1,15 +1,18 @@
 //! How is an endpoint made?
 
 use crate::endpoint::Endpoint;
+use crate::engine::backlog::Backlog;
 use crate::engine::poll::Poll;
 use crate::engine::shard::Shard;
 use crate::engine::{dedicated, keeper};
 use crate::error::BindError;
+use crate::overload::Quotas;
 use apus_driver::Driver;
 use apus_proto::Config;
 use apus_udp::{Udp, UdpConfig};
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Settings of an [`Endpoint`] before it exists.
 ///
@@ -34,6 +37,8 @@ pub struct Builder {
     engine: Engine,
     receive_batch: usize,
     serve: bool,
+    max_queueing: Duration,
+    share: u32,
 }
 
 /// Who turns the endpoint's loop.
@@ -60,14 +65,16 @@ impl Default for Builder {
             engine: Engine::default(),
             receive_batch: Self::RECEIVE_BATCH,
             serve: true,
+            max_queueing: Backlog::MAX_QUEUEING,
+            share: 100,
         }
     }
 }
 
 impl Builder {
-    /// Packets of a receive batch, unless [`Builder::receive_batch`] says otherwise. Ours: measured with jumbo
-    /// packets, where 64 leave the cache before they are copied out, and 8 cost more system calls.
-    pub const RECEIVE_BATCH: usize = 32;
+    /// Packets of a receive batch, unless [`Builder::receive_batch`] says otherwise: the quota of a pass of the loop
+    /// ([`Quotas::DEFAULT`], which says why).
+    pub const RECEIVE_BATCH: usize = Quotas::DEFAULT.receive;
 
     /// Parameters of the protocol.
     pub fn config(mut self, config: Config) -> Self {
@@ -108,6 +115,30 @@ impl Builder {
         self
     }
 
+    /// How long requests may wait for a thread of the application when there are far more than it serves;
+    /// [`Duration::MAX`] lets them wait for as long as they like. 500 µs unless said otherwise.
+    ///
+    /// It begins to hold when 20 times as many requests wait as the application takes in this time, and 320 at
+    /// least. From then on the queue may hold what it takes in this time, and 16 requests at least; a request
+    /// beyond that is refused at once, and its client gets [`Refusal::Overloaded`](crate::Refusal::Overloaded): it was
+    /// not executed, and may be sent elsewhere. So a server that is offered several times its capacity serves as many
+    /// requests as ever, and serves them soon. Nothing is refused any more when the queue has not been full for
+    /// 10 ms, and nothing while the application takes no requests at all.
+    pub const fn max_queueing(mut self, time: Duration) -> Self {
+        self.max_queueing = time;
+        self
+    }
+
+    /// Percentage of its core that the thread of [`Engine::Dedicated`] may take while other threads have work on
+    /// that core: 1 to 100; lower counts as 1 and higher as 100. 100 unless said otherwise: left to itself, the
+    /// system moves threads that get in each other's way to other cores. Say less if the engine is pinned to
+    /// a core that others need, too. Without effect on the other ways to turn the loop, which take
+    /// no time but the application's own.
+    pub const fn share(mut self, percent: u32) -> Self {
+        self.share = percent;
+        self
+    }
+
     /// Opens a UDP socket at `address` and starts the endpoint. Port 0 takes any free one.
     ///
     /// # Errors
@@ -140,11 +171,10 @@ impl Builder {
     pub fn on(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
         let address = driver.local_addr();
         let start = |source| BindError::Start { address, source };
-        let shard = Shard::new(driver, self.config, self.poll, self.receive_batch, self.serve);
-        let shard = Arc::new(shard.map_err(start)?);
+        let shard = self.shard(driver, self.poll)?;
         let thread = match self.engine {
             Engine::Waiters => keeper::start(&shard),
-            Engine::Dedicated { cpu } => dedicated::start(&shard, cpu, self.poll),
+            Engine::Dedicated { cpu } => dedicated::start(&shard, cpu, self.poll, self.share),
         };
         Ok(Endpoint::new(shard, thread.map_err(start)?))
     }
@@ -173,11 +203,15 @@ impl Builder {
         Ok(Box::new(Udp::open(&self.udp)?))
     }
 
-    /// The parts that the async endpoint starts in its own way.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn shard(&self, driver: Box<dyn Driver>) -> Result<Arc<Shard>, BindError> {
+    /// The parts that each kind of endpoint starts in its own way.
+    pub(crate) fn shard(
+        &self,
+        driver: Box<dyn Driver>,
+        poll: Poll,
+    ) -> Result<Arc<Shard>, BindError> {
         let address = driver.local_addr();
-        Shard::new(driver, self.config.clone(), Poll::Block, self.receive_batch, self.serve)
+        let quotas = Quotas { receive: self.receive_batch, ..Quotas::DEFAULT };
+        Shard::new(driver, self.config.clone(), poll, quotas, self.serve, self.max_queueing)
             .map(Arc::new)
             .map_err(|source| BindError::Start { address, source })
     }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   contest     contenders take turns: rtt, throughput, rate, handoff
+//!   overload    a server that is offered more than it can do
 //!   cluster     hosts on links of a real rate, busy with the messages of a workload
 //!   sweep       the same, once for each value of some settings
 //!     asked       what can be asked of both
@@ -13,6 +14,7 @@ mod asked;
 mod cluster;
 mod contest;
 mod hosts;
+mod overload;
 mod results;
 mod sweep;
 
@@ -25,6 +27,7 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub(crate) enum Arguments {
     Contest(contest::Arguments),
+    Overload(overload::Arguments),
     Cluster(Box<cluster::Arguments>),
     Sweep(Box<sweep::Arguments>),
 }
@@ -33,6 +36,7 @@ pub(crate) enum Arguments {
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments {
         Arguments::Contest(arguments) => contest::run(arguments),
+        Arguments::Overload(arguments) => overload::run(arguments),
         Arguments::Cluster(arguments) => cluster::run(&arguments),
         Arguments::Sweep(arguments) => sweep::run(&arguments),
     }
@@ -56,6 +60,7 @@ impl Args for Arguments {
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommands(contest::commands())
+            .subcommand(overload::command())
             .subcommand(cluster::command())
             .subcommand(sweep::command())
     }
@@ -70,6 +75,7 @@ impl FromArgMatches for Arguments {
         let missing = || clap::Error::new(ErrorKind::MissingSubcommand);
         let (name, matches) = matches.subcommand().ok_or_else(missing)?;
         match name {
+            overload::NAME => overload::Arguments::from_arg_matches(matches).map(Self::Overload),
             cluster::NAME => cluster::Arguments::from_arg_matches(matches)
                 .map(|arguments| Self::Cluster(Box::new(arguments))),
             sweep::NAME => sweep::Arguments::from_arg_matches(matches)

@@ -1,5 +1,6 @@
 //! Which old failures can be seen, and which cures?
 
+mod handoff;
 mod livelock;
 
 use clap::{Args, Subcommand};
@@ -14,7 +15,8 @@ use crate::failure::Failure;
 #[command(
     arg_required_else_help = true,
     after_help = "Examples:
-  apus lab livelock --modes interrupt,apus"
+  apus lab livelock --modes interrupt,apus
+  apus lab handoff"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -24,11 +26,13 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Livelock(livelock::Arguments),
+    Handoff(handoff::Arguments),
 }
 
 /// Runs an experiment and prints its result.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Livelock(arguments) => livelock::run(arguments),
+        Command::Handoff(arguments) => handoff::run(arguments),
     }
 }

@@ -12,7 +12,7 @@ struct Promise {
     ratios: &'static [&'static str],
 }
 
-const PROMISES: [Promise; 8] = [
+const PROMISES: [Promise; 9] = [
     Promise {
         experiment: "rtt",
         rows: &["apus", "udp", "udp-connected", "tcp"],
@@ -36,6 +36,21 @@ const PROMISES: [Promise; 8] = [
         rows: &["self-polling", "receivers=1", "receivers=2", "receivers=3", "receivers=4"],
         figures: &["messages", "handoffs", "handoffs_per_message", "spurious_wakeups"],
         ratios: &[],
+    },
+    Promise {
+        experiment: "overload",
+        rows: &["load=0.75", "load=4", "tcp load=0.75", "tcp load=4"],
+        figures: &[
+            "offered_krps",
+            "goodput_krps",
+            "p50_us",
+            "p99_us",
+            "refused",
+            "late",
+            "dropped",
+            "application_share",
+        ],
+        ratios: &["4x/peak", "p99 4x/0.75x", "wakeup apus/tcp"],
     },
     Promise {
         experiment: "sim run",

@@ -22,6 +22,22 @@ fn every_bench_prints_one_object_as_promised() {
 }
 
 #[test]
+fn overload_prints_one_object_as_promised() {
+    let words = "bench overload --loads 0.75,4 --seconds 0.2 --runs 1 --json";
+    let output = run(words.split(' '));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json = check("overload", &text(&output.stdout)).unwrap();
+    let row = |name: &str| {
+        json["rows"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone()
+    };
+    assert_eq!(row("tcp load=4")["refused"], 0, "TCP refuses nothing");
+    assert!(row("load=4")["offered_krps"].as_f64() > row("load=0.75")["offered_krps"].as_f64());
+    for name in ["idle", "tcp idle"] {
+        assert!(row(name)["wakeup_us"].as_f64().unwrap() > 0.0, "{name}");
+    }
+}
+
+#[test]
 fn people_get_a_table_of_what_they_asked_for() {
     let words = "bench rtt --seconds 0.2 --runs 1 --size 500 --only udp,tcp --poll block --seed 3";
     let output = run(words.split(' '));

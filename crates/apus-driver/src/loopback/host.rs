@@ -36,6 +36,7 @@ impl Driver for Host {
             priorities: true,
             ecn: true,
             reports: true,
+            busy_poll_usecs: 0,
             receive_buffer: config.queue.saturating_mul(config.packet_limit),
             link_mbps: None,
         }

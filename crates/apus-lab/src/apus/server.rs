@@ -9,7 +9,13 @@ use crate::meter::Meter;
 
 /// Sends each request back, until the endpoint is shut down.
 pub(crate) fn echo(endpoint: &Endpoint) -> Result<(), Error> {
+    echo_after(endpoint, || ())
+}
+
+/// The same after some work on each request.
+pub(crate) fn echo_after(endpoint: &Endpoint, mut work: impl FnMut()) -> Result<(), Error> {
     serve(endpoint, |mut request| {
+        work();
         let payload = request.take_payload();
         // A client that has gone is not waited for.
         let _ = request.reply(payload);

@@ -24,7 +24,7 @@ use crate::machine::Ticks;
 use crate::process::{Begin, Control, Task};
 use crate::slowdown::{Scale, Slowdowns};
 use crate::stats::Latencies;
-use crate::transport::{self, Client, Node, Opening};
+use crate::transport::{self, Client, Node, Opening, Work as Application};
 
 /// What a node is told before it opens its transport.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -128,6 +128,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         receivers: setup.receivers,
         link_mbps: setup.link_mbps,
         mtu: setup.mtu,
+        work: Application::NONE,
         parameters: setup.parameters,
     };
     let node: Arc<dyn Node> = transport::parse(&setup.transport)?.open(&opening)?.into();

@@ -31,6 +31,8 @@ pub(crate) struct Tally {
     pub(crate) due: u64,
     /// Those that were completed.
     pub(crate) completed: u64,
+    /// Those that will never be: the transport said so.
+    pub(crate) failed: u64,
     /// Those that were completed before the load ended: what the client kept up with.
     pub(crate) in_time: u64,
     /// How long after it was due each request was begun, in nanoseconds.
@@ -85,7 +87,8 @@ pub(crate) fn open_loop(
         }
         let now = clock();
         for id in ended.failed.drain(..) {
-            flight.end(id);
+            let request = flight.end(id);
+            tally.failed += u64::from(request.due >= load.warm);
         }
         for id in ended.completed.drain(..) {
             let request = flight.end(id);

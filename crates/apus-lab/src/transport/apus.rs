@@ -13,7 +13,7 @@ use apus::{
 };
 use apus_wire::Kind;
 
-use super::{Client, Ended, Node, Opening, Transport};
+use super::{Client, Ended, Node, Opening, Transport, Work};
 use crate::apus::server;
 use crate::error::Error;
 use crate::process::Stop;
@@ -53,7 +53,7 @@ impl Transport for Apus {
         let endpoint = settings
             .bind(address)
             .map_err(|error| Error::endpoint(format!("open an endpoint at {address}"), error))?;
-        Ok(Box::new(ApusNode { endpoint }))
+        Ok(Box::new(ApusNode { endpoint, work: opening.work }))
     }
 }
 
@@ -96,6 +96,7 @@ fn receive_batch(parameters: &[(String, u64)]) -> usize {
 /// An endpoint.
 struct ApusNode {
     endpoint: Endpoint,
+    work: Work,
 }
 
 impl Node for ApusNode {
@@ -104,8 +105,12 @@ impl Node for ApusNode {
     }
 
     fn serve(&self, _receiver: usize, _stop: &Stop) -> Result<(), Error> {
-        let _together = self.endpoint.cork();
-        server::echo(&self.endpoint)
+        if self.work.is_none() {
+            let _together = self.endpoint.cork();
+            return server::echo(&self.endpoint);
+        }
+        // A reply that is ready does not wait for the work on another request.
+        server::echo_after(&self.endpoint, || self.work.perform())
     }
 
     fn shutdown(&self) {
@@ -127,6 +132,8 @@ impl Node for ApusNode {
             ("keeper_turns", engine.keeper_turns),
             ("receive_batches", engine.receive_batches),
             ("packets_received", engine.packets_received),
+            ("quota_exhaustions", engine.quota_exhaustions),
+            ("feedback_stops", engine.feedback_stops),
         ];
         let engine = engine.map(|(name, count)| (name.to_owned(), count));
         let dropped = ("dropped".to_owned(), protocol.dropped_total());

@@ -11,6 +11,7 @@
 
 mod apus;
 mod tcp;
+mod work;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -23,6 +24,7 @@ use crate::process::Stop;
 
 pub use self::apus::Apus;
 pub use self::tcp::{Connections, Tcp};
+pub use self::work::Work;
 
 /// A way to carry requests and replies.
 pub trait Transport: Send + Sync {
@@ -58,6 +60,8 @@ pub struct Opening {
     pub link_mbps: u32,
     /// Longest IP packet in bytes.
     pub mtu: usize,
+    /// What a receiver does with each request before it answers.
+    pub work: Work,
     /// Parameters of the transport, by name.
     pub parameters: Vec<(String, u64)>,
 }
@@ -73,6 +77,7 @@ impl Opening {
             receivers: 1,
             link_mbps: 0,
             mtu: 9000,
+            work: Work::NONE,
             parameters: Vec::new(),
         }
     }

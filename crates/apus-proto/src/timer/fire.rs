@@ -74,7 +74,8 @@ impl Transport {
     /// Does what has become due. Bounded work: call it again while `next_timeout` lies in the past.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance(now);
-        while let Some(rpc) = self.deadlines.expired(now) {
+        for _ in 0..LOOKS_PER_CALL {
+            let Some(rpc) = self.deadlines.expired(now) else { break };
             self.fail_and_disown(rpc, FailReason::DeadlineExceeded);
         }
         for _ in 0..LOOKS_PER_CALL {

@@ -140,14 +140,17 @@ impl Transport {
         payload: &[u8],
         session: u32,
     ) -> Result<Admitted, DropReason> {
-        if self.rpcs.count(Role::Server) as u64 >= self.config.max_server_rpcs() {
+        let too_many = self.rpcs.count(Role::Server) as u64 >= self.config.max_server_rpcs();
+        if too_many || self.request_room == 0 {
             let from = Source { address: self.peers[peer].address, peer: Some(peer) };
-            return Err(self.refuse(from, header, Refusal::Overloaded, DropReason::TooManyRpcs));
+            let why = if too_many { DropReason::TooManyRpcs } else { DropReason::Overloaded };
+            return Err(self.refuse(from, header, Refusal::Overloaded, why));
         }
         let length = u64::from(data.message_length);
         if !self.reserve_receive(peer, length) {
             return Err(DropReason::NoBuffers);
         }
+        self.request_room -= 1;
         if let Some(request) = self.message_in_one_packet(peer, data, payload) {
             let state = ServerState::InService;
             let server = Server { state, session, confirmed: true };

@@ -60,6 +60,16 @@ impl Transport {
         self.serving = serving;
     }
 
+    /// So many more requests are accepted from now on; those beyond are refused with
+    /// [`Refusal::Overloaded`] until it is set again (CAP-16). [`usize::MAX`], as it is at first, accepts
+    /// all.
+    ///
+    /// For an engine that sees how fast the application is. Only requests that begin are concerned: whatever
+    /// was accepted goes on.
+    pub const fn set_request_room(&mut self, requests: usize) {
+        self.request_room = requests;
+    }
+
     /// Payload bytes of messages that the peer may not have yet: requests without a response, responses
     /// without an acknowledgment.
     #[must_use]

@@ -67,6 +67,8 @@ pub struct Transport {
     next_kernel_id: u64,
     /// Whether requests are accepted.
     serving: bool,
+    /// So many more requests are accepted before the rest is refused.
+    request_room: usize,
     shut_down: bool,
     /// The latest time that was given; it never decreases.
     now: Instant,
@@ -114,6 +116,7 @@ impl Transport {
             births: 0,
             next_kernel_id: first_id,
             serving: true,
+            request_room: usize::MAX,
             shut_down: false,
             now: Instant::ZERO,
             config,

@@ -1,4 +1,4 @@
-//! Limits: back-pressure for callers, early drops for packets. Requirements CAP-1 to CAP-9, and CAP-15.
+//! Limits: back-pressure for callers, early drops for packets. Requirements CAP-1 to CAP-9, CAP-15 and CAP-16.
 
 use crate::script::run;
 use apus_proto::{Config, DropReason, Instant, Transport};
@@ -151,6 +151,47 @@ fn the_number_of_requests() {
       xx finished
     > P: DATA s4 0..10/10
       !! request s4 from P: 10 B
+    ");
+}
+
+/// CAP-16: the engine's bound: who comes too late is refused for good; what was accepted goes on, whatever
+/// packets it consists of.
+#[test]
+fn the_room_for_further_requests() {
+    assert_snapshot!(run("
+        meet P
+        room 2
+        P: DATA s1 0..1400/2000
+        P: DATA s2 0..10/10
+        P: DATA s3 0..10/10
+        P: DATA s1 1400..2000/2000
+        reply s2 10
+        P: ACK s2
+        room 1
+        P: DATA s3 0..10/10
+        P: DATA s4 0..10/10
+        P: DATA s5 0..1400/2000
+    "), @"
+    > room 2
+    > P: DATA s1 0..1400/2000
+    > P: DATA s2 0..10/10
+      !! request s2 from P: 10 B
+    > P: DATA s3 0..10/10
+      xx overloaded
+      -> P RPC_UNKNOWN s3 +REFUSED(Overloaded) prio=7
+    > P: DATA s1 1400..2000/2000
+      !! request s1 from P: 2000 B
+    > reply s2 10
+      -> P DATA s2 0..10/10 cutoffs=1 prio=7
+    > P: ACK s2
+    > room 1
+    > P: DATA s3 0..10/10
+      xx finished
+    > P: DATA s4 0..10/10
+      !! request s4 from P: 10 B
+    > P: DATA s5 0..1400/2000
+      xx overloaded
+      -> P RPC_UNKNOWN s5 +REFUSED(Overloaded) prio=7
     ");
 }
 

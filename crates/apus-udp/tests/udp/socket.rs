@@ -349,3 +349,14 @@ fn what_is_missing_is_said() {
     assert_eq!(none.segments_per_send, 1);
     assert!(!none.receive_offload && !none.priorities && !none.reports);
 }
+
+#[test]
+fn the_kernel_polls_the_interface_only_if_it_was_asked_to_and_says_for_how_long() {
+    let granted = |busy_poll_usecs| {
+        let config = UdpConfig { busy_poll_usecs, ..bound_to(LOOPBACK) };
+        Udp::open(&config).unwrap().capabilities().busy_poll_usecs
+    };
+    assert_eq!(granted(0), 0);
+    // Without privileges, or in a kernel without it, it is refused, and everything else works.
+    assert!([0, 50].contains(&granted(50)), "all or nothing");
+}

@@ -66,8 +66,8 @@ async fn turn(guard: CloseOnDrop, sources: Sources) {
         }
         if !idle {
             tokio::task::yield_now().await;
-        } else if let Some(until) = shard.announce_sleep() {
-            sources.sleep(shard, until).await;
+        } else if let Some(sleep) = shard.announce_sleep() {
+            sources.sleep(shard, sleep).await;
             let mut core = shard.lock();
             core.sleeping_until = None;
             core.sleeps_for_room = false;
@@ -113,13 +113,15 @@ impl Shard {
     }
 
     /// Says until when the task sleeps; `None` if there is something to do at once.
-    fn announce_sleep(&self) -> Option<Instant> {
+    fn announce_sleep(&self) -> Option<Sleep> {
         let mut core = self.lock();
         // While the socket is full, look again soon: tasks are not woken by a socket that has room.
         let now = core.clock.now();
         core.sleeps_for_room = core.is_stuck();
         let again = if core.sleeps_for_room { now.plus(STUCK_NANOS) } else { Instant::NEVER };
-        let until = core.next_due().min(again);
+        // While receiving has stopped, what arrives is no reason to wake up.
+        let stopped = core.backlog.stopped_until().filter(|until| *until > now);
+        let until = core.next_due().min(again).min(stopped.unwrap_or(again));
         if until <= now {
             core.sleeps_for_room = false;
             return None;
@@ -127,8 +129,15 @@ impl Shard {
         core.sleeping_until = Some(until);
         core.look_up = false;
         core.count_sleep();
-        Some(until)
+        Some(Sleep { until, receiving: stopped.is_none() })
     }
+}
+
+/// How long the task sleeps, and whether it wakes up when packets arrive.
+#[derive(Clone, Copy, Debug)]
+struct Sleep {
+    until: Instant,
+    receiving: bool,
 }
 
 /// Pause before a full socket is tried again. Ours: what 1 MiB of send buffer lasts at 40 Gbit/s.
@@ -136,14 +145,14 @@ const STUCK_NANOS: u64 = 200_000;
 
 impl Sources {
     /// Sleeps until something happens.
-    async fn sleep(&self, shard: &Shard, until: Instant) {
+    async fn sleep(&self, shard: &Shard, Sleep { until, receiving }: Sleep) {
         let now = shard.clock.now();
         if until < Instant::NEVER && self.set_timer(until.since(now)).is_err() {
             // Without a timer the loop must go round.
             return tokio::task::yield_now().await;
         }
         tokio::select! {
-            ready = self.driver.ready(ARRIVAL) => clear(ready),
+            ready = self.driver.ready(ARRIVAL), if receiving => clear(ready),
             ready = self.signal.readable() => {
                 shard.signal.lower();
                 clear(ready);

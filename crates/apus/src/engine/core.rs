@@ -3,6 +3,7 @@
 //! [`Core`] owns the protocol and the driver's sending half. Each method below is one line of the
 //! loop's table of contents in [`super::run`].
 
+use super::backlog::Backlog;
 use super::calls::Calls;
 use super::clock::Clock;
 use super::handoff::{From, Handoff};
@@ -13,6 +14,7 @@ use super::turn::Turn;
 use super::waiter::{Told, Waiter};
 use super::wakes::Wakes;
 use crate::error::Closed;
+use crate::overload::{Budget, Quotas, Work};
 use apus_driver::{Arrival, Burst, Ecn, Receive, Report, Transmit, Trouble};
 use apus_proto::{Address, Event, Instant, RpcError, RpcId, Transport, Unreachable};
 use bytes::Bytes;
@@ -46,6 +48,8 @@ pub(crate) struct Core {
     /// Calls whose result is awaited.
     pub(crate) calls: Calls,
     pub(crate) requests: Handoff<Arrived>,
+    /// How many of those may wait.
+    pub(super) backlog: Backlog,
     pub(crate) completions: Handoff<Ended>,
     pub(crate) turn: Turn,
     /// Those who wait for room to send, and how often there has been some.
@@ -70,8 +74,12 @@ pub(crate) struct Core {
     pub(crate) producer: ThreadToken,
     /// Number of corks.
     pub(crate) corks: u32,
-    /// Whether the quota ended the last transmission before everything had left.
+    /// What the present pass of the loop may still do.
+    budget: Budget,
+    /// Whether a quota ended the last transmission before everything had left, or the last delivery before
+    /// everything was visible.
     more_to_send: bool,
+    more_to_deliver: bool,
     /// Messages that were held back by a cork since the last transmission.
     held_back: u32,
     pub(crate) closed: Option<Closed>,
@@ -82,7 +90,13 @@ pub(crate) struct Core {
 const MAX_HELD_BACK: u32 = 32;
 
 impl Core {
-    pub(crate) fn new(transport: Transport, transmit: Box<dyn Transmit>, clock: Clock) -> Self {
+    pub(crate) fn new(
+        transport: Transport,
+        transmit: Box<dyn Transmit>,
+        clock: Clock,
+        quotas: Quotas,
+        backlog: Backlog,
+    ) -> Self {
         Self {
             transport,
             clock,
@@ -91,6 +105,7 @@ impl Core {
             paths: Paths::default(),
             calls: Calls::default(),
             requests: Handoff::default(),
+            backlog,
             completions: Handoff::default(),
             turn: Turn::default(),
             room: Vec::new(),
@@ -105,7 +120,9 @@ impl Core {
             sleeping_keeper: None,
             producer: ThreadToken::current(),
             corks: 0,
+            budget: Budget::new(quotas),
             more_to_send: false,
+            more_to_deliver: false,
             held_back: 0,
             closed: None,
             metrics: EngineMetrics::default(),
@@ -126,10 +143,20 @@ impl Core {
         self.time
     }
 
+    /// A pass of the loop begins, with so many packets.
+    pub(super) fn begin_pass(&mut self, arrived: usize) {
+        self.look_at_clock();
+        self.producer = ThreadToken::current();
+        self.budget.begin();
+        self.budget.spend(Work::Receive, arrived);
+    }
+
     /// Hands the packets of the last receive to the protocol.
     pub(crate) fn handle_packets(&mut self, receive: &mut dyn Receive) {
         let now = self.time;
-        let Self { transport, paths, metrics, .. } = self;
+        self.backlog.look(now);
+        let Self { transport, paths, metrics, backlog, requests, .. } = self;
+        transport.set_request_room(backlog.room(requests.len(), now));
         metrics.receive_batches += 1;
         receive.drain(&mut |arrival: Arrival<'_>| {
             metrics.packets_received += 1;
@@ -161,8 +188,14 @@ impl Core {
     /// Does what has become due.
     pub(crate) fn handle_timers(&mut self) {
         let now = self.time;
-        if self.transport.next_timeout().is_some_and(|(at, _)| at <= now) {
+        let is_due =
+            |transport: &Transport| transport.next_timeout().is_some_and(|(at, _)| at <= now);
+        if is_due(&self.transport) {
+            // The protocol has a quota of its own: what is left over is still due.
             self.transport.handle_timeout(now);
+            if is_due(&self.transport) {
+                self.budget.spend(Work::Timers, usize::MAX);
+            }
         }
     }
 
@@ -171,8 +204,16 @@ impl Core {
         self.transmit_within(usize::MAX);
     }
 
-    /// The same, but not much more than `quota` bytes of payload; what is left waits for the next pass.
-    pub(super) fn transmit_within(&mut self, quota: usize) {
+    /// The same, but not much more than the pass may; what is left waits for the next one.
+    pub(super) fn transmit_in_pass(&mut self) {
+        self.transmit_within(self.budget.left(Work::Transmit));
+        if self.more_to_send {
+            self.budget.spend(Work::Transmit, usize::MAX);
+        }
+    }
+
+    /// The same with so many bytes of payload.
+    fn transmit_within(&mut self, quota: usize) {
         self.held_back = 0;
         if let Err(error) = self.try_transmit(quota) {
             self.close(Closed::Driver(error.into()));
@@ -218,6 +259,22 @@ impl Core {
     /// Puts what the protocol has to say where it is waited for. Messages become visible here; who
     /// shall take them is decided by [`Core::assign`].
     pub(crate) fn deliver(&mut self) {
+        self.deliver_within(usize::MAX);
+    }
+
+    /// The same, but no more than the pass may; what is left comes in the next one, before anything else is
+    /// received. Then sees whether too many requests wait.
+    pub(super) fn deliver_in_pass(&mut self) {
+        let quota = self.budget.left(Work::Deliveries);
+        self.deliver_within(quota);
+        if self.more_to_deliver {
+            self.budget.spend(Work::Deliveries, quota);
+        }
+        self.backlog.pass(self.requests.len(), self.time);
+    }
+
+    fn deliver_within(&mut self, mut quota: usize) {
+        self.more_to_deliver = false;
         while let Some(event) = self.transport.poll_event() {
             match event {
                 Event::Request { rpc, from, payload } => {
@@ -230,7 +287,27 @@ impl Core {
                 // An event that a later core may know.
                 _ => {}
             }
+            quota -= 1;
+            if quota == 0 {
+                self.more_to_deliver = true;
+                break;
+            }
         }
+    }
+
+    /// Whether requests wait and the network has not been looked at for a while; it counts as looked at then.
+    pub(super) fn is_look_due(&mut self) -> bool {
+        let is_due = self.backlog.is_look_due(self.time);
+        if is_due {
+            self.backlog.look(self.time);
+        }
+        is_due
+    }
+
+    /// The application has taken a request.
+    pub(super) fn request_taken(&mut self) {
+        // Receiving had stopped, and goes on.
+        self.look_up |= self.backlog.taken(self.requests.len(), self.time);
     }
 
     /// Tells those who wait that there is something for them, the newest first.
@@ -281,15 +358,31 @@ impl Core {
     /// somebody wants it to look up, or if packets wait for room in the socket.
     pub(crate) fn next_due(&self) -> Instant {
         let is_full = self.is_stuck() && !self.sleeps_for_room;
-        if self.look_up || self.more_to_send || is_full {
+        if self.look_up || self.has_more_to_do() || is_full {
             return Instant::ZERO;
         }
         self.transport.next_timeout().map_or(Instant::NEVER, |(at, _)| at)
     }
 
-    /// Whether the quota ended the last transmission before everything had left.
-    pub(super) const fn has_more_to_send(&self) -> bool {
-        self.more_to_send
+    /// Whether a quota ended the last pass before everything was done.
+    pub(super) const fn has_more_to_do(&self) -> bool {
+        self.more_to_send || self.more_to_deliver
+    }
+
+    /// Whether a quota ended the last delivery: nothing is received before that was made up for.
+    pub(super) const fn has_more_to_deliver(&self) -> bool {
+        self.more_to_deliver
+    }
+
+    /// Does what the quotas have left over: perhaps nobody goes on with it soon.
+    pub(super) fn finish(&mut self) {
+        if self.more_to_send {
+            self.transmit();
+        }
+        if self.more_to_deliver {
+            self.deliver();
+            self.assign();
+        }
     }
 
     /// Whether the socket is full.
@@ -341,8 +434,12 @@ impl Core {
     }
 
     /// The engine's counters.
-    pub(crate) const fn engine_metrics(&self) -> EngineMetrics {
-        self.metrics
+    pub(crate) fn engine_metrics(&self) -> EngineMetrics {
+        EngineMetrics {
+            quota_exhaustions: Work::ALL.map(|work| self.budget.exhausted(work)).iter().sum(),
+            feedback_stops: self.backlog.stops(),
+            ..self.metrics
+        }
     }
 
     /// Ends everything, for the reason given. What waits is told so.

@@ -3,12 +3,16 @@
 use super::poll::Poll;
 use super::shard::Shard;
 use super::want::Closing;
+use crate::overload::Share;
 use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-/// Starts a thread that has the turn until the endpoint is closed, pinned to `cpu` if one is given.
+/// Starts a thread that has the turn until the endpoint is closed, pinned to `cpu` if one is given. It takes
+/// no more than `share` percent of its core while others have work there.
 ///
 /// # Errors
 ///
@@ -17,6 +21,7 @@ pub(crate) fn start(
     shard: &Arc<Shard>,
     cpu: Option<usize>,
     poll: Poll,
+    share: u32,
 ) -> io::Result<JoinHandle<()>> {
     let taken = shard.lock().turn.take();
     debug_assert!(taken, "the endpoint is new");
@@ -27,15 +32,64 @@ pub(crate) fn start(
         let failed = result.is_err();
         // Whoever started the engine waits for this.
         let _ = report.send(result);
-        if !failed {
-            let _ = shard.turn(&Closing, poll, None);
+        if failed {
+            return;
         }
+        if share < 100 {
+            turn_with_a_share(&shard, poll, share);
+        }
+        let _ = shard.turn(&Closing, poll, None);
     })?;
     match pinned.recv() {
         Ok(Ok(())) => Ok(thread),
         Ok(Err(error)) => Err(error),
         Err(_) => Err(io::Error::other("the engine's thread ended before it began")),
     }
+}
+
+/// How often a thread with a share looks at what it has used. Ours: ten times in a period, so that it takes no
+/// more than a tenth too much, which is held against the next period; a look is two system calls.
+const LOOK: Duration = Duration::from_nanos(Share::PERIOD / 10);
+
+/// Turns the loop until the endpoint is closed, and rests for the remainder of a period when the share is used up and
+/// somebody else has work on this core.
+fn turn_with_a_share(shard: &Shard, poll: Poll, percent: u32) {
+    let mut share = Share::of_percent(percent);
+    let mut receive = shard.receive.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut used = processor_time();
+    loop {
+        let (core, _) = shard.run(&mut **receive, &Closing, poll, Some(Instant::now() + LOOK));
+        if core.closed.is_some() {
+            return;
+        }
+        drop(core);
+        let (before, now) = (used, shard.clock.now());
+        used = processor_time();
+        share.charge(used.saturating_sub(before), now);
+        if let Some(until) = share.until(now)
+            && is_core_wanted()
+        {
+            shard.lock().metrics.rests += 1;
+            // Whoever sends does so itself meanwhile, and what arrives waits in the socket.
+            std::thread::sleep(Duration::from_nanos(until.since(shard.clock.now())));
+        }
+    }
+}
+
+/// Whether somebody else had work on this core: lets them go first, which takes no time if there is nobody.
+fn is_core_wanted() -> bool {
+    /// What a yield to nobody takes at most; it is a fraction of a microsecond, and a turn of another thread many.
+    const NOBODY: Duration = Duration::from_micros(10);
+    let before = Instant::now();
+    std::thread::yield_now();
+    before.elapsed() > NOBODY
+}
+
+/// Nanoseconds of processor time that this thread has used.
+fn processor_time() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    // The clock is never negative.
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 /// Pins the present thread to one CPU.

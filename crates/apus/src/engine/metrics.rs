@@ -27,6 +27,14 @@ pub struct EngineMetrics {
     pub kicks: u64,
     /// Times that the thread with the turn slept in the kernel.
     pub sleeps: u64,
+    /// Passes of the loop that a quota ended before everything was done: there was more to receive, to send, to
+    /// hand over, or more timers were due.
+    pub quota_exhaustions: u64,
+    /// Times that receiving stopped because too many requests waited for the application.
+    pub feedback_stops: u64,
+    /// Times that a dedicated engine had used up its share of its core and left it to others
+    /// ([`Builder::share`](crate::Builder::share)).
+    pub rests: u64,
     /// Batches of packets received.
     pub receive_batches: u64,
     /// Packets received.

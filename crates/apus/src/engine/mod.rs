@@ -32,7 +32,8 @@
 //!   released ([`wakes`]), and only if the waiter had announced that it parks.
 //! - **The next timer** is published in `Shard::due` when the core lock is released (relaxed): the
 //!   thread with the turn reads it while nothing arrives, and looks under the lock if it has passed. A
-//!   stale value costs one round. SYNC POINT 2 (no data is passed through it).
+//!   stale value costs one round. SYNC POINT 2 (no data is passed through it). Until when receiving stops
+//!   (`Shard::stopped_until`, [`backlog`]) is published and read in the same way, by the thread with the turn.
 //! - **A sleeper** states under the core lock until when it sleeps (`Core::sleeping_until`) and then
 //!   sleeps on the driver's descriptor and the [`signal`]. Whoever changes the next timer to an earlier
 //!   one sees that statement under the same lock and raises the signal. A raise between the statement
@@ -51,6 +52,7 @@
 
 #[cfg(feature = "tokio")]
 pub(crate) mod asynchronous;
+pub(crate) mod backlog;
 pub(crate) mod calls;
 mod clock;
 pub(crate) mod core;

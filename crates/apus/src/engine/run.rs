@@ -7,6 +7,7 @@ use super::core::Core;
 use super::handoff::From;
 use super::poll::Poll;
 use super::shard::{Locked, Shard};
+use super::signal::Wanted;
 use super::token::ThreadToken;
 use super::waiter::{Told, Waiter};
 use super::want::Want;
@@ -15,10 +16,6 @@ use apus_driver::Receive;
 use std::cell::RefCell;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
-
-/// Payload bytes after which a pass of the loop sends no further bursts: what arrives meanwhile may be
-/// shorter, and goes first then. Ours: two segmentation-offload sends; with one, the interface runs dry.
-const TRANSMIT_QUOTA: usize = 1 << 17;
 
 /// Idle rounds between two looks at the clock. A round is a system call of 200 ns or so.
 pub(super) const ROUNDS_PER_LOOK: u32 = 16;
@@ -82,6 +79,11 @@ impl Shard {
         want: &W,
         deadline: Option<Instant>,
     ) -> (Locked<'a>, Option<W::Output>) {
+        if core.is_look_due() && core.turn.take() {
+            // What one wants may be there, but so may be others.
+            drop(core);
+            return self.turn(want, Poll::Block, deadline);
+        }
         if let Some(output) = core.take(want, How::None) {
             return (core, Some(output));
         }
@@ -107,10 +109,7 @@ impl Shard {
         let mut receive = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut core, output) = self.run(&mut **receive, want, poll, deadline);
         drop(receive);
-        if core.has_more_to_send() {
-            // Perhaps nobody goes on with it soon.
-            core.transmit();
-        }
+        core.finish();
         let Core { turn, wakes, metrics, sleeping_keeper, .. } = &mut *core;
         let passed = turn.pass(wakes);
         metrics.turn_passes += u64::from(passed);
@@ -121,7 +120,7 @@ impl Shard {
     }
 
     /// The loop.
-    fn run<W: Want>(
+    pub(super) fn run<W: Want>(
         &self,
         receive: &mut dyn Receive,
         want: &W,
@@ -151,9 +150,10 @@ impl Shard {
                     how = How::Polled;
                     look = true;
                     let alone = poll.sleeps_at_once() && arrived < WORTH_ANOTHER_LOOK;
-                    arrivals = if alone { Look::Leave } else { Look::Take };
-                    // What the quota left over needs no arrival to go on.
-                    rounds = if core.has_more_to_send() { ROUNDS_PER_LOOK - 1 } else { 0 };
+                    let leave = alone || core.has_more_to_deliver();
+                    arrivals = if leave { Look::Leave } else { Look::Take };
+                    // What the quotas left over needs no arrival to go on.
+                    rounds = if core.has_more_to_do() { ROUNDS_PER_LOOK - 1 } else { 0 };
                 }
                 Pass::Idle if spin.go_on() => {
                     arrivals = Look::Take;
@@ -193,7 +193,8 @@ impl Shard {
     ) -> Pass<'_> {
         let arrived = match arrivals {
             Look::Leave => 0,
-            Look::Take => match receive.receive(self.receive_batch) {
+            Look::Take if self.is_stopped() => 0,
+            Look::Take => match receive.receive(self.receive_quota) {
                 Ok(arrived) => arrived,
                 Err(error) => return Pass::Broken(error),
             },
@@ -210,14 +211,13 @@ impl Shard {
             }
         }
         let mut core = self.lock();
-        core.producer = ThreadToken::current();
-        core.look_at_clock();
+        core.begin_pass(arrived);
         if arrived > 0 {
             core.handle_packets(receive);
         }
         core.handle_timers();
-        core.transmit_within(TRANSMIT_QUOTA);
-        core.deliver();
+        core.transmit_in_pass();
+        core.deliver_in_pass();
         Pass::Worked(core, arrived)
     }
 
@@ -240,7 +240,9 @@ impl Shard {
         core.sleeps_for_room = writable;
         let now = core.clock.now();
         let deadline = deadline.map_or(apus_proto::Instant::NEVER, |at| core.clock.convert(at));
-        let until = core.next_due().min(deadline);
+        // While receiving has stopped, what arrives is no reason to wake up.
+        let stopped = core.backlog.stopped_until().filter(|until| *until > now);
+        let until = core.next_due().min(deadline).min(stopped.unwrap_or(deadline));
         if until <= now {
             core.sleeps_for_room = false;
             return Slept::Woken(Look::Take);
@@ -250,13 +252,14 @@ impl Shard {
         drop(core);
         let forever = until == apus_proto::Instant::NEVER;
         let nanos = (!forever).then(|| until.since(now));
-        let slept = self.signal.sleep(receive.as_fd(), writable, nanos);
+        let wanted = Wanted { readable: stopped.is_none(), writable };
+        let slept = self.signal.sleep(receive.as_fd(), wanted, nanos);
         let mut core = self.lock();
         core.sleeping_until = None;
         core.sleeps_for_room = false;
         match slept {
-            Ok(true) => Slept::Woken(Look::Take),
-            Ok(false) => Slept::Woken(Look::Leave),
+            Ok(false) if stopped.is_none() => Slept::Woken(Look::Leave),
+            Ok(_) => Slept::Woken(Look::Take),
             Err(error) => {
                 core.close(Closed::Driver(error.into()));
                 Slept::Over(core, None)

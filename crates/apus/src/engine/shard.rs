@@ -1,9 +1,11 @@
 //! What do all threads of an endpoint share?
 
+use super::backlog::Backlog;
 use super::clock::Clock;
 use super::core::Core;
 use super::poll::Poll;
 use super::signal::Signal;
+use crate::overload::{Quotas, Work};
 use apus_driver::{Driver, Receive};
 use apus_proto::{Config, Instant, Transport};
 use std::io;
@@ -11,6 +13,7 @@ use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// One socket, one instance of the protocol, and those who turn its loop.
 pub(crate) struct Shard {
@@ -22,16 +25,17 @@ pub(crate) struct Shard {
     /// When the protocol wants to be called, in its own nanoseconds: what the thread with the turn
     /// looks at while nothing arrives. 0 lets it look under the lock at once.
     due: AtomicU64,
+    /// Until when nothing is received, in the same nanoseconds; 0 if it is.
+    stopped_until: AtomicU64,
     pub(super) clock: Clock,
     pub(crate) poll: Poll,
-    /// Packets after which a pass of the loop takes no further datagrams from the driver; 1 or more.
-    pub(super) receive_batch: usize,
+    /// Packets after which a pass of the loop takes no further datagrams from the driver.
+    pub(super) receive_quota: usize,
     pub(crate) local_addr: SocketAddr,
 }
 
 impl Shard {
-    /// An instance of the protocol on top of `driver`. It receives `receive_batch` packets at a time, or 1 if that
-    /// is 0.
+    /// An instance of the protocol on top of `driver`.
     ///
     /// # Errors
     ///
@@ -40,8 +44,9 @@ impl Shard {
         driver: Box<dyn Driver>,
         config: Config,
         poll: Poll,
-        receive_batch: usize,
+        quotas: Quotas,
         serving: bool,
+        max_queueing: Duration,
     ) -> io::Result<Self> {
         let local_addr = driver.local_addr();
         let link_mbps = driver.capabilities().link_mbps;
@@ -54,13 +59,20 @@ impl Shard {
         transport.set_link_rate(link_mbps.unwrap_or(0));
         let clock = Clock::start();
         Ok(Self {
-            core: Mutex::new(Core::new(transport, transmit, clock)),
+            core: Mutex::new(Core::new(
+                transport,
+                transmit,
+                clock,
+                quotas,
+                Backlog::new(max_queueing),
+            )),
             receive: Mutex::new(receive),
             signal: Signal::new()?,
             due: AtomicU64::new(0),
+            stopped_until: AtomicU64::new(0),
             clock,
             poll,
-            receive_batch: receive_batch.max(1),
+            receive_quota: quotas.of(Work::Receive),
             local_addr,
         })
     }
@@ -76,6 +88,12 @@ impl Shard {
     /// Whether the protocol, or another thread, wants the loop to come under the lock.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.due.load(Ordering::Relaxed) <= now.as_nanos()
+    }
+
+    /// Whether receiving has stopped because too many requests wait for the application.
+    pub(super) fn is_stopped(&self) -> bool {
+        let until = self.stopped_until.load(Ordering::Relaxed);
+        until > 0 && self.clock.now().as_nanos() < until
     }
 }
 
@@ -116,6 +134,8 @@ impl Locked<'_> {
         }
         let due = self.next_due();
         self.shard.due.store(due.as_nanos(), Ordering::Relaxed);
+        let stopped = self.backlog.stopped_until().map_or(0, Instant::as_nanos);
+        self.shard.stopped_until.store(stopped, Ordering::Relaxed);
         let kick = self.sleeping_until.is_some_and(|until| due < until);
         if kick {
             self.sleeping_until = None;

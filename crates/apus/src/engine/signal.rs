@@ -11,6 +11,15 @@ pub(crate) struct Signal {
     event: OwnedFd,
 }
 
+/// What a sleeper wants of the driver.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// That packets have arrived.
+    pub(crate) readable: bool,
+    /// That it has room for packets again.
+    pub(crate) writable: bool,
+}
+
 impl Signal {
     pub(crate) fn new() -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
@@ -28,8 +37,8 @@ impl Signal {
         let _ = rustix::io::read(&self.event, &mut count);
     }
 
-    /// Sleeps until `driver` is readable (or writable, if asked for), the signal is raised, or `nanos`
-    /// have passed. Whether something happened to the driver.
+    /// Sleeps until `driver` is as wanted, the signal is raised, or `nanos` have passed. Whether something
+    /// happened to the driver.
     ///
     /// # Errors
     ///
@@ -37,12 +46,14 @@ impl Signal {
     pub(crate) fn sleep(
         &self,
         driver: BorrowedFd<'_>,
-        writable: bool,
+        wanted: Wanted,
         nanos: Option<u64>,
     ) -> io::Result<bool> {
-        let wanted = if writable { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN, wanted.readable);
+        flags.set(PollFlags::OUT, wanted.writable);
         let mut fds =
-            [PollFd::from_borrowed_fd(driver, wanted), PollFd::new(&self.event, PollFlags::IN)];
+            [PollFd::from_borrowed_fd(driver, flags), PollFd::new(&self.event, PollFlags::IN)];
         let timeout = nanos.map(timespec);
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) => {}

@@ -48,11 +48,18 @@ impl Want for AnyRequest {
     type Output = Arrived;
 
     fn take(&self, core: &mut Core) -> Option<From<Arrived>> {
-        core.requests.take()
+        let request = core.requests.take()?;
+        core.request_taken();
+        Some(request)
     }
 
     fn take_told(&self, core: &mut Core) -> Option<From<Arrived>> {
-        core.closed.is_none().then(|| core.requests.take_reserved())
+        if core.closed.is_some() {
+            return None;
+        }
+        let request = core.requests.take_reserved();
+        core.request_taken();
+        Some(request)
     }
 
     fn message_len(arrived: &Arrived) -> Option<usize> {

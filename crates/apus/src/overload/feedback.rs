@@ -58,6 +58,13 @@ impl Feedback {
         self
     }
 
+    /// The queue may be of another length from now on. A stop goes on, with the new quarter as its end.
+    pub const fn set_bound(&mut self, bound: usize) {
+        let new = Self::new(bound);
+        self.stop_at = new.stop_at;
+        self.go_on_at = new.go_on_at;
+    }
+
     /// Whether to receive now, while so many entries are queued. To be asked before each batch, and as well
     /// when the queue has become shorter.
     ///

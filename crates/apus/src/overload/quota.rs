@@ -32,6 +32,15 @@ pub struct Quotas {
 }
 
 impl Quotas {
+    /// - `receive`: 32 packets. Mogul & Ramakrishnan found 5, 10 and 20 all right and 100 too many, and
+    ///   recommend 10 to 20 for packets that are taken one by one; a system call here takes many, and 8
+    ///   cost more calls while 64 jumbo packets leave the cache before they are copied out.
+    /// - `transmit`: 128 KiB, two sends that the kernel cuts into packets. What arrives meanwhile may be
+    ///   shorter, and goes first then; with one, the interface runs dry.
+    /// - `timers`: 64, twice as many as packets: a round of timers ends although each packet may start one.
+    /// - `deliveries`: 64, for the same reason: 32 packets can complete 32 messages.
+    pub const DEFAULT: Self = Self { receive: 32, transmit: 1 << 17, timers: 64, deliveries: 64 };
+
     /// No limit.
     pub const UNLIMITED: usize = usize::MAX;
 
@@ -57,15 +66,8 @@ impl Quotas {
 }
 
 impl Default for Quotas {
-    /// - `receive`: 32 packets. Mogul & Ramakrishnan found 5, 10 and 20 all right and 100 too many, and
-    ///   recommend 10 to 20 for packets that are taken one by one; a system call here takes many, and 8
-    ///   cost more calls while 64 jumbo packets leave the cache before they are copied out.
-    /// - `transmit`: 128 KiB, two sends that the kernel cuts into packets. What arrives meanwhile may be
-    ///   shorter, and goes first then; with one, the interface runs dry.
-    /// - `timers`: 64, twice as many as packets: a round of timers ends although each packet may start one.
-    /// - `deliveries`: 64, for the same reason: 32 packets can complete 32 messages.
     fn default() -> Self {
-        Self { receive: 32, transmit: 1 << 17, timers: 64, deliveries: 64 }
+        Self::DEFAULT
     }
 }
 

@@ -113,7 +113,7 @@ impl Endpoint {
     ///
     /// As for [`Endpoint::bind`].
     pub fn on(builder: &Builder, driver: Box<dyn Driver>) -> Result<Self, BindError> {
-        let shard = builder.shard(driver)?;
+        let shard = builder.shard(driver, crate::Poll::Block)?;
         let address = shard.local_addr;
         asynchronous::start(&shard).map_err(|source| BindError::Start { address, source })?;
         Ok(Self { _open: Arc::new(Open { shard: shard.clone() }), shard })

@@ -27,6 +27,7 @@ impl Driver for Stuffed {
             priorities: false,
             ecn: false,
             reports: false,
+            busy_poll_usecs: 0,
             receive_buffer: 1 << 20,
             link_mbps: None,
         }

@@ -9,6 +9,7 @@ mod limits;
 mod lives;
 mod many;
 mod modes;
+mod overload;
 
 use apus::{Builder, Endpoint};
 use apus_driver::loopback::Network;

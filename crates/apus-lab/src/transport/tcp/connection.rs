@@ -54,6 +54,24 @@ impl Connection {
         Ok(true)
     }
 
+    /// Sends each message that is there back as soon as it has been worked on, as `work` says, and what could not
+    /// be sent before; until `work` says that it is over.
+    pub(super) fn answer_each(
+        &mut self,
+        readiness: &Readiness,
+        mut work: impl FnMut() -> bool,
+    ) -> Result<(), Errno> {
+        let Self { stream, inbox, outbox, .. } = self;
+        for frame in inbox.take().iter() {
+            if !work() {
+                return Ok(());
+            }
+            outbox.push_copy(frame);
+            outbox.send(&*stream, TURN)?;
+        }
+        self.send(readiness)
+    }
+
     /// Sends what there is room for, once.
     pub(super) fn send(&mut self, readiness: &Readiness) -> Result<(), Errno> {
         if !self.outbox.is_empty() {

@@ -10,7 +10,7 @@ use crate::baseline::tcp::socket::{Settings, listen_at, listen_too};
 use crate::baseline::wait::wake;
 use crate::error::Error;
 use crate::process::Stop;
-use crate::transport::{Client, Node, Opening};
+use crate::transport::{Client, Node, Opening, Work};
 
 /// A listener for each receiver, all at the same address: the system spreads connections over them.
 pub(super) struct TcpNode {
@@ -19,6 +19,7 @@ pub(super) struct TcpNode {
     address: SocketAddr,
     listeners: Vec<TcpListener>,
     poll: Poll,
+    work: Work,
 }
 
 impl TcpNode {
@@ -29,8 +30,8 @@ impl TcpNode {
         for _ in 1..opening.receivers {
             listeners.push(listen_too(address, &sockets)?);
         }
-        let (connections, poll) = (tcp.connections, opening.poll);
-        Ok(Self { connections, sockets, address, listeners, poll })
+        let Opening { poll, work, .. } = *opening;
+        Ok(Self { connections: tcp.connections, sockets, address, listeners, poll, work })
     }
 }
 
@@ -40,7 +41,7 @@ impl Node for TcpNode {
     }
 
     fn serve(&self, receiver: usize, stop: &Stop) -> Result<(), Error> {
-        server::serve(&self.listeners[receiver], self.poll, stop)
+        server::serve(&self.listeners[receiver], self.poll, self.work, stop)
     }
 
     fn shutdown(&self) {

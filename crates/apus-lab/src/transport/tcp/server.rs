@@ -12,12 +12,18 @@ use crate::baseline::tcp::memory::Memory;
 use crate::clock;
 use crate::error::{Doing, Error};
 use crate::process::Stop;
+use crate::transport::Work;
 
 /// The listener's token; connections have the following ones.
 const LISTENER: Token = 0;
 
-/// Echoes each message on the connection it came from.
-pub(super) fn serve(listener: &TcpListener, poll: Poll, stop: &Stop) -> Result<(), Error> {
+/// Echoes each message on the connection it came from, after some work.
+pub(super) fn serve(
+    listener: &TcpListener,
+    poll: Poll,
+    work: Work,
+    stop: &Stop,
+) -> Result<(), Error> {
     listener.set_nonblocking(true).doing(|| "make the listener non-blocking".to_owned())?;
     let mut readiness = Readiness::new().doing(|| "create an epoll descriptor".to_owned())?;
     readiness.watch(listener, LISTENER).doing(|| "watch the listener".to_owned())?;
@@ -37,7 +43,9 @@ pub(super) fn serve(listener: &TcpListener, poll: Poll, stop: &Stop) -> Result<(
         for ready in ready.drain(..) {
             let handled = match ready.token.checked_sub(LISTENER + 1) {
                 None => accept(listener, &mut connections, &readiness, &memory),
-                Some(index) => echo(&mut connections[index as usize], ready, &readiness),
+                Some(index) => {
+                    echo(&mut connections[index as usize], ready, &readiness, work, stop)
+                }
             };
             handled.doing(|| "echo on a connection".to_owned())?;
         }
@@ -64,7 +72,13 @@ fn accept(
 }
 
 /// Gives one connection its turn. The slot is empty afterwards if the client is gone.
-fn echo(slot: &mut Option<Connection>, ready: Ready, readiness: &Readiness) -> Result<(), Errno> {
+fn echo(
+    slot: &mut Option<Connection>,
+    ready: Ready,
+    readiness: &Readiness,
+    work: Work,
+    stop: &Stop,
+) -> Result<(), Errno> {
     let Some(connection) = slot else { return Ok(()) };
     if ready.receive && !connection.receive()? {
         *slot = None;
@@ -73,11 +87,19 @@ fn echo(slot: &mut Option<Connection>, ready: Ready, readiness: &Readiness) -> R
     if let Some((memory, length)) = connection.inbox.take_long() {
         connection.outbox.push_whole(memory, length);
     }
-    for frame in connection.inbox.take().iter() {
-        connection.outbox.push_copy(frame);
-    }
+    let sent = if work.is_none() {
+        for frame in connection.inbox.take().iter() {
+            connection.outbox.push_copy(frame);
+        }
+        connection.send(readiness)
+    } else {
+        connection.answer_each(readiness, || {
+            work.perform();
+            !stop.is_asked()
+        })
+    };
     connection.inbox.rest();
-    match connection.send(readiness) {
+    match sent {
         Err(Errno::CONNRESET | Errno::PIPE) => {
             *slot = None;
             Ok(())

@@ -118,6 +118,7 @@ impl Script {
             "take" => self.transport.taken(number(words[0]) as usize),
             "keep" if words[0] == "all" => self.transport.keep_only(usize::MAX),
             "keep" => self.transport.keep_only(number(words[0]) as usize),
+            "room" => self.transport.set_request_room(number(words[0]) as usize),
             "serving" => self.transport.set_serving(words[0] == "on"),
             "shutdown" => self.transport.shut_down(self.now),
             "unreachable" => {

@@ -1,0 +1,48 @@
+//! How often does the product hand a message over?
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::panic::resume_unwind;
+use std::thread;
+
+use apus::{Bytes, Endpoint, Engine, Poll};
+
+use super::socket::Counts;
+use crate::apus::server;
+use crate::error::Error;
+
+/// Requests of 64 bytes, one after the other, to an endpoint with so many receivers and a dedicated engine, or with
+/// one that polls the network itself.
+pub(super) fn trial(receivers: Option<usize>, messages: u64, poll: Poll) -> Result<Counts, Error> {
+    let engine = receivers.map_or(Engine::Waiters, |_| Engine::Dedicated { cpu: None });
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let open = |engine| {
+        let settings = Endpoint::builder().poll(poll).engine(engine);
+        settings
+            .bind(any)
+            .map_err(|error| Error::endpoint(format!("open an endpoint at {any}"), error))
+    };
+    let (server, client) = (open(engine)?, open(Engine::Waiters)?);
+    let to = server.local_addr();
+    thread::scope(|scope| {
+        let receive = |_| scope.spawn(|| server::echo(&server));
+        let threads: Vec<_> = (0..receivers.unwrap_or(1)).map(receive).collect();
+        let request = Bytes::from_static(&[0; 64]);
+        let called = (0..messages).try_for_each(|_| match client.call(to, request.clone()) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::endpoint(format!("call {to}"), error)),
+        });
+        let engine = server.metrics().engine;
+        // Whoever waits is told, also if the calls have failed.
+        server.shutdown();
+        for thread in threads {
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+        }
+        called?;
+        Ok(Counts {
+            messages: engine.messages,
+            handoffs: engine.handoffs,
+            spurious: engine.spurious_wakeups,
+            keeper_turns: engine.keeper_turns,
+        })
+    })
+}

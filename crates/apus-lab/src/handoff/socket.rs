@@ -1,0 +1,218 @@
+//! How does a message get from the thread that received it to one that waits for it, with the flaw and without?
+//!
+//! Made to show a failure, after the kernel module's `homa_dispatch_pkts` and `homa_wait_shared`; apus does
+//! nothing like it.
+//!
+//! # Invariants
+//!
+//! - **D1** A message is claimed from the moment it is handed to a thread until that thread has taken it, or has
+//!   found that it is not there. Nobody else takes it meanwhile.
+//! - **D2** A thread that was told something is not in `waiting`.
+
+use serde::{Deserialize, Serialize};
+
+use super::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
+
+/// What comes first when a packet has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// A thread is told of the message, the lock is opened for acks, and then the packet is queued: the flaw.
+    PublishFirst,
+    /// The packet is queued, then a thread is told: acks come before both.
+    EnqueueFirst,
+}
+
+/// Names a message.
+pub(super) type Id = u64;
+
+/// What has been counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Counts {
+    /// Messages that receivers have got.
+    pub(super) messages: u64,
+    /// Times that a thread was told of a message.
+    pub(super) handoffs: u64,
+    /// Times that it was not there.
+    pub(super) spurious: u64,
+    /// Times that a keeper polled in place of the receivers; only the product has one.
+    pub(super) keeper_turns: u64,
+}
+
+/// Messages, and the threads that wait for them.
+pub(super) struct Socket {
+    order: Order,
+    state: Mutex<State>,
+    receivers: Vec<Receiver>,
+}
+
+struct Receiver {
+    /// Whether it has been told something: what it spins on.
+    told: AtomicBool,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Messages whose packet is queued.
+    queued: Vec<Id>,
+    /// Messages that belong to a thread (D1).
+    claimed: Vec<Id>,
+    /// What each receiver was told.
+    told: Vec<Option<Id>>,
+    /// Those who wait, the newest last.
+    waiting: Vec<usize>,
+    closed: bool,
+    counts: Counts,
+}
+
+impl Socket {
+    /// For so many receivers.
+    pub(super) fn new(order: Order, receivers: usize) -> Self {
+        let state = State { told: vec![None; receivers], ..State::default() };
+        let receiver = |_| Receiver { told: AtomicBool::new(false), wake: Condvar::new() };
+        Self { order, state: Mutex::new(state), receivers: (0..receivers).map(receiver).collect() }
+    }
+
+    /// A packet has arrived: the whole of message `id`, and acks with it, which `handle_acks` handles. That needs
+    /// other locks, so that this one must be open.
+    pub(super) fn deliver(&self, id: Id, handle_acks: impl FnOnce()) {
+        if self.order == Order::PublishFirst {
+            self.hand_over(&mut self.lock(), id);
+            // The window: the message is known, and its packet is not there.
+            handle_acks();
+        } else {
+            handle_acks();
+        }
+        let mut state = self.lock();
+        state.queued.push(id);
+        if !state.claimed.contains(&id) {
+            self.hand_over(&mut state, id);
+        }
+    }
+
+    /// Waits for a message, spinning as long as `spin` says and sleeping then; `None` if there will be none any
+    /// more. `receiver` is the thread's number.
+    pub(super) fn receive(&self, receiver: usize, spin: &dyn Fn(&dyn Fn() -> bool)) -> Option<Id> {
+        let mut state = self.lock();
+        loop {
+            if let Some(id) = state.take_any() {
+                return Some(id);
+            }
+            if state.closed {
+                return None;
+            }
+            state.waiting.push(receiver);
+            drop(state);
+            let Receiver { told, wake } = &self.receivers[receiver];
+            spin(&|| told.load(Ordering::Acquire));
+            state = self.lock();
+            while state.told[receiver].is_none() && !state.closed {
+                state = wake.wait(state).expect("nobody panics under the lock");
+            }
+            told.store(false, Ordering::Relaxed);
+            let Some(id) = state.told[receiver].take() else {
+                state.waiting.retain(|each| *each != receiver);
+                continue;
+            };
+            state.claimed.retain(|each| *each != id);
+            if state.take(id) {
+                return Some(id);
+            }
+            state.counts.spurious += 1;
+        }
+    }
+
+    /// Nothing will come any more.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        for Receiver { told, wake } in &self.receivers {
+            told.store(true, Ordering::Release);
+            wake.notify_all();
+        }
+    }
+
+    /// What has been counted so far.
+    pub(super) fn counts(&self) -> Counts {
+        self.lock().counts
+    }
+
+    /// Tells whoever began to wait last that the message is there.
+    fn hand_over(&self, state: &mut State, id: Id) {
+        let Some(receiver) = state.waiting.pop() else { return };
+        state.counts.handoffs += 1;
+        state.claimed.push(id);
+        state.told[receiver] = Some(id);
+        let Receiver { told, wake } = &self.receivers[receiver];
+        told.store(true, Ordering::Release);
+        wake.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics under the lock")
+    }
+}
+
+impl State {
+    /// Takes the oldest message that belongs to nobody.
+    fn take_any(&mut self) -> Option<Id> {
+        let id = *self.queued.iter().find(|id| !self.claimed.contains(id))?;
+        self.take(id).then_some(id)
+    }
+
+    /// Takes this message, if its packet is queued.
+    fn take(&mut self, id: Id) -> bool {
+        let Some(index) = self.queued.iter().position(|each| *each == id) else { return false };
+        self.queued.remove(index);
+        self.counts.messages += 1;
+        true
+    }
+}
+
+#[cfg(all(test, not(apus_loom)))]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::thread;
+
+    /// Sleeps at once.
+    fn at_once(_: &dyn Fn() -> bool) {}
+
+    /// The thread that was told waits until the acks are being handled, and these until it has looked.
+    #[test]
+    fn who_looks_while_acks_are_handled_is_told_twice_with_the_flaw_and_once_without() {
+        for (order, handoffs) in [(Order::PublishFirst, 2), (Order::EnqueueFirst, 1)] {
+            let socket = Socket::new(order, 1);
+            let (got, gets) = mpsc::channel();
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    while let Some(id) = socket.receive(0, &at_once) {
+                        got.send(id).unwrap();
+                    }
+                });
+                while socket.lock().waiting.is_empty() {
+                    thread::yield_now();
+                }
+                socket.deliver(7, || {
+                    while order == Order::PublishFirst && socket.counts().spurious == 0 {
+                        thread::yield_now();
+                    }
+                });
+                assert_eq!(gets.recv().unwrap(), 7);
+                socket.close();
+            });
+            let expected =
+                Counts { messages: 1, handoffs, spurious: handoffs - 1, keeper_turns: 0 };
+            assert_eq!(socket.counts(), expected, "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_message_that_nobody_waits_for_is_found_by_whoever_comes() {
+        let socket = Socket::new(Order::PublishFirst, 1);
+        socket.deliver(1, || ());
+        assert_eq!(socket.receive(0, &at_once), Some(1));
+        assert_eq!(socket.counts().handoffs, 0);
+        socket.close();
+        assert_eq!(socket.receive(0, &at_once), None);
+    }
+}

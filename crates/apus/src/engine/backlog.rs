@@ -1,0 +1,299 @@
+//! How many requests may wait for the application?
+//!
+//! As a rule any number: a burst costs nothing but its own time, and a client that keeps a hundred requests under
+//! way knows why. But when a queue that is never empty gets so long that its requests wait for many times as long as
+//! they are worth ([`Backlog::MAX_QUEUEING`], or what the endpoint was given in its place), then more is offered
+//! than can be served, and waiting makes it worse: clients give up, and are served all the same. From then on the
+//! queue may hold what the application takes in that time; what comes beyond is refused at once
+//! ([`Refusal::Overloaded`](crate::Refusal::Overloaded)), the newest first.
+//!
+//! ```text
+//!   pace     requests taken / time      over 10 ms of a queue that was never empty, and 16 requests
+//!   bound    pace x max_queueing        16 requests at least
+//!     20 x bound are waiting            the bound begins to hold
+//!     75 % of bound                     receiving stops, for 125 µs at most, or until 25 % (Feedback)
+//!     100 %                             requests that begin are refused (CAP-16)
+//!     10 ms without being full          the bound is lifted
+//! ```
+//!
+//! While receiving stops, packets gather in the kernel's socket buffer; taken together they cost a third of
+//! what they cost one by one, and what does not fit there is dropped for nothing. Nothing that was accepted
+//! waits for longer than that: control packets and the rest of requests that have begun are in the same socket.
+//!
+//! # Invariants
+//!
+//! - **B1** Without a bound nothing is refused and receiving never stops; below 320 requests there is none.
+//! - **B2** Time during which nobody looked (the system had other plans) is not held against the application:
+//!   between two looks at most 1 ms counts.
+
+use crate::overload::Feedback;
+use apus_proto::Instant;
+use std::time::Duration;
+
+/// The queue of requests, as far as its length and its pace are concerned. Lives under the core lock.
+#[derive(Debug)]
+pub(crate) struct Backlog {
+    /// In nanoseconds; the largest value is none.
+    max_queueing: u64,
+    /// While there are requests in the queue.
+    standing: Option<Standing>,
+    /// While the bound holds.
+    bounded: Option<Bounded>,
+    feedback: Feedback,
+    /// The last look at the network.
+    looked: Instant,
+}
+
+/// What has been seen of a queue since it was empty, or since its pace was measured.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    /// Up to when it was watched.
+    seen: Instant,
+    /// Nanoseconds that count, and requests taken in them.
+    time: u64,
+    taken: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bounded {
+    bound: usize,
+    /// When the queue was as long as that, lately.
+    full: Instant,
+}
+
+/// Nanoseconds over which the pace of a queue is measured, and without being full after which its bound is
+/// lifted. Ours: long against a burst of packets, short against a client's patience.
+const WINDOW: u64 = 10_000_000;
+
+/// Requests that must have been taken in this time, or it goes on. Also the least bound: whatever a request
+/// costs, 16 of them wait at 90 % load now and then.
+const LEAST: u64 = 16;
+
+/// Bounds that must be waiting before the bound begins to hold. Ours: 10 ms of waiting, and 320 requests; fewer
+/// are what clients that keep a number of requests under way mean to have waiting.
+const PATIENCE: usize = 20;
+
+/// Nanoseconds between two looks at most (B2).
+const LONGEST_LOOK: u64 = 1_000_000;
+
+/// Nanoseconds after which the network is looked at although requests are waiting, and for which receiving stops
+/// at most. Ours: a quarter of the time that a request may wait; at 100,000 packets a second a dozen are taken
+/// at once, and a look costs less than 1 %.
+const LOOK: u64 = 125_000;
+
+impl Backlog {
+    /// How long a request may wait for a thread of the application, as far as can be foreseen, once too many do.
+    /// Ours: a small multiple of what waking a thread costs, and of what requests of 20 µs wait for at 75 % load.
+    pub(crate) const MAX_QUEUEING: Duration = Duration::from_micros(500);
+
+    /// An empty queue. [`Duration::MAX`] never refuses.
+    pub(crate) fn new(max_queueing: Duration) -> Self {
+        Self {
+            max_queueing: u64::try_from(max_queueing.as_nanos()).unwrap_or(u64::MAX),
+            standing: None,
+            bounded: None,
+            feedback: Feedback::new(usize::MAX).with_time_limit(LOOK),
+            looked: Instant::ZERO,
+        }
+    }
+
+    /// How many more requests may be accepted, while so many wait.
+    pub(crate) fn room(&mut self, waiting: usize, now: Instant) -> usize {
+        self.watch(waiting, now);
+        self.bounded.map_or(usize::MAX, |bounded| bounded.bound.saturating_sub(waiting))
+    }
+
+    /// So many requests wait after a pass of the loop: receiving may have to stop.
+    pub(crate) fn pass(&mut self, waiting: usize, now: Instant) {
+        if waiting == 0 {
+            return;
+        }
+        self.standing.get_or_insert(Standing { seen: now, time: 0, taken: 0 });
+        if let Some(bounded) = &mut self.bounded {
+            if waiting >= bounded.bound {
+                bounded.full = now;
+            }
+            let _ = self.feedback.look(waiting, now);
+        }
+    }
+
+    /// The application took a request, and so many are left. Whether receiving, which had stopped, may go on.
+    pub(crate) fn taken(&mut self, left: usize, now: Instant) -> bool {
+        if left == 0 {
+            self.standing = None;
+        } else if let Some(standing) = &mut self.standing {
+            standing.taken += 1;
+        }
+        self.feedback.until().is_some() && self.feedback.look(left, now)
+    }
+
+    /// Until when receiving stops, if it does.
+    pub(crate) const fn stopped_until(&self) -> Option<Instant> {
+        self.feedback.until()
+    }
+
+    /// How often receiving has stopped.
+    pub(crate) const fn stops(&self) -> u64 {
+        self.feedback.stops()
+    }
+
+    /// Whether somebody who finds a request waiting should look at the network first: others wait there, for an
+    /// answer or for a refusal.
+    pub(crate) fn is_look_due(&self, now: Instant) -> bool {
+        self.standing.is_some() && now.since(self.looked) >= LOOK
+    }
+
+    /// Somebody looks at the network.
+    pub(crate) const fn look(&mut self, now: Instant) {
+        self.looked = now;
+    }
+
+    /// Measures how fast the application takes from a queue that is not empty, and sees whether it needs a bound.
+    fn watch(&mut self, waiting: usize, now: Instant) {
+        if self.bounded.is_some_and(|bounded| now.since(bounded.full) >= WINDOW) {
+            self.set_bound(None);
+        }
+        let Some(standing) = &mut self.standing else { return };
+        standing.time += now.since(standing.seen).min(LONGEST_LOOK);
+        standing.seen = now;
+        let Standing { time, taken, .. } = *standing;
+        if time < WINDOW || taken < LEAST || self.max_queueing == u64::MAX {
+            return;
+        }
+        *standing = Standing { seen: now, time: 0, taken: 0 };
+        let pace = u128::from(taken) * u128::from(self.max_queueing) / u128::from(time);
+        let bound = usize::try_from(pace.max(u128::from(LEAST))).unwrap_or(usize::MAX);
+        match self.bounded {
+            Some(Bounded { full, .. }) => self.set_bound(Some(Bounded { bound, full })),
+            None if waiting >= bound.saturating_mul(PATIENCE) => {
+                self.set_bound(Some(Bounded { bound, full: now }));
+            }
+            None => {}
+        }
+    }
+
+    fn set_bound(&mut self, bounded: Option<Bounded>) {
+        self.bounded = bounded;
+        self.feedback.set_bound(bounded.map_or(usize::MAX, |bounded| bounded.bound));
+    }
+}
+
+#[cfg(all(test, not(apus_loom)))]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    fn backlog() -> Backlog {
+        Backlog::new(Backlog::MAX_QUEUEING)
+    }
+
+    /// A queue that stays as long as it is, of which one request is taken every `service` nanoseconds, with a
+    /// look each time; from one millisecond to another.
+    fn stand(backlog: &mut Backlog, waiting: usize, service: u64, [from, to]: [u64; 2]) {
+        for now in (from * MS..to * MS).step_by(service as usize) {
+            let _ = backlog.room(waiting, at(now));
+            backlog.pass(waiting, at(now));
+            let _ = backlog.taken(waiting - 1, at(now));
+        }
+    }
+
+    fn bound(backlog: &Backlog) -> Option<usize> {
+        backlog.bounded.map(|bounded| bounded.bound)
+    }
+
+    #[test]
+    fn too_long_a_queue_may_hold_what_is_taken_in_the_time_given() {
+        let mut backlog = backlog();
+        stand(&mut backlog, 1_000, 10_000, [0, 11]);
+        assert_eq!(bound(&backlog), Some(50), "500 µs of 10 µs each");
+        let rooms = [0, 49, 50, 1_000].map(|waiting| backlog.room(waiting, at(11 * MS)));
+        assert_eq!(rooms, [50, 1, 0, 0]);
+    }
+
+    #[test]
+    fn clients_that_keep_some_hundreds_under_way_are_not_refused() {
+        for (waiting, service) in [(319, MS), (319, 40_000), (999, 10_000), (9_000, 1_000)] {
+            let mut backlog = backlog();
+            stand(&mut backlog, waiting, service, [0, 100]);
+            assert_eq!(bound(&backlog), None, "B1: {waiting} of {service} ns");
+        }
+    }
+
+    #[test]
+    fn a_slow_application_has_sixteen_and_is_measured_for_longer() {
+        let mut backlog = backlog();
+        stand(&mut backlog, 400, MS, [0, 15]);
+        assert_eq!(bound(&backlog), None, "too few were taken");
+        stand(&mut backlog, 400, MS, [15, 18]);
+        assert_eq!(bound(&backlog), Some(16));
+    }
+
+    #[test]
+    fn the_bound_follows_the_pace_and_is_lifted_when_the_queue_is_not_full() {
+        let mut backlog = backlog();
+        stand(&mut backlog, 1_000, 10_000, [0, 11]);
+        stand(&mut backlog, 50, 20_000, [11, 32]);
+        assert_eq!(bound(&backlog), Some(25));
+        stand(&mut backlog, 24, 20_000, [32, 41]);
+        assert!(bound(&backlog).is_some(), "not yet");
+        stand(&mut backlog, 24, 20_000, [41, 43]);
+        assert_eq!((bound(&backlog), backlog.room(999, at(43 * MS))), (None, usize::MAX));
+        assert_eq!(backlog.stopped_until(), None);
+    }
+
+    #[test]
+    fn whoever_was_not_there_is_not_slow() {
+        let mut backlog = backlog();
+        stand(&mut backlog, 1_000, 10_000, [0, 1]);
+        let _ = backlog.room(1_000, at(60 * MS));
+        assert_eq!(bound(&backlog), None, "B2");
+    }
+
+    #[test]
+    fn an_application_that_takes_nothing_is_not_known_to_be_slow() {
+        let mut backlog = backlog();
+        backlog.pass(1_000, at(0));
+        for ms in 0..1_000 {
+            assert_eq!(backlog.room(1_000, at(ms * MS)), usize::MAX);
+        }
+    }
+
+    #[test]
+    fn receiving_stops_at_three_quarters_and_goes_on_at_one() {
+        let mut backlog = backlog();
+        stand(&mut backlog, 1_000, 10_000, [0, 11]);
+        let now = at(12 * MS);
+        assert!(backlog.taken(12, now), "it had stopped");
+        backlog.pass(37, now);
+        assert_eq!(backlog.stopped_until(), None, "37 of 50");
+        backlog.pass(38, now);
+        assert_eq!(backlog.stopped_until(), Some(now.plus(LOOK)));
+        assert!(!backlog.taken(13, now));
+        assert!(backlog.taken(12, now), "a quarter of 50");
+        assert!(!backlog.taken(11, now), "it was said");
+        assert!(backlog.stops() > 1);
+    }
+
+    #[test]
+    fn who_has_all_the_time_in_the_world_is_never_refused() {
+        let mut backlog = Backlog::new(Duration::MAX);
+        stand(&mut backlog, 100_000, 10_000, [0, 50]);
+        assert_eq!(backlog.room(100_000, at(50 * MS)), usize::MAX);
+    }
+
+    #[test]
+    fn the_network_is_looked_at_now_and_then_while_requests_wait() {
+        let mut backlog = backlog();
+        backlog.look(at(0));
+        assert!(!backlog.is_look_due(at(LOOK)), "nothing waits");
+        backlog.pass(1, at(0));
+        assert!(!backlog.is_look_due(at(LOOK - 1)) && backlog.is_look_due(at(LOOK)));
+        backlog.look(at(LOOK));
+        assert!(!backlog.is_look_due(at(LOOK)));
+    }
+}

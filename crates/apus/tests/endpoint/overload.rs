@@ -1,0 +1,145 @@
+//! More than an endpoint can do: what is refused, what goes on, and who gives way.
+
+use crate::{ShutDown, assert_at_rest, bytes, echo_pair};
+use apus::{Builder, CallError, Endpoint, Engine, FailReason, Poll, Refusal, RpcError};
+use apus_driver::loopback::{Network, NetworkConfig};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Requests under way: several times as many as wait before anybody is refused.
+const UNDER_WAY: u64 = 2_000;
+
+/// Two endpoints on a network that loses none of these: a client that misses its refusal is told when it asks that
+/// the server is through with it, and not why.
+fn pair(builder: &Builder) -> (Endpoint, Endpoint) {
+    let queue = 4 * UNDER_WAY as usize;
+    let network = Network::with_config(NetworkConfig { queue, ..NetworkConfig::default() });
+    let on = || builder.clone().on(Box::new(network.host())).unwrap();
+    (on(), on())
+}
+
+fn is_overloaded(error: &RpcError) -> bool {
+    matches!(error.reason, FailReason::Refused(Refusal::Overloaded))
+}
+
+/// Serves one request after the other, each with 50 µs of work, and counts.
+fn serve_slowly(server: &Endpoint) -> u64 {
+    let mut served = 0;
+    while let Ok(mut request) = server.recv_request() {
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_micros(50) {
+            std::hint::spin_loop();
+        }
+        let payload = request.take_payload();
+        request.reply(payload).unwrap();
+        served += 1;
+    }
+    served
+}
+
+/// Keeps requests under way until one is refused, or for so many; then waits for the ends of all. How many were
+/// answered and refused.
+fn press(client: &Endpoint, to: SocketAddr, most: u64) -> (u64, u64) {
+    let (mut sent, mut ended, mut refused) = (0, 0, 0);
+    while ended < sent || sent == 0 || (refused == 0 && sent < most) {
+        while refused == 0 && sent < most && sent - ended < UNDER_WAY {
+            client.send(to, bytes(sent as usize % 100, 100), sent).unwrap();
+            sent += 1;
+        }
+        match client.recv().unwrap().result {
+            Ok(_) => {}
+            Err(error) => {
+                assert!(is_overloaded(&error), "{error}");
+                refused += 1;
+            }
+        }
+        ended += 1;
+    }
+    (sent - refused, refused)
+}
+
+/// Requirement CAP-16, and that what was accepted is answered.
+#[test]
+fn far_too_many_requests_are_refused_and_those_accepted_are_all_answered() {
+    for engine in [Engine::Waiters, Engine::Dedicated { cpu: None }] {
+        let (client, server) = pair(&Builder::default().engine(engine).poll(Poll::Block));
+        std::thread::scope(|scope| {
+            let _ends = ShutDown(&[&client, &server]);
+            let serving = scope.spawn(|| serve_slowly(&server));
+            let (answered, refused) = press(&client, server.local_addr(), u64::MAX);
+            assert!(refused > 0);
+            // It recovers by itself.
+            while let Err(error) = client.call(server.local_addr(), "again") {
+                assert!(
+                    matches!(&error, CallError::Failed(error) if is_overloaded(error)),
+                    "{error}"
+                );
+            }
+            let metrics = server.metrics();
+            server.shutdown();
+            assert_eq!(serving.join().unwrap(), answered + 1);
+            assert!(metrics.engine.feedback_stops > 0, "{metrics:?}");
+            assert_eq!(metrics.engine.spurious_wakeups, 0);
+        });
+    }
+}
+
+#[test]
+fn an_endpoint_that_is_told_so_lets_requests_wait_for_as_long_as_they_like() {
+    let (client, server) = pair(&Builder::default().max_queueing(Duration::MAX));
+    std::thread::scope(|scope| {
+        let _ends = ShutDown(&[&client, &server]);
+        let serving = scope.spawn(|| serve_slowly(&server));
+        assert_eq!(press(&client, server.local_addr(), 4_000), (4_000, 0));
+        server.shutdown();
+        assert_eq!(serving.join().unwrap(), 4_000);
+    });
+}
+
+/// A pass of the loop ends, however long the message.
+#[test]
+fn a_long_message_uses_up_quotas() {
+    let (client, server, echo) = echo_pair(&Builder::default());
+    while client.metrics().engine.quota_exhaustions == 0
+        || echo.endpoint.metrics().engine.quota_exhaustions == 0
+    {
+        let payload = bytes(1, 3_000_000);
+        assert_eq!(client.call(server, payload.clone()).unwrap(), payload);
+    }
+    assert_at_rest(&[&client, &echo.endpoint]);
+}
+
+/// A dedicated engine that spins, on the core of somebody who has work to do.
+#[test]
+fn an_engine_with_a_share_leaves_its_core_to_others() {
+    let cpu = first_cpu();
+    let settings =
+        Builder::default().poll(Poll::Spin).engine(Engine::Dedicated { cpu: Some(cpu) }).share(20);
+    let server = settings.bind("127.0.0.1:0").unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            pin(cpu);
+            while !done.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        while server.metrics().engine.rests == 0 {
+            std::thread::yield_now();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+/// The first CPU that this process may use.
+fn first_cpu() -> usize {
+    let allowed = rustix::thread::sched_getaffinity(None).unwrap();
+    (0..rustix::thread::CpuSet::MAX_CPU).find(|&cpu| allowed.is_set(cpu)).unwrap()
+}
+
+fn pin(cpu: usize) {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(cpu);
+    rustix::thread::sched_setaffinity(None, &set).unwrap();
+}
