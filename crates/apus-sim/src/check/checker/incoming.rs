@@ -7,10 +7,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use apus_wire::{Body, Flags, Role};
+use apus_wire::{Body, Role};
 use foldhash::fast::FixedState;
 
 use super::Checker;
+use super::order::session;
 use super::ranges::Ranges;
 use crate::check::directory::Directory;
 use crate::check::scenario::max_incoming;
@@ -119,9 +120,12 @@ impl Incoming {
                 format!("one up to {offset}"),
             )
         })?;
+        // A request of a session that its client has left is let go bit by bit, and may be granted until then.
+        let shown = self.hosts[host as usize].shown.get(&wire.peer).copied();
+        let current = shown.zip(session(wire.packet)).is_none_or(|(shown, named)| shown == named);
         self.change(host, call, sender, |message| {
             message.granted = offset.min(length);
-            message.counts = true;
+            message.counts = sender == Role::Server || current;
         });
         let (sum, limit) = (self.hosts[host as usize].under_way, self.limit);
         Violation::unless(sum <= limit, Kind::Incoming, call, || {
@@ -185,9 +189,7 @@ impl Incoming {
 
     /// What a server holds of an earlier session of its client is let go when the client shows another one.
     fn shown(&mut self, directory: &Directory, host: HostId, wire: &Wire<'_>) {
-        let fields =
-            wire.packet.header.udp().filter(|fields| fields.flags.contains(Flags::SESSION));
-        let Some(session) = fields.map(|fields| fields.incarnation) else { return };
+        let Some(session) = session(wire.packet) else { return };
         let Host { shown, requests, .. } = &mut self.hosts[host as usize];
         if shown.insert(wire.peer, session) == Some(session) {
             return;

@@ -323,7 +323,7 @@ impl Order {
 }
 
 /// The session that a packet speaks of.
-fn session(packet: &Packet<'_>) -> Option<u32> {
+pub(super) fn session(packet: &Packet<'_>) -> Option<u32> {
     let fields = packet.header.udp()?;
     fields.flags.contains(Flags::SESSION).then_some(fields.incarnation)
 }

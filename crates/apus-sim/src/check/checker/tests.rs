@@ -80,12 +80,14 @@ struct Tale<C> {
     directory: Directory,
     checker: C,
     at: u64,
+    /// What packets name.
+    session: u32,
 }
 
 impl<C: Checker> Tale<C> {
     fn new(lengths: &[(u32, u32)], config: Config, checker: impl FnOnce(&Directory) -> C) -> Self {
         let directory = directory(lengths, config);
-        Self { checker: checker(&directory), directory, at: 0 }
+        Self { checker: checker(&directory), directory, at: 0, session: SESSION }
     }
 
     fn see(&mut self, host: HostId, what: What<'_>) -> Result<(), Violation> {
@@ -103,7 +105,7 @@ impl<C: Checker> Tale<C> {
         flags: Flags,
         is_sent: bool,
     ) -> Result<(), Violation> {
-        let fields = UdpFields { flags, incarnation: SESSION, low_water: 0 };
+        let fields = UdpFields { flags, incarnation: self.session, low_water: 0 };
         let sender_id = SenderId::new(id(call), sender);
         let mut header = Header::new(body.kind(), 1, 1, sender_id, Dialect::Udp(fields));
         let len = match &body {
@@ -266,6 +268,23 @@ fn grants_stay_within_max_incoming() {
     finds(Kind::Incoming, &tale.sent(0, Role::Server, grant(6_000)));
     tale.sent(1, Role::Server, grant(5_000)).unwrap();
     finds(Kind::Incoming, &tale.sent(0, Role::Server, grant(6_001)));
+}
+
+/// (Seed 66351203362267: a request that was being let go was granted once more, and counted from then on.)
+#[test]
+fn requests_of_a_session_that_is_over_do_not_count() {
+    let config = Config::builder().max_incoming(10_000).build().unwrap();
+    let mut tale = Tale::new(&[(50_000, 1), (50_000, 1)], config, Incoming::new);
+    for (call, session) in [(0, SESSION), (1, SESSION + 1)] {
+        tale.session = session;
+        let (data, bytes) = piece(&tale.directory, call, Role::Client, 0, 1_000);
+        tale.received(call, Role::Client, Body::Data(data, &bytes)).unwrap();
+    }
+    tale.session = SESSION;
+    tale.sent(0, Role::Server, grant(6_000)).unwrap();
+    tale.session = SESSION + 1;
+    tale.sent(1, Role::Server, grant(10_000)).unwrap();
+    finds(Kind::Incoming, &tale.sent(1, Role::Server, grant(11_001)));
 }
 
 #[test]
