@@ -95,3 +95,25 @@ fn what_breaks_the_contract_is_noticed() {
     assert!(check("rtt", &good).unwrap_err().contains("another experiment"));
     assert!(check("rate", &(good.clone() + &good)).unwrap_err().contains("no JSON"));
 }
+
+/// Row H-7: the ratio of the product is exact, however short the run.
+#[test]
+fn the_lab_hands_over_once_in_the_product() {
+    let output = run("lab handoff --messages 500 --runs 1 --json".split(' '));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json: serde_json::Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+    assert_eq!(json["experiment"], "lab handoff");
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 10);
+    for row in rows {
+        assert_eq!(row["messages"], 500, "{row}");
+        let name = row["name"].as_str().unwrap();
+        if !name.starts_with("publish-first") {
+            assert_eq!(row["spurious_wakeups"], 0, "{row}");
+        }
+        if name.starts_with("apus receivers") {
+            // Less only if a receiver came by after its message did.
+            assert!(row["handoffs"].as_u64().unwrap() <= 500, "{row}");
+        }
+    }
+}

@@ -131,6 +131,11 @@ impl Socket {
         }
     }
 
+    /// Whether a receiver waits.
+    pub(super) fn is_awaited(&self) -> bool {
+        !self.lock().waiting.is_empty()
+    }
+
     /// What has been counted so far.
     pub(super) fn counts(&self) -> Counts {
         self.lock().counts
@@ -189,7 +194,7 @@ mod tests {
                         got.send(id).unwrap();
                     }
                 });
-                while socket.lock().waiting.is_empty() {
+                while !socket.is_awaited() {
                     thread::yield_now();
                 }
                 socket.deliver(7, || {

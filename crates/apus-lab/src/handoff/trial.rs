@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::UdpSocket;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -93,8 +94,9 @@ pub(super) fn agent(task: &Task, _control: &Control) -> Result<Value, Error> {
     Ok(json!(counts))
 }
 
-/// What a server keeps of a request until its client has acknowledged the response.
-type Unacknowledged = HashMap<u64, Vec<u8>>;
+/// What a server keeps of a request until its client has acknowledged the response. It has a lock of its own, as
+/// each RPC of the module has.
+type Unacknowledged = Mutex<HashMap<u64, Vec<u8>>>;
 
 /// Requests over a UDP socket: one thread takes them from the network, others answer them.
 fn lab(order: Order, receivers: usize, messages: u64, poll: Poll) -> Result<Counts, Error> {
@@ -116,7 +118,7 @@ fn lab(order: Order, receivers: usize, messages: u64, poll: Poll) -> Result<Coun
             });
         }
         scope.spawn(|| dispatch(&server, &socket));
-        let asked = ask(&client, messages);
+        let asked = ask(&client, messages, &socket);
         // An empty datagram ends the dispatcher, and that the receivers.
         let ended = client.send(&[]).doing(|| "end the server".to_owned());
         if ended.is_err() {
@@ -129,23 +131,28 @@ fn lab(order: Order, receivers: usize, messages: u64, poll: Poll) -> Result<Coun
 
 /// Takes requests from the network and hands them over; each acknowledges the response before it.
 fn dispatch(server: &UdpSocket, socket: &Socket) {
-    let mut kept = Unacknowledged::new();
+    let kept = Unacknowledged::default();
+    let lock = || kept.lock().unwrap_or_else(PoisonError::into_inner);
     let mut packet = [0; 64];
     while let Ok(length @ 1..) = server.recv(&mut packet) {
         let id = u64::from_be_bytes(*packet.first_chunk().unwrap_or(&[0; 8]));
-        kept.insert(id, packet[..length].to_vec());
-        socket.deliver(id, || drop(kept.remove(&id.wrapping_sub(1))));
+        lock().insert(id, packet[..length].to_vec());
+        socket.deliver(id, || drop(lock().remove(&id.wrapping_sub(1))));
     }
     socket.close();
 }
 
-/// Sends one request after the other, each when the reply to the one before is there.
-fn ask(client: &UdpSocket, messages: u64) -> Result<(), Error> {
+/// Sends one request after the other, each when the reply to the one before is there and a receiver waits: between two
+/// hosts it has the time to. A message that finds nobody waiting is not handed over at all.
+fn ask(client: &UdpSocket, messages: u64, socket: &Socket) -> Result<(), Error> {
     let lost = Some(Duration::from_secs(10));
     client.set_read_timeout(lost).doing(|| "set a timeout".to_owned())?;
     let (mut request, mut reply) = ([0; 64], [0; 8]);
     for id in 1..=messages {
         request[..8].copy_from_slice(&id.to_be_bytes());
+        while !socket.is_awaited() {
+            thread::yield_now();
+        }
         client.send(&request).doing(|| "send a request".to_owned())?;
         client.recv(&mut reply).doing(|| format!("receive the reply to request {id}"))?;
     }

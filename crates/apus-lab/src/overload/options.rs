@@ -36,7 +36,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             size: 100,
-            cost_us: 20.0,
+            cost_us: 50.0,
             threads: 1,
             patience_ms: 50.0,
             loads: vec![0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0],
@@ -61,7 +61,7 @@ impl Options {
         let size = (1..=Plan::LARGEST).contains(&self.size);
         require(size, "size", "a message has 1 to 64000000 bytes; try 100")?;
         let cost = (1.0..=100_000.0).contains(&self.cost_us);
-        require(cost, "cost", "a request costs 1 to 100000 microseconds; try 20")?;
+        require(cost, "cost", "a request costs 1 to 100000 microseconds; try 50")?;
         let threads = (1..=64).contains(&self.threads);
         require(threads, "threads", "a server has 1 to 64 threads; try 1")?;
         let patience = (1.0..=10_000.0).contains(&self.patience_ms);

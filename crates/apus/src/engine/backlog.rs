@@ -42,6 +42,8 @@ pub(crate) struct Backlog {
     feedback: Feedback,
     /// The last look at the network.
     looked: Instant,
+    /// Passes since then, or since receiving stopped, that left something in the socket.
+    full_passes: u32,
 }
 
 /// What has been seen of a queue since it was empty, or since its pace was measured.
@@ -81,6 +83,11 @@ const LONGEST_LOOK: u64 = 1_000_000;
 /// at once, and a look costs less than 1 %.
 const LOOK: u64 = 125_000;
 
+/// Passes of the loop in a row that leave something in the socket, after which receiving may stop all the same.
+/// Ours: 128 packets, as much work as fits between two looks; what is left becomes stale there, but a core that
+/// only reads serves nobody.
+pub(super) const FULL_PASSES: u32 = 4;
+
 impl Backlog {
     /// How long a request may wait for a thread of the application, as far as can be foreseen, once too many do.
     /// Ours: a small multiple of what waking a thread costs, and of what requests of 20 µs wait for at 75 % load.
@@ -94,6 +101,7 @@ impl Backlog {
             bounded: None,
             feedback: Feedback::new(usize::MAX).with_time_limit(LOOK),
             looked: Instant::ZERO,
+            full_passes: 0,
         }
     }
 
@@ -103,17 +111,23 @@ impl Backlog {
         self.bounded.map_or(usize::MAX, |bounded| bounded.bound.saturating_sub(waiting))
     }
 
-    /// So many requests wait after a pass of the loop: receiving may have to stop.
-    pub(crate) fn pass(&mut self, waiting: usize, now: Instant) {
+    /// So many requests wait after a pass of the loop, which has emptied the socket or not: receiving may have to
+    /// stop.
+    pub(crate) fn pass(&mut self, waiting: usize, drained: bool, now: Instant) {
         if waiting == 0 {
             return;
         }
+        self.full_passes = if drained { 0 } else { self.full_passes + 1 };
         self.standing.get_or_insert(Standing { seen: now, time: 0, taken: 0 });
         if let Some(bounded) = &mut self.bounded {
             if waiting >= bounded.bound {
                 bounded.full = now;
             }
-            let _ = self.feedback.look(waiting, now);
+            // What is in the socket grows old there: it is taken first.
+            if drained || self.full_passes >= FULL_PASSES {
+                self.full_passes = 0;
+                let _ = self.feedback.look(waiting, now);
+            }
         }
     }
 
@@ -197,7 +211,7 @@ mod tests {
     fn stand(backlog: &mut Backlog, waiting: usize, service: u64, [from, to]: [u64; 2]) {
         for now in (from * MS..to * MS).step_by(service as usize) {
             let _ = backlog.room(waiting, at(now));
-            backlog.pass(waiting, at(now));
+            backlog.pass(waiting, true, at(now));
             let _ = backlog.taken(waiting - 1, at(now));
         }
     }
@@ -257,7 +271,7 @@ mod tests {
     #[test]
     fn an_application_that_takes_nothing_is_not_known_to_be_slow() {
         let mut backlog = backlog();
-        backlog.pass(1_000, at(0));
+        backlog.pass(1_000, true, at(0));
         for ms in 0..1_000 {
             assert_eq!(backlog.room(1_000, at(ms * MS)), usize::MAX);
         }
@@ -269,14 +283,28 @@ mod tests {
         stand(&mut backlog, 1_000, 10_000, [0, 11]);
         let now = at(12 * MS);
         assert!(backlog.taken(12, now), "it had stopped");
-        backlog.pass(37, now);
+        backlog.pass(37, true, now);
         assert_eq!(backlog.stopped_until(), None, "37 of 50");
-        backlog.pass(38, now);
+        backlog.pass(38, true, now);
         assert_eq!(backlog.stopped_until(), Some(now.plus(LOOK)));
         assert!(!backlog.taken(13, now));
         assert!(backlog.taken(12, now), "a quarter of 50");
         assert!(!backlog.taken(11, now), "it was said");
         assert!(backlog.stops() > 1);
+    }
+
+    #[test]
+    fn a_socket_that_is_not_empty_is_read_on_but_not_for_ever() {
+        let mut backlog = backlog();
+        stand(&mut backlog, 1_000, 10_000, [0, 11]);
+        let now = at(12 * MS);
+        assert!(backlog.taken(12, now), "it had stopped");
+        for _ in 1..FULL_PASSES {
+            backlog.pass(50, false, now);
+            assert_eq!(backlog.stopped_until(), None);
+        }
+        backlog.pass(50, false, now);
+        assert!(backlog.stopped_until().is_some());
     }
 
     #[test]
@@ -291,7 +319,7 @@ mod tests {
         let mut backlog = backlog();
         backlog.look(at(0));
         assert!(!backlog.is_look_due(at(LOOK)), "nothing waits");
-        backlog.pass(1, at(0));
+        backlog.pass(1, true, at(0));
         assert!(!backlog.is_look_due(at(LOOK - 1)) && backlog.is_look_due(at(LOOK)));
         backlog.look(at(LOOK));
         assert!(!backlog.is_look_due(at(LOOK)));

@@ -263,14 +263,14 @@ impl Core {
     }
 
     /// The same, but no more than the pass may; what is left comes in the next one, before anything else is
-    /// received. Then sees whether too many requests wait.
-    pub(super) fn deliver_in_pass(&mut self) {
+    /// received. Then sees whether too many requests wait; `drained` says that no more are in the socket.
+    pub(super) fn deliver_in_pass(&mut self, drained: bool) {
         let quota = self.budget.left(Work::Deliveries);
         self.deliver_within(quota);
         if self.more_to_deliver {
             self.budget.spend(Work::Deliveries, quota);
         }
-        self.backlog.pass(self.requests.len(), self.time);
+        self.backlog.pass(self.requests.len(), drained, self.time);
     }
 
     fn deliver_within(&mut self, mut quota: usize) {
@@ -372,6 +372,16 @@ impl Core {
     /// Whether a quota ended the last delivery: nothing is received before that was made up for.
     pub(super) const fn has_more_to_deliver(&self) -> bool {
         self.more_to_deliver
+    }
+
+    /// The thread with the turn passes it on, or lets it go.
+    pub(super) fn pass_turn(&mut self) {
+        self.finish();
+        let passed = self.turn.pass(&mut self.wakes);
+        self.metrics.turn_passes += u64::from(passed);
+        if !passed && let Some(keeper) = self.sleeping_keeper.take() {
+            keeper.unpark();
+        }
     }
 
     /// Does what the quotas have left over: perhaps nobody goes on with it soon.

@@ -3,6 +3,7 @@
 //! [`Shard::wait_for`] is what every blocking call ends in: take what one wants if it is there, turn
 //! the loop if nobody else does, or wait to be told.
 
+use super::backlog::FULL_PASSES;
 use super::core::Core;
 use super::handoff::From;
 use super::poll::Poll;
@@ -80,9 +81,9 @@ impl Shard {
         deadline: Option<Instant>,
     ) -> (Locked<'a>, Option<W::Output>) {
         if core.is_look_due() && core.turn.take() {
-            // What one wants may be there, but so may be others.
+            // What one wants may be there, but others wait in the socket.
             drop(core);
-            return self.turn(want, Poll::Block, deadline);
+            core = self.look();
         }
         if let Some(output) = core.take(want, How::None) {
             return (core, Some(output));
@@ -109,14 +110,34 @@ impl Shard {
         let mut receive = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut core, output) = self.run(&mut **receive, want, poll, deadline);
         drop(receive);
-        core.finish();
-        let Core { turn, wakes, metrics, sleeping_keeper, .. } = &mut *core;
-        let passed = turn.pass(wakes);
-        metrics.turn_passes += u64::from(passed);
-        if !passed && let Some(keeper) = sleeping_keeper.take() {
-            keeper.unpark();
-        }
+        core.pass_turn();
         (core, output)
+    }
+
+    /// Takes what has arrived, in a few passes at most. The caller has the turn, and passes it on here.
+    fn look(&self) -> Locked<'_> {
+        let mut receive = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rounds = 0;
+        for _ in 0..FULL_PASSES {
+            match self.pass(&mut **receive, Look::Take, &mut rounds) {
+                Pass::Worked(mut core, arrived) => {
+                    core.finish();
+                    if arrived < RECEIVE_QUOTA {
+                        break;
+                    }
+                }
+                Pass::Idle => break,
+                Pass::Broken(error) => {
+                    self.lock().close(Closed::Driver(error.into()));
+                    break;
+                }
+            }
+        }
+        drop(receive);
+        let mut core = self.lock();
+        core.assign();
+        core.pass_turn();
+        core
     }
 
     /// The loop.
@@ -217,7 +238,7 @@ impl Shard {
         }
         core.handle_timers();
         core.transmit_in_pass();
-        core.deliver_in_pass();
+        core.deliver_in_pass(arrived < RECEIVE_QUOTA);
         Pass::Worked(core, arrived)
     }
 
