@@ -122,7 +122,7 @@ impl Shard {
             match self.pass(&mut **receive, Look::Take, &mut rounds) {
                 Pass::Worked(mut core, arrived) => {
                     core.finish();
-                    if arrived < RECEIVE_QUOTA {
+                    if arrived < self.receive_quota {
                         break;
                     }
                 }
@@ -238,7 +238,7 @@ impl Shard {
         }
         core.handle_timers();
         core.transmit_in_pass();
-        core.deliver_in_pass(arrived < RECEIVE_QUOTA);
+        core.deliver_in_pass(arrived < self.receive_quota);
         Pass::Worked(core, arrived)
     }
 
