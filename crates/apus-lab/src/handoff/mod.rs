@@ -12,7 +12,7 @@
 //! Each trial has a process of its own, so that no state is left from the one before (the published numbers
 //! drifted otherwise). One request is under way at a time: only then does the ratio mean anything.
 //!
-//! The lab's receive path ([`socket`]) is model-checked with loom in both orders (`model`): the model finds the flaw
+//! The lab's receive path (`socket`) is model-checked with loom in both orders (`model`): the model finds the flaw
 //! in one and nothing in the other.
 
 #[cfg(all(test, apus_loom))]
