@@ -12,6 +12,20 @@ struct Promise {
     ratios: &'static [&'static str],
 }
 
+/// Fields of a transport under load, be it in the demo or on the cluster.
+const SLOWDOWNS: &[&str] = &[
+    "short_p50",
+    "short_p99",
+    "all_p50",
+    "all_p99",
+    "mean_by_bytes",
+    "offered_load",
+    "achieved_load",
+    "messages",
+    "errors",
+    "by_size",
+];
+
 const PROMISES: [Promise; 9] = [
     Promise {
         experiment: "rtt",
@@ -73,41 +87,25 @@ const PROMISES: [Promise; 9] = [
     Promise {
         experiment: "cluster",
         rows: &["apus", "tcp"],
-        figures: &[
-            "short_p50",
-            "short_p99",
-            "all_p50",
-            "all_p99",
-            "mean_by_bytes",
-            "offered_load",
-            "achieved_load",
-            "messages",
-            "errors",
-            "by_size",
-        ],
+        figures: SLOWDOWNS,
         ratios: &["short_p99 tcp/apus", "short_p50 tcp/apus"],
     },
     Promise {
         experiment: "livelock",
         rows: &["interrupt", "poll-no-quota", "poll-quota", "poll-feedback", "apus"],
         figures: &["mlfrr_kpps", "peak_kpps", "at_max_kpps"],
-        ratios: &[],
+        ratios: &[
+            "interrupt@max/peak",
+            "poll-no-quota@max/peak",
+            "poll-quota@max/peak",
+            "poll-feedback@max/peak",
+            "apus@max/peak",
+        ],
     },
     Promise {
         experiment: "demo",
         rows: &["apus", "tcp", "tcp-per-request"],
-        figures: &[
-            "short_p50",
-            "short_p99",
-            "all_p50",
-            "all_p99",
-            "mean_by_bytes",
-            "offered_load",
-            "achieved_load",
-            "messages",
-            "errors",
-            "by_size",
-        ],
+        figures: SLOWDOWNS,
         ratios: &[
             "short_p99 tcp/apus",
             "short_p50 tcp/apus",
