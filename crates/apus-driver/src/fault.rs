@@ -90,7 +90,13 @@ impl<D: Driver> Driver for Faulty<D> {
                 lane: outgoing,
                 counters: counters.clone(),
             }),
-            Box::new(FaultyReceive { inner: receive, lane: incoming, counters, ready: Vec::new() }),
+            Box::new(FaultyReceive {
+                inner: receive,
+                lane: incoming,
+                counters,
+                ready: Vec::new(),
+                all: false,
+            }),
         )
     }
 }
@@ -170,6 +176,8 @@ struct FaultyReceive {
     counters: Arc<FaultCounters>,
     /// Packets for the next `drain`.
     ready: Vec<Frame<Incoming>>,
+    /// Whether these were all: the inner driver had nothing more, and nothing is held.
+    all: bool,
 }
 
 impl Receive for FaultyReceive {
@@ -178,9 +186,11 @@ impl Receive for FaultyReceive {
             return self.inner.receive(limit);
         }
         self.ready.clear();
+        self.all = false;
         while self.ready.is_empty() {
             if self.inner.receive(limit)? == 0 {
                 self.ready.extend(self.lane.release());
+                self.all = true;
                 break;
             }
             self.inner.drain(&mut |arrival| {
@@ -191,6 +201,10 @@ impl Receive for FaultyReceive {
             });
         }
         Ok(self.ready.len())
+    }
+
+    fn may_have_more(&self) -> bool {
+        if self.lane.is_clean() { self.inner.may_have_more() } else { !self.all }
     }
 
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) {

@@ -138,6 +138,11 @@ pub trait Receive: Send + AsFd {
     /// The driver itself is broken. ICMP errors and interrupted calls are not errors.
     fn receive(&mut self, limit: usize) -> io::Result<usize>;
 
+    /// Whether the last [`Receive::receive`] may have left something. `false` says that there was nothing more at
+    /// that moment, without the cost of another call; `true` says nothing: a driver takes as many packets at once
+    /// as it can, which may be fewer than the limit.
+    fn may_have_more(&self) -> bool;
+
     /// Gives each packet of the last [`Receive::receive`] to `sink`, in order of arrival, and forgets
     /// them.
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>));

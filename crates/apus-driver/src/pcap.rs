@@ -127,6 +127,10 @@ impl Receive for CapturedReceive {
         self.inner.receive(limit)
     }
 
+    fn may_have_more(&self) -> bool {
+        self.inner.may_have_more()
+    }
+
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) {
         self.inner.drain(&mut |arrival| {
             let to = local_side(self.local, arrival.to, arrival.from);

@@ -34,6 +34,8 @@ pub(crate) struct UdpReceive {
     /// What is known about the datagrams in the first inboxes; `None` for one that is useless.
     datagrams: Vec<Option<Datagram>>,
     batch: Batch,
+    /// Whether the system filled all inboxes that it was given last.
+    full: bool,
     errors: ErrorQueue,
     /// Whether datagrams may be merged, so that one whose segment size is missing cannot be cut.
     may_be_merged: bool,
@@ -61,6 +63,7 @@ impl UdpReceive {
             inboxes: std::iter::repeat_with(new_inbox).take(RECEIVE_BATCH).collect(),
             datagrams: Vec::with_capacity(RECEIVE_BATCH),
             batch: Batch::new(),
+            full: false,
             errors: ErrorQueue::new(),
             may_be_merged,
         }
@@ -147,6 +150,7 @@ impl Receive for UdpReceive {
     fn receive(&mut self, limit: usize) -> io::Result<usize> {
         self.datagrams.clear();
         if limit == 0 {
+            self.full = true;
             return Ok(0);
         }
         loop {
@@ -154,6 +158,7 @@ impl Receive for UdpReceive {
             let filled = self.fill(asked)?;
             let packets = self.open_all(filled);
             self.batch.learn(asked, filled, packets);
+            self.full = filled == asked;
             if packets > 0 || filled == 0 {
                 let counters = &self.shared.counters.receive;
                 counters.datagrams_received.add(filled as u64);
@@ -162,6 +167,10 @@ impl Receive for UdpReceive {
             }
             self.datagrams.clear();
         }
+    }
+
+    fn may_have_more(&self) -> bool {
+        self.full
     }
 
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) {

@@ -136,6 +136,7 @@ impl Host {
         loop {
             let announced = self.receive.receive(limit).expect("D4: ICMP errors are not errors");
             if announced == 0 {
+                assert!(!self.receive.may_have_more(), "there was nothing");
                 return most;
             }
             let before = packets.len();

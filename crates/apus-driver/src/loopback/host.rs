@@ -22,7 +22,7 @@ impl Host {
     pub(super) fn new(network: Network, address: SocketAddr, inbox: Arc<Inbox>) -> Self {
         let transmit =
             Sender { network: network.clone(), address, inbox: inbox.clone(), held: Vec::new() };
-        let receive = Receiver { network, address, inbox, taken: VecDeque::new() };
+        let receive = Receiver { network, address, inbox, taken: VecDeque::new(), full: false };
         Self { transmit, receive }
     }
 }
@@ -119,13 +119,20 @@ struct Receiver {
     inbox: Arc<Inbox>,
     /// Packets for the next `drain`.
     taken: VecDeque<Letter>,
+    /// Whether these were as many as were asked for.
+    full: bool,
 }
 
 impl Receive for Receiver {
     fn receive(&mut self, limit: usize) -> io::Result<usize> {
         self.taken.clear();
         self.inbox.take(limit, &mut self.taken);
+        self.full = self.taken.len() >= limit;
         Ok(self.taken.len())
+    }
+
+    fn may_have_more(&self) -> bool {
+        self.full
     }
 
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) {

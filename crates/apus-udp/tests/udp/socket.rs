@@ -43,6 +43,29 @@ fn a_batch_of_small_packets_is_one_call_on_each_side() {
     server.receive.drain(&mut |arrival| assert_eq!(arrival.packet, [1; 156]));
 }
 
+/// The engine sees the end of a backlog by it, whatever the batch is at the moment.
+#[test]
+fn a_batch_that_comes_back_short_says_that_nothing_is_left() {
+    let mut server = Host::open(&bound_to(LOOPBACK));
+    let peer = UdpSocket::bind(LOOPBACK).unwrap();
+    for _ in 0..100 {
+        peer.send_to(&[1; 156], server.address).unwrap();
+    }
+    server.wait(PollFlags::IN);
+    let mut taken = 0;
+    loop {
+        let packets = server.receive.receive(64).unwrap();
+        taken += packets;
+        if !server.receive.may_have_more() {
+            assert!(packets > 0, "it was known before a receive in vain");
+            break;
+        }
+    }
+    assert_eq!(taken, 100);
+    assert_eq!(server.receive.receive(64).unwrap(), 0);
+    assert!(!server.receive.may_have_more());
+}
+
 #[test]
 fn packets_to_several_peers_are_one_datagram_each() {
     let mut client = Host::open(&bound_to(LOOPBACK));

@@ -84,8 +84,8 @@ const LONGEST_LOOK: u64 = 1_000_000;
 const LOOK: u64 = 125_000;
 
 /// Passes of the loop in a row that leave something in the socket, after which receiving may stop all the same.
-/// Ours: 128 packets, as much work as fits between two looks; what is left becomes stale there, but a core that
-/// only reads serves nobody.
+/// Ours: 64 packets of the UDP driver's batches of 16, as much work as fits between two looks; what is left becomes
+/// stale there, but a core that only reads serves nobody.
 pub(super) const FULL_PASSES: u32 = 4;
 
 impl Backlog {

@@ -120,9 +120,9 @@ impl Shard {
         let mut rounds = 0;
         for _ in 0..FULL_PASSES {
             match self.pass(&mut **receive, Look::Take, &mut rounds) {
-                Pass::Worked(mut core, arrived) => {
+                Pass::Worked(mut core, _) => {
                     core.finish();
-                    if arrived < self.receive_quota {
+                    if !receive.may_have_more() {
                         break;
                     }
                 }
@@ -238,7 +238,7 @@ impl Shard {
         }
         core.handle_timers();
         core.transmit_in_pass();
-        core.deliver_in_pass(arrived < self.receive_quota);
+        core.deliver_in_pass(arrived == 0 || !receive.may_have_more());
         Pass::Worked(core, arrived)
     }
 

@@ -77,6 +77,10 @@ impl Receive for Silent {
         Ok(0)
     }
 
+    fn may_have_more(&self) -> bool {
+        false
+    }
+
     fn drain(&mut self, _: &mut dyn FnMut(Arrival<'_>)) {}
 
     fn reports(&mut self, _: &mut dyn FnMut(Report<'_>)) {}
