@@ -111,7 +111,7 @@ fn try_reply(
     match checked {
         Ok(_) => {
             *rpc = None;
-            core.after_command();
+            core.after_reply();
             Ok(())
         }
         Err(CommandError::UnknownRpc) => {

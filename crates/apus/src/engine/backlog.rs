@@ -8,13 +8,17 @@
 //! ([`Refusal::Overloaded`](crate::Refusal::Overloaded)), the newest first.
 //!
 //! ```text
-//!   pace     requests taken / time      over 10 ms of a queue that was never empty, and 16 requests
-//!   bound    pace x max_queueing        16 requests at least
+//!   pace     time / requests taken      over 10 ms of a queue that was never empty, and 16 requests
+//!   bound    max_queueing / pace        16 requests at least
 //!     20 x bound are waiting            the bound begins to hold
 //!     75 % of bound                     receiving stops, for 125 µs at most, or until 25 % (Feedback)
 //!     100 %                             requests that begin are refused (CAP-16)
 //!     10 ms without being full          the bound is lifted
 //! ```
+//!
+//! While the bound holds, the replies of an application that makes several between two looks at the network leave at
+//! the next look, together and with the refusals: on its own each would cost a system call, about as much as a
+//! dozen refusals.
 //!
 //! While receiving stops, packets gather in the kernel's socket buffer; taken together they cost a third of
 //! what they cost one by one, and what does not fit there is dropped for nothing. Nothing that was accepted
@@ -25,6 +29,8 @@
 //! - **B1** Without a bound nothing is refused and receiving never stops; below 320 requests there is none.
 //! - **B2** Time during which nobody looked (the system had other plans) is not held against the application:
 //!   between two looks at most 1 ms counts.
+//! - **B3** A reply waits for the thread that made it, or another one, to ask for the next request, and then for 125 µs
+//!   at most; if nobody asks, for the keeper. It never waits while nobody else does, or if somebody has the turn.
 
 use crate::overload::Feedback;
 use apus_proto::Instant;
@@ -59,6 +65,8 @@ struct Standing {
 #[derive(Clone, Copy, Debug)]
 struct Bounded {
     bound: usize,
+    /// Nanoseconds between two requests that are taken.
+    pace: u64,
     /// When the queue was as long as that, lately.
     full: Instant,
 }
@@ -141,6 +149,12 @@ impl Backlog {
         self.feedback.until().is_some() && self.feedback.look(left, now)
     }
 
+    /// Whether replies wait for the next look at the network: so many requests are left, and at this pace the look
+    /// comes after a few of them.
+    pub(crate) fn holds_replies(&self, waiting: usize) -> bool {
+        waiting > 0 && self.bounded.is_some_and(|bounded| 2 * bounded.pace <= LOOK)
+    }
+
     /// Until when receiving stops, if it does.
     pub(crate) const fn stopped_until(&self) -> Option<Instant> {
         self.feedback.until()
@@ -175,12 +189,13 @@ impl Backlog {
             return;
         }
         *standing = Standing { seen: now, time: 0, taken: 0 };
-        let pace = u128::from(taken) * u128::from(self.max_queueing) / u128::from(time);
-        let bound = usize::try_from(pace.max(u128::from(LEAST))).unwrap_or(usize::MAX);
+        let pace = time / taken;
+        let bound = u128::from(taken) * u128::from(self.max_queueing) / u128::from(time);
+        let bound = usize::try_from(bound.max(u128::from(LEAST))).unwrap_or(usize::MAX);
         match self.bounded {
-            Some(Bounded { full, .. }) => self.set_bound(Some(Bounded { bound, full })),
+            Some(Bounded { full, .. }) => self.set_bound(Some(Bounded { bound, pace, full })),
             None if waiting >= bound.saturating_mul(PATIENCE) => {
-                self.set_bound(Some(Bounded { bound, full: now }));
+                self.set_bound(Some(Bounded { bound, pace, full: now }));
             }
             None => {}
         }
@@ -305,6 +320,19 @@ mod tests {
         }
         backlog.pass(50, false, now);
         assert!(backlog.stopped_until().is_some());
+    }
+
+    #[test]
+    fn replies_wait_if_the_bound_holds_and_several_are_made_between_two_looks() {
+        let mut backlog = backlog();
+        stand(&mut backlog, 1_000, 10_000, [0, 9]);
+        assert!(!backlog.holds_replies(1_000), "no bound");
+        stand(&mut backlog, 1_000, 10_000, [9, 11]);
+        assert_eq!([0, 1].map(|left| backlog.holds_replies(left)), [false, true], "B3");
+        stand(&mut backlog, 1_000, 63_000, [11, 32]);
+        assert!(!backlog.holds_replies(1_000), "one reply in half a look");
+        stand(&mut backlog, 1_000, 62_000, [32, 53]);
+        assert!(backlog.holds_replies(1_000));
     }
 
     #[test]

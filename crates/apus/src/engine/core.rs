@@ -80,13 +80,13 @@ pub(crate) struct Core {
     /// everything was visible.
     more_to_send: bool,
     more_to_deliver: bool,
-    /// Messages that were held back by a cork since the last transmission.
+    /// Messages that were held back since the last transmission, by a cork or because too many requests wait.
     held_back: u32,
     pub(crate) closed: Option<Closed>,
     pub(super) metrics: EngineMetrics,
 }
 
-/// Messages that a cork holds back at most: half of what one send carries, so that the peer is busy earlier.
+/// Messages that are held back at most: half of what one send carries, so that the peer is busy earlier.
 const MAX_HELD_BACK: u32 = 32;
 
 impl Core {
@@ -137,7 +137,7 @@ impl Core {
 
     /// The time of a command. All commands that a cork holds back have the time of the first one.
     pub(crate) fn command_time(&mut self) -> Instant {
-        if self.held_back == 0 {
+        if self.held_back == 0 || self.corks == 0 {
             self.look_at_clock();
         }
         self.time
@@ -220,7 +220,7 @@ impl Core {
         }
     }
 
-    /// Sends what a cork has held back.
+    /// Sends what was held back.
     pub(crate) fn transmit_held_back(&mut self) {
         if self.held_back > 0 {
             self.look_at_clock();
@@ -344,10 +344,22 @@ impl Core {
     /// After a command: what it brought about at once, and its packets, unless a cork holds them.
     pub(crate) fn after_command(&mut self) {
         self.deliver();
-        if self.corks == 0 {
-            self.transmit();
-            return;
+        if self.corks == 0 { self.transmit() } else { self.hold_back() }
+    }
+
+    /// The same after a reply. While too many requests wait for a thread of the application, it leaves at the next
+    /// look at the network, together with others (B3).
+    pub(crate) fn after_reply(&mut self) {
+        if self.turn.is_free() && self.backlog.holds_replies(self.requests.len()) {
+            self.metrics.held_replies += 1;
+            self.deliver();
+            self.hold_back();
+        } else {
+            self.after_command();
         }
+    }
+
+    fn hold_back(&mut self) {
         self.held_back += 1;
         if self.held_back >= MAX_HELD_BACK {
             self.transmit_held_back();

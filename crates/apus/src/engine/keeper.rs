@@ -58,6 +58,8 @@ fn keep(shard: &Weak<Shard>) {
         let changes = core.turn.changes();
         if core.turn.is_free() && changes == seen && core.turn.take_as_keeper() {
             core.metrics.keeper_turns += 1;
+            // Whoever held it back is busy with something else.
+            core.transmit_held_back();
             drop(core);
             let (core, _) = shard.turn(&Relief, Poll::Block, None);
             seen = core.turn.changes();

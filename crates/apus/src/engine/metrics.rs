@@ -32,6 +32,9 @@ pub struct EngineMetrics {
     pub quota_exhaustions: u64,
     /// Times that receiving stopped because too many requests waited for the application.
     pub feedback_stops: u64,
+    /// Replies that waited for the next look at the network, to leave together with others, because too many
+    /// requests waited.
+    pub held_replies: u64,
     /// Times that a dedicated engine had used up its share of its core and left it to others
     /// ([`Builder::share`](crate::Builder::share)).
     pub rests: u64,

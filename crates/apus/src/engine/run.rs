@@ -135,6 +135,7 @@ impl Shard {
         }
         drop(receive);
         let mut core = self.lock();
+        core.transmit_held_back();
         core.assign();
         core.pass_turn();
         core

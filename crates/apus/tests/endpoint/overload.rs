@@ -3,8 +3,9 @@
 use crate::{ShutDown, assert_at_rest, bytes, echo_pair};
 use apus::{Builder, CallError, Endpoint, Engine, FailReason, Poll, Refusal, RpcError};
 use apus_driver::loopback::{Network, NetworkConfig};
+use std::collections::HashSet;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Requests under way: several times as many as wait before anybody is refused.
@@ -80,9 +81,51 @@ fn far_too_many_requests_are_refused_and_those_accepted_are_all_answered() {
             server.shutdown();
             assert_eq!(serving.join().unwrap(), answered + 1);
             assert!(metrics.engine.feedback_stops > 0, "{metrics:?}");
+            // They wait for a thread that looks now and then, and a dedicated one looks all the time.
+            if let Engine::Dedicated { .. } = engine {
+                assert_eq!(metrics.engine.held_replies, 0, "{metrics:?}");
+            }
             assert_eq!(metrics.engine.spurious_wakeups, 0);
         });
     }
+}
+
+/// Invariant B3 of the engine's backlog: a reply waits for the next look at the network, and whoever made it may
+/// never look again.
+#[test]
+fn a_reply_that_waits_for_others_leaves_although_its_thread_is_busy() {
+    let (client, server) = pair(&Builder::default().poll(Poll::Block));
+    let held = AtomicU64::new(u64::MAX);
+    std::thread::scope(|scope| {
+        let _ends = ShutDown(&[&client, &server]);
+        scope.spawn(|| {
+            while let Ok(mut request) = server.recv_request() {
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_micros(20) {
+                    std::hint::spin_loop();
+                }
+                let payload = request.take_payload();
+                let number = u64::from_le_bytes(payload[..].try_into().unwrap());
+                let before = server.metrics().engine.held_replies;
+                request.reply(payload).unwrap();
+                if server.metrics().engine.held_replies > before {
+                    held.store(number, Ordering::Relaxed);
+                    return;
+                }
+            }
+        });
+        let (mut sent, mut ended, mut answered) = (0_u64, 0, HashSet::new());
+        while !answered.contains(&held.load(Ordering::Relaxed)) {
+            while sent - ended < UNDER_WAY {
+                client.send(server.local_addr(), sent.to_le_bytes().to_vec(), sent).unwrap();
+                sent += 1;
+            }
+            if let Some(end) = client.recv_timeout(Duration::from_millis(1)).unwrap() {
+                ended += 1;
+                answered.extend(end.result.is_ok().then_some(end.cookie));
+            }
+        }
+    });
 }
 
 #[test]
