@@ -367,7 +367,6 @@ impl Drop for EngineThread {
         self.shard.lock().close(Closed::ShutDown);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            thread.thread().unpark();
             // If the engine panicked, its message has been printed; the others must be able to end.
             let _ = thread.join();
         }

@@ -3,6 +3,7 @@
 //! [`Core`] owns the protocol and the driver's sending half. Each method below is one line of the
 //! loop's table of contents in [`super::run`].
 
+use super::alarm::Alarm;
 use super::backlog::Backlog;
 use super::calls::Calls;
 use super::clock::Clock;
@@ -21,6 +22,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A request that has arrived.
 #[derive(Debug)]
@@ -68,8 +70,10 @@ pub(crate) struct Core {
     pub(super) sleeps_for_room: bool,
     /// Whether that thread must look up, whatever the time.
     pub(crate) look_up: bool,
-    /// The keeper, while it sleeps until the turn is free.
-    pub(crate) sleeping_keeper: Option<std::thread::Thread>,
+    /// What wakes the keeper, if there is one.
+    pub(super) keeper: Option<Arc<Alarm>>,
+    /// If it sleeps until the turn is free: for how long the turn shall be free then.
+    pub(super) sleeping_keeper: Option<Duration>,
     /// The thread that handles packets at the moment.
     pub(crate) producer: ThreadToken,
     /// Number of corks.
@@ -117,6 +121,7 @@ impl Core {
             sleeping_until: None,
             sleeps_for_room: false,
             look_up: false,
+            keeper: None,
             sleeping_keeper: None,
             producer: ThreadToken::current(),
             corks: 0,
@@ -391,8 +396,15 @@ impl Core {
         self.finish();
         let passed = self.turn.pass(&mut self.wakes);
         self.metrics.turn_passes += u64::from(passed);
-        if !passed && let Some(keeper) = self.sleeping_keeper.take() {
-            keeper.unpark();
+        if !passed && let Some(after) = self.sleeping_keeper.take() {
+            self.wake_keeper(after);
+        }
+    }
+
+    /// Has the keeper look after that time.
+    fn wake_keeper(&self, after: Duration) {
+        if let Some(keeper) = &self.keeper {
+            keeper.set(after);
         }
     }
 
@@ -483,6 +495,7 @@ impl Core {
         self.completions.dismiss(&mut self.wakes);
         self.tell_room();
         self.tell_draining();
+        self.wake_keeper(Duration::ZERO);
     }
 
     /// A call has ended: whoever awaits it is told.

@@ -8,11 +8,12 @@
 //! It never gets in the way of an unloaded call: whoever waits again within the keeper's interval
 //! finds the turn free.
 
+use super::alarm::Alarm;
 use super::poll::Poll;
 use super::shard::Shard;
 use super::want::Relief;
 use std::sync::{Arc, Weak};
-use std::thread::{JoinHandle, park, park_timeout};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Time between two looks. Ours: well below the 5 ms after which a peer asks for missing bytes.
@@ -27,29 +28,27 @@ const BUSY_INTERVAL: Duration = Duration::from_millis(10);
 /// Changes of the turn in one interval that make an endpoint busy; a call makes two of them.
 const BUSY: u64 = 40;
 
-/// Looks without the turn ever being free, after which the keeper sleeps until it is.
+/// Looks without the turn ever being free, after which the keeper sleeps until an interval after it is.
 const PATIENCE: u32 = 50;
 
 /// Starts the keeper of `shard`.
 ///
 /// # Errors
 ///
-/// The system gives no further thread.
+/// The system gives no further thread or descriptor.
 pub(crate) fn start(shard: &Arc<Shard>) -> std::io::Result<JoinHandle<()>> {
+    let alarm = Arc::new(Alarm::new()?);
+    shard.lock().keeper = Some(alarm.clone());
     let shard = Arc::downgrade(shard);
-    std::thread::Builder::new().name("apus-keeper".into()).spawn(move || keep(&shard))
+    std::thread::Builder::new().name("apus-keeper".into()).spawn(move || keep(&shard, &alarm))
 }
 
-fn keep(shard: &Weak<Shard>) {
+fn keep(shard: &Weak<Shard>, alarm: &Alarm) {
     let mut seen = 0;
     let mut in_vain = 0;
     let mut interval = INTERVAL;
     loop {
-        if in_vain < PATIENCE {
-            park_timeout(interval);
-        } else {
-            park();
-        }
+        alarm.wait((in_vain < PATIENCE).then_some(interval));
         let Some(shard) = shard.upgrade() else { return };
         let mut core = shard.lock();
         if core.closed.is_some() {
@@ -71,7 +70,7 @@ fn keep(shard: &Weak<Shard>) {
         let busy = interval == INTERVAL && changes - seen >= BUSY;
         interval = if busy { BUSY_INTERVAL } else { INTERVAL };
         in_vain = if core.turn.is_free() { 0 } else { in_vain + 1 };
-        core.sleeping_keeper = (in_vain >= PATIENCE).then(std::thread::current);
+        core.sleeping_keeper = (in_vain >= PATIENCE).then_some(INTERVAL);
         seen = changes;
     }
 }

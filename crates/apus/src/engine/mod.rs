@@ -19,7 +19,8 @@
 //! - **Two locks.** `Shard::receive` is held by whoever has the turn, and by nobody else; it is never
 //!   contended. The *core lock* guards everything else: the protocol, the driver's sending half, the
 //!   queues, the lists of waiters, the turn itself. Lock order: `receive`, then core. No thread
-//!   sleeps under the core lock, the only system calls under it are those that send, and nothing of the
+//!   sleeps under the core lock, the only system calls under it are those that send and that set the
+//!   keeper's [`alarm`], and nothing of the
 //!   application's runs under it but the drop of a payload's owner (`Bytes::from_owner`) and of a task's
 //!   waker: these must not call the endpoint.
 //! - **The turn** ([`turn`]) is a flag under the core lock, not a lock: it can be passed to a certain
@@ -50,6 +51,7 @@
 //!
 //! E1 to E3 are model-checked with loom (`model`).
 
+mod alarm;
 #[cfg(feature = "tokio")]
 pub(crate) mod asynchronous;
 pub(crate) mod backlog;
