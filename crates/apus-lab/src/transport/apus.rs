@@ -1,8 +1,9 @@
 //! How does apus carry a load?
 //!
 //! One endpoint for everything a node does, with default parameters unless the experiment varies one. The
-//! server answers under a cork, so that replies which are ready leave together; the client's calls leave one by one,
-//! as TCP's do, because the generator starts them when they are due. Payload is shared, not copied.
+//! server answers under a cork, so that replies which are ready leave together, unless it works on each request: then
+//! each leaves as soon as it is ready. The client's calls leave one by one, as TCP's do, because the generator starts
+//! them when they are due. Payload is shared, not copied.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -33,7 +34,7 @@ impl Transport for Apus {
 
     fn settings(&self) -> String {
         "one endpoint at each node, default parameters but for those given; one thread sends each request by \
-         itself, replies that are ready leave together"
+         itself, replies that are ready leave together, and each at once if it took work"
             .to_owned()
     }
 
