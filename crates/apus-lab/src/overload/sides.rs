@@ -78,6 +78,8 @@ pub(super) struct LoadResult {
     pub(super) answered: u64,
     /// Those that were refused.
     pub(super) refused: u64,
+    /// Those that the transport gave up.
+    pub(super) failed: u64,
     /// Nanoseconds from when a request was due to its reply, of those that were answered.
     pub(super) latency: Percentiles,
     /// What the transport said of the first request that failed.
@@ -192,7 +194,8 @@ impl ClientSide {
             due: tally.due,
             good,
             answered: tally.completed,
-            refused: tally.failed,
+            refused: tally.refused,
+            failed: tally.failed,
             latency: latencies.percentiles(),
             why: tally.why,
         })
@@ -207,7 +210,7 @@ impl ClientSide {
         while ended.is_empty() {
             client.poll(LOOK, &mut ended)?;
         }
-        match ended.why {
+        match ended.problem() {
             None => Ok(clock::now() - began),
             Some(why) => Err(Error::Peer(why)),
         }

@@ -10,7 +10,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use apus::{
-    Builder, Bytes, Completion, Config, ConfigError, Endpoint, PARAMETERS, Parameter, UdpConfig,
+    Builder, Bytes, Completion, Config, ConfigError, Endpoint, FailReason, PARAMETERS, Parameter,
+    Refusal, RpcError, UdpConfig,
 };
 use apus_wire::Kind;
 
@@ -186,6 +187,9 @@ impl ApusClient {
             Ok(reply) => {
                 let reply = reply.len();
                 return Err(Error::Peer(format!("{peer} answered {request} bytes with {reply}")));
+            }
+            Err(RpcError { reason: FailReason::Refused(Refusal::Overloaded), .. }) => {
+                ended.refused.push(id);
             }
             Err(error) => {
                 ended.failed.push(id);
