@@ -4,13 +4,14 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::Options;
+use super::page;
 use super::plots::plots;
 use super::sweep::Curve;
 use super::words::sentences;
+use super::{Mode, Options};
 use crate::chart::Plot;
-use crate::page;
-use crate::result::{Figure, Outcome, Ratio, Row, Table, rounded, short, table};
+use crate::result::table::{self, spread_in_words};
+use crate::result::{Figure, Outcome, Ratio, Row, Table, rounded, short};
 use crate::stats::Spread;
 
 /// The result, for people and machines.
@@ -20,8 +21,11 @@ pub struct Findings {
     pub outcome: Outcome,
     /// What is seen, in words.
     pub sentences: Vec<String>,
-    curves: Table,
-    plots: Vec<Plot>,
+    pub(super) modes: Vec<Mode>,
+    pub(super) rates: Table,
+    /// Without the filter and with it, as far as that was measured.
+    pub(super) curves: Vec<Table>,
+    pub(super) plots: Vec<Plot>,
 }
 
 impl Findings {
@@ -36,7 +40,12 @@ impl Findings {
         Self {
             outcome,
             sentences: sentences(curves),
-            curves: by_rate(curves),
+            modes: options.modes.clone(),
+            rates: rates(curves),
+            curves: [false, true]
+                .into_iter()
+                .filter_map(|filter| by_rate(curves, filter))
+                .collect(),
             plots: plots(curves),
         }
     }
@@ -44,14 +53,7 @@ impl Findings {
     /// A page with everything, which needs nothing else.
     #[must_use]
     pub fn html(&self) -> String {
-        let said = Table {
-            title: "what is seen".to_owned(),
-            header: vec![String::new()],
-            lines: self.sentences.iter().map(|sentence| vec![sentence.clone()]).collect(),
-        };
-        let ratios = table::ratios(&self.outcome.ratios);
-        let title = "What comes out of a router while more and more goes in?";
-        page::of_plots(title, &self.plots, &[said, self.curves.clone(), ratios])
+        page::render(self)
     }
 
     /// The plots as files: name and content of each.
@@ -65,25 +67,49 @@ impl Findings {
 impl fmt::Display for Findings {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns = ["mlfrr_kpps", "peak_kpps", "at_max_kpps", "user_share_at_max"];
-        let (curves, said) = (self.curves.to_string(), self.sentences.join("\n"));
+        let curves: Vec<String> = self.curves.iter().map(Table::to_string).collect();
+        let (curves, said) = (curves.join("\n\n"), self.sentences.join("\n"));
         table::write(&self.outcome, &columns, [&curves, &said], formatter)
     }
 }
 
 fn row(curve: &Curve) -> Row {
-    let kpps = |rates: &[f64]| {
-        let rates: Vec<f64> = rates.iter().map(|rate| rate / 1e3).collect();
-        Figure::Spread(Spread::over(&rates))
-    };
-    let shares: Vec<f64> =
-        curve.runs.iter().filter_map(|run| run.last()).map(|point| point.user_share).collect();
+    let kpps = |rates: &[f64]| Figure::Spread(kpps(rates));
     let points: Vec<Value> = (0..curve.medians().len()).map(|rate| point(curve, rate)).collect();
     Row::new(&curve.case.to_string())
         .with("curve", Figure::Detail(json!(points)))
         .with("mlfrr_kpps", Figure::Spread(Spread::over(&[curve.loss_free / 1e3])))
         .with("peak_kpps", kpps(&curve.peaks()))
         .with("at_max_kpps", kpps(&curve.at_most()))
-        .with("user_share_at_max", Figure::Spread(Spread::over(&shares)))
+        .with("user_share_at_max", Figure::Spread(left_at_most(curve)))
+}
+
+/// Thousands of packets per second.
+fn kpps(rates: &[f64]) -> Spread {
+    let rates: Vec<f64> = rates.iter().map(|rate| rate / 1e3).collect();
+    Spread::over(&rates)
+}
+
+/// Share of the core that programs have at the highest rate.
+fn left_at_most(curve: &Curve) -> Spread {
+    let last = curve.runs.iter().filter_map(|run| run.last());
+    let shares: Vec<f64> = last.map(|point| point.user_share).collect();
+    Spread::over(&shares)
+}
+
+/// What each mode carries.
+fn rates(curves: &[Curve]) -> Table {
+    let header = ["", "MLFRR", "peak", "at the highest rate", "share of the core left then"];
+    let line = |curve: &Curve| {
+        let spreads = [kpps(&curve.peaks()), kpps(&curve.at_most()), left_at_most(curve)];
+        let [peak, at_most, left] = spreads.map(|spread| spread_in_words(&spread));
+        vec![curve.case.to_string(), short(curve.loss_free / 1e3), peak, at_most, left]
+    };
+    Table {
+        title: "what each mode carries".to_owned(),
+        header: header.map(str::to_owned).to_vec(),
+        lines: curves.iter().map(line).collect(),
+    }
 }
 
 /// One point, with what became of the packets in the run of the median.
@@ -107,11 +133,12 @@ fn point(curve: &Curve, rate: usize) -> Value {
     value
 }
 
-/// Output by input: a line for each rate, a column for each mode.
-fn by_rate(curves: &[Curve]) -> Table {
-    let medians: Vec<_> = curves.iter().map(Curve::medians).collect();
+/// Output by input, with the filter or without: a line for each rate, a column for each mode.
+fn by_rate(curves: &[Curve], filter: bool) -> Option<Table> {
+    let curves: Vec<&Curve> = curves.iter().filter(|curve| curve.case.filter == filter).collect();
+    let medians: Vec<_> = curves.iter().map(|curve| curve.medians()).collect();
     let rates = medians.iter().map(Vec::len).max().unwrap_or(0);
-    let names = curves.iter().map(|curve| curve.case.to_string());
+    let names = curves.iter().map(|curve| curve.case.mode.to_string());
     let line = |rate: usize| {
         let offered: Vec<f64> =
             medians.iter().filter_map(|each| each.get(rate)).map(|it| it.offered / 1e3).collect();
@@ -120,9 +147,12 @@ fn by_rate(curves: &[Curve]) -> Table {
         });
         [short(Spread::over(&offered).median)].into_iter().chain(cells).collect()
     };
-    Table {
-        title: "thousands of packets per second that come out, by those offered".to_owned(),
+    let with = if filter { "with" } else { "without" };
+    (!curves.is_empty()).then(|| Table {
+        title: format!(
+            "thousands of packets per second that come out, by those offered, {with} the filter"
+        ),
         header: ["offered".to_owned()].into_iter().chain(names).collect(),
         lines: (0..rates).map(line).collect(),
-    }
+    })
 }

@@ -41,6 +41,30 @@ impl Mode {
         modes
     }
 
+    /// What it does, for those who read of it.
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::Interrupt => {
+                "input interrupts everything else, as interrupts of a network card do, and waits in queues of 50 \
+                 packets between the stages"
+            }
+            Self::PollNoQuota => "a loop receives until there is nothing left, and sends then",
+            Self::PollQuota(Self::QUOTA) => "a loop receives and sends at most 10 packets in turn",
+            Self::PollQuota(_) => "a loop receives and sends at most so many packets in turn",
+            Self::PollFeedback => {
+                "the loop with a quota of 10, which stops receiving while the filter's queue is long: from three \
+                 quarters of its 32 packets down to one quarter"
+            }
+            Self::Share(_) => {
+                "that, and it stops receiving when it has used so many per cent of the core in a period of 10 ms"
+            }
+            Self::Apus => {
+                "what the engine of apus goes by, with its defaults: quotas and feedback, as an ordinary thread \
+                 without privileges"
+            }
+        }
+    }
+
     /// The policy of a loop; none if interrupts decide. `filter` is the bound of the filter's queue.
     pub(super) fn policy(self, filter: usize) -> Option<Policy> {
         let polling = |receive, transmit| Policy {

@@ -33,10 +33,14 @@ fn of_curve(curve: &Curve) -> Option<String> {
         share if share < HELD => "it declines",
         _ => "it holds",
     };
+    let free = if curve.loss_free > 0.0 {
+        format!("no losses up to {} kpps", kpps(curve.loss_free))
+    } else {
+        "losses at every rate".to_owned()
+    };
     let mut text = format!(
-        "{}: no losses up to {} kpps, peak {}; with {} kpps offered {} come out, {:.0} % of the peak: {verdict}.",
+        "{}: {free}, peak {}; with {} kpps offered {} come out, {:.0} % of the peak: {verdict}.",
         curve.case,
-        kpps(curve.loss_free),
         kpps(peak),
         kpps(last.offered),
         kpps(last.forwarded),
