@@ -66,7 +66,8 @@ impl Findings {
 /// The tables for people.
 impl fmt::Display for Findings {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = ["mlfrr_kpps", "peak_kpps", "at_max_kpps", "user_share_at_max"];
+        let columns =
+            ["mlfrr_kpps", "peak_kpps", "at_max_kpps", "least_after_peak", "user_share_at_max"];
         let curves: Vec<String> = self.curves.iter().map(Table::to_string).collect();
         let (curves, said) = (curves.join("\n\n"), self.sentences.join("\n"));
         table::write(&self.outcome, &columns, [&curves, &said], formatter)
@@ -78,10 +79,16 @@ fn row(curve: &Curve) -> Row {
     let points: Vec<Value> = (0..curve.medians().len()).map(|rate| point(curve, rate)).collect();
     Row::new(&curve.case.to_string())
         .with("curve", Figure::Detail(json!(points)))
-        .with("mlfrr_kpps", Figure::Spread(Spread::over(&[curve.loss_free / 1e3])))
+        .with("mlfrr_kpps", single(curve.loss_free / 1e3))
         .with("peak_kpps", kpps(&curve.peaks()))
         .with("at_max_kpps", kpps(&curve.at_most()))
+        .with_known("least_after_peak", curve.least_after_peak().map(single))
         .with("user_share_at_max", Figure::Spread(left_at_most(curve)))
+}
+
+/// What has one value, whatever the number of runs.
+fn single(value: f64) -> Figure {
+    Figure::Spread(Spread::over(&[value]))
 }
 
 /// Thousands of packets per second.
@@ -99,11 +106,19 @@ fn left_at_most(curve: &Curve) -> Spread {
 
 /// What each mode carries.
 fn rates(curves: &[Curve]) -> Table {
-    let header = ["", "MLFRR", "peak", "at the highest rate", "share of the core left then"];
+    let header = [
+        "",
+        "MLFRR",
+        "peak",
+        "at the highest rate",
+        "least after the peak, share of it",
+        "share of the core left at the highest rate",
+    ];
     let line = |curve: &Curve| {
         let spreads = [kpps(&curve.peaks()), kpps(&curve.at_most()), left_at_most(curve)];
         let [peak, at_most, left] = spreads.map(|spread| spread_in_words(&spread));
-        vec![curve.case.to_string(), short(curve.loss_free / 1e3), peak, at_most, left]
+        let least = curve.least_after_peak().map_or_else(|| "–".to_owned(), short);
+        vec![curve.case.to_string(), short(curve.loss_free / 1e3), peak, at_most, least, left]
     };
     Table {
         title: "what each mode carries".to_owned(),
@@ -155,4 +170,70 @@ fn by_rate(curves: &[Curve], filter: bool) -> Option<Table> {
         header: ["offered".to_owned()].into_iter().chain(names).collect(),
         lines: (0..rates).map(line).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::livelock::sweep::made_up::{Made, curve};
+
+    /// A mode that livelocks and one that stays flat, without the filter and with it; three runs.
+    fn findings() -> Findings {
+        let runs = |most: [f64; 3]| most.map(|last| vec![Made(1e5, 1e5), Made(1e6, last)]);
+        let mut curves = vec![
+            curve(Mode::Interrupt, false, &runs([9e3, 1e4, 12e3])),
+            curve(Mode::Apus, false, &runs([2e5, 2.1e5, 1.9e5])),
+            curve(Mode::Interrupt, true, &runs([0.0, 0.0, 0.0])),
+        ];
+        curves[2].loss_free = 0.0;
+        let modes = vec![Mode::Interrupt, Mode::Apus];
+        let options = Options { modes, runs: 3, ..Options::default() };
+        Findings::new(&options, &curves, Some("others were busy".to_owned()))
+    }
+
+    #[test]
+    fn machines_read_every_curve_with_its_counters() {
+        let found: Value = serde_json::from_str(&findings().outcome.json()).unwrap();
+        let parts = ["config", "rows", "ratios", "notes"].map(|part| (part, found[part].clone()));
+        let parts: serde_json::Map<String, Value> =
+            parts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        insta::assert_snapshot!(serde_json::to_string_pretty(&parts).unwrap());
+    }
+
+    #[test]
+    fn people_read_tables_and_sentences() {
+        let text = findings().to_string();
+        // The first line is about the machine.
+        insta::assert_snapshot!(text.split_once('\n').unwrap().1);
+    }
+
+    #[test]
+    fn the_page_has_all_of_it() {
+        let findings = findings();
+        let page = findings.html();
+        for sentence in &findings.sentences {
+            assert!(page.contains(&format!("<li>{sentence}</li>")), "{sentence}");
+        }
+        for plot in &findings.plots {
+            assert!(page.contains(&format!("<h2>{}</h2>", plot.title)), "{}", plot.title);
+        }
+        for expected in ["MLFRR", "<td>interrupt+filter</td><td>0.000</td>", "others were busy"] {
+            assert!(page.contains(expected), "{expected}");
+        }
+        assert!(page.contains("input interrupts everything else"), "what each mode does");
+        assert!(page.contains(&findings.outcome.machine.kernel), "where it ran");
+        let files: Vec<String> = findings.svg_files().into_iter().map(|(name, _)| name).collect();
+        let (plain, filter) = (
+            ["livelock.svg", "livelock-1996.svg"],
+            ["livelock-filter.svg", "livelock-filter-1996.svg"],
+        );
+        let expected = [plain, filter].concat();
+        assert_eq!(files, expected);
+    }
+
+    #[test]
+    fn a_mode_that_was_not_measured_with_the_filter_has_no_column_there() {
+        let headers: Vec<_> = findings().curves.into_iter().map(|table| table.header).collect();
+        assert_eq!(headers, [vec!["offered", "interrupt", "apus"], vec!["offered", "interrupt"]]);
+    }
 }

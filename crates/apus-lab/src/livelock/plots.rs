@@ -233,3 +233,143 @@ fn kpps<'a>(lines: &[Line<'_>], label: &'a str) -> Axis<'a> {
     let values = lines.iter().flat_map(|line| &line.points).map(|point| point.x);
     Axis::linear(label, values, short_number)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::livelock::sweep::made_up::{Made, curve};
+
+    /// Offered 1,000 and 4,000 packets a second; what comes out, of each run.
+    fn made(mode: Mode, filter: bool, runs: &[[f64; 2]]) -> Curve {
+        let points = |outputs: &[f64; 2]| vec![Made(1e3, outputs[0]), Made(4e3, outputs[1])];
+        curve(mode, filter, &runs.iter().map(points).collect::<Vec<_>>())
+    }
+
+    fn names(plots: &[Plot]) -> Vec<&str> {
+        plots.iter().map(|plot| &plot.name[..]).collect()
+    }
+
+    fn legend(plot: &Plot) -> Vec<&str> {
+        plot.legend.iter().map(|(_, name)| &name[..]).collect()
+    }
+
+    fn named<'a>(plots: &'a [Plot], name: &str) -> &'a Plot {
+        plots.iter().find(|plot| plot.name == name).unwrap_or_else(|| panic!("no plot {name}"))
+    }
+
+    /// What is said about the points of a line.
+    fn points<'a>(plot: &'a Plot, line: &str) -> Vec<&'a str> {
+        let group =
+            plot.svg.split("<g data-name=\"").find(|it| it.starts_with(&format!("{line}\"")));
+        let group = group.unwrap_or_else(|| panic!("no line {line}"));
+        let titles = group.split("<title>").skip(1);
+        titles.map(|it| it.split("</title>").next().unwrap()).collect()
+    }
+
+    #[test]
+    fn every_mode_is_drawn_with_the_filter_and_without() {
+        let all = || Mode::all().into_iter();
+        let both = [false, true].into_iter();
+        let curves: Vec<Curve> = both
+            .flat_map(|filter| all().map(move |mode| made(mode, filter, &[[1e3, 2e3]])))
+            .collect();
+        let plots = plots(&curves);
+        let kinds = ["", "-1996", "-quota", "-share", "-left"];
+        let expected: Vec<String> = ["livelock", "livelock-filter"]
+            .iter()
+            .flat_map(|name| kinds.iter().map(move |kind| format!("{name}{kind}")))
+            .collect();
+        assert_eq!(names(&plots), expected);
+        for filter in ["livelock", "livelock-filter"] {
+            let legend = |kind: &str| legend(named(&plots, &format!("{filter}{kind}")));
+            let main = ["interrupt", "poll-no-quota", "poll-quota", "poll-feedback", "apus"];
+            assert_eq!(legend(""), main);
+            let quotas = ["no quota", "5 packets", "10 packets", "20 packets", "100 packets"];
+            assert_eq!(legend("-quota"), quotas);
+            assert_eq!(legend("-share"), ["share=25", "share=50", "share=75", "share=100"]);
+        }
+        for plot in &plots {
+            let ends = if plot.name.starts_with("livelock-filter") { "with" } else { "without" };
+            assert!(plot.title.ends_with(&format!(", {ends} a filter")), "{}", plot.title);
+        }
+    }
+
+    #[test]
+    fn a_point_is_the_median_and_has_the_range_of_its_runs() {
+        let runs = [[1e3, 300.0], [1e3, 100.0], [900.0, 200.0]];
+        let plots = plots(&[made(Mode::Interrupt, false, &runs)]);
+        let plot = named(&plots, "livelock");
+        assert_eq!(
+            points(plot, "interrupt"),
+            ["interrupt, 1.00 kpps in: 1.00 out", "interrupt, 4.00 kpps in: 0.200 out"]
+        );
+        assert!(plot.svg.contains(r#"data-low="0.1" data-high="0.3""#), "{}", plot.svg);
+        assert!(plot.svg.contains("packets in (thousands per second)"), "{}", plot.svg);
+        assert!(plot.svg.contains("packets out (thousands per second)"), "{}", plot.svg);
+        let one = self::plots(&[made(Mode::Interrupt, false, &runs[..1])]);
+        assert!(!named(&one, "livelock").svg.contains("whisker"), "one run has no range");
+    }
+
+    #[test]
+    fn shapes_are_measured_by_their_own_peak_beside_the_one_of_1996() {
+        let flat = made(Mode::PollFeedback, true, &[[1e3, 1e3]]);
+        let livelocked = made(Mode::Interrupt, true, &[[500.0, 10.0]]);
+        let plots = plots(&[livelocked, flat]);
+        let plot = named(&plots, "livelock-filter-1996");
+        assert_eq!(
+            plot.legend.iter().map(|(class, name)| (&class[..], &name[..])).collect::<Vec<_>>(),
+            [
+                ("c0", "interrupt"),
+                ("c0 faint", "1996: unmodified"),
+                ("c1", "poll-feedback"),
+                ("c1 faint", "1996: polling, feedback")
+            ],
+            "a pair has a colour"
+        );
+        assert_eq!(
+            points(plot, "interrupt"),
+            [
+                "interrupt, 2.00 times its peak in: 100 % of its peak out",
+                "interrupt, 8.00 times its peak in: 2.00 % of its peak out"
+            ]
+        );
+        let theirs = points(plot, "1996: unmodified");
+        assert_eq!(theirs[1], "1996: unmodified, 1.00 times its peak in: 100 % of its peak out");
+        assert!(
+            theirs.iter().any(|it| it.ends_with("3.00 times its peak in: 0.000 % of its peak out"))
+        );
+    }
+
+    #[test]
+    fn the_paper_is_not_drawn_without_a_counterpart() {
+        let nothing = made(Mode::Interrupt, false, &[[0.0, 0.0]]);
+        for curves in [vec![made(Mode::Apus, false, &[[1e3, 1e3]])], vec![nothing]] {
+            assert_eq!(names(&plots(&curves)), ["livelock"]);
+        }
+        assert_eq!(names(&plots(&[])), [""; 0]);
+    }
+
+    #[test]
+    fn beyond_twenty_times_the_peak_a_shape_is_not_drawn() {
+        let plots = plots(&[made(Mode::Interrupt, false, &[[190.0, 190.0]])]);
+        assert_eq!(
+            points(named(&plots, "livelock-1996"), "interrupt").len(),
+            1,
+            "4,000 is 21 times"
+        );
+    }
+
+    #[test]
+    fn what_is_left_to_programs_stands_beside_what_was_left_in_1996() {
+        let curves = [false, true].map(|filter| made(Mode::Share(50), filter, &[[1e3, 1e3]]));
+        let plots = plots(&curves);
+        let plot = named(&plots, "livelock-left");
+        assert_eq!(legend(plot), ["share=50", "1996: 50 %"]);
+        assert_eq!(points(plot, "share=50")[0], "share=50, 1.00 kpps in: 50.0 % left");
+        assert_eq!(points(plot, "1996: 50 %")[0], "1996: 50 %, high rates: 45 % left");
+        assert!(plot.svg.contains("share of the core left (%)"));
+        // The paper has no such figure with screend.
+        assert_eq!(legend(named(&plots, "livelock-filter-left")), ["share=50"]);
+        assert!(!named(&plots, "livelock-filter-left").caption.contains("1996"));
+    }
+}
