@@ -83,7 +83,7 @@ fn row(curve: &Curve) -> Row {
         .with("peak_kpps", kpps(&curve.peaks()))
         .with("at_max_kpps", kpps(&curve.at_most()))
         .with_known("least_after_peak", curve.least_after_peak().map(single))
-        .with("user_share_at_max", Figure::Spread(left_at_most(curve)))
+        .with("user_share_at_max", Figure::Spread(Spread::over(&curve.left_at_most())))
 }
 
 /// What has one value, whatever the number of runs.
@@ -97,13 +97,6 @@ fn kpps(rates: &[f64]) -> Spread {
     Spread::over(&rates)
 }
 
-/// Share of the core that programs have at the highest rate.
-fn left_at_most(curve: &Curve) -> Spread {
-    let last = curve.runs.iter().filter_map(|run| run.last());
-    let shares: Vec<f64> = last.map(|point| point.user_share).collect();
-    Spread::over(&shares)
-}
-
 /// What each mode carries.
 fn rates(curves: &[Curve]) -> Table {
     let header = [
@@ -115,7 +108,8 @@ fn rates(curves: &[Curve]) -> Table {
         "share of the core left at the highest rate",
     ];
     let line = |curve: &Curve| {
-        let spreads = [kpps(&curve.peaks()), kpps(&curve.at_most()), left_at_most(curve)];
+        let spreads =
+            [kpps(&curve.peaks()), kpps(&curve.at_most()), Spread::over(&curve.left_at_most())];
         let [peak, at_most, left] = spreads.map(|spread| spread_in_words(&spread));
         let least = curve.least_after_peak().map_or_else(|| "–".to_owned(), short);
         vec![curve.case.to_string(), short(curve.loss_free / 1e3), peak, at_most, least, left]

@@ -42,26 +42,26 @@ impl Mode {
     }
 
     /// What it does, for those who read of it.
-    pub(super) const fn words(self) -> &'static str {
+    pub(super) fn words(self) -> String {
         match self {
-            Self::Interrupt => {
-                "input interrupts everything else, as interrupts of a network card do, and waits in queues of 50 \
-                 packets between the stages"
+            Self::Interrupt => "input interrupts everything else, as interrupts of a network card do, and waits in \
+                                queues of 50 packets between the stages"
+                .to_owned(),
+            Self::PollNoQuota => "a loop receives until there is nothing left, and sends then".to_owned(),
+            Self::PollQuota(quota) => {
+                format!("a loop receives and sends in turn, at most {quota} packets at a time")
             }
-            Self::PollNoQuota => "a loop receives until there is nothing left, and sends then",
-            Self::PollQuota(Self::QUOTA) => "a loop receives and sends at most 10 packets in turn",
-            Self::PollQuota(_) => "a loop receives and sends at most so many packets in turn",
-            Self::PollFeedback => {
-                "the loop with a quota of 10, which stops receiving while the filter's queue is long: from three \
-                 quarters of its 32 packets down to one quarter"
-            }
-            Self::Share(_) => {
-                "that, and it stops receiving when it has used so many per cent of the core in a period of 10 ms"
-            }
-            Self::Apus => {
-                "what the engine of apus goes by, with its defaults: quotas and feedback, as an ordinary thread \
-                 without privileges"
-            }
+            Self::PollFeedback => format!(
+                "the loop with a quota of {}, which stops receiving while the filter's queue is long: from three \
+                 quarters of its 32 packets down to one quarter",
+                Self::QUOTA
+            ),
+            Self::Share(percent) => format!(
+                "poll-feedback, which also stops receiving when it has used {percent} % of the core in a period of 10 ms"
+            ),
+            Self::Apus => "what the engine of apus goes by, with its defaults: quotas and feedback, as an ordinary \
+                           thread without privileges"
+                .to_owned(),
         }
     }
 

@@ -15,7 +15,7 @@ const TEMPLATE: &str = include_str!("page.html");
 struct Page<'a> {
     outcome: &'a Outcome,
     /// What each of the modes does.
-    modes: Vec<(String, &'static str)>,
+    modes: Vec<(String, String)>,
     plots: &'a [Plot],
     sentences: &'a [String],
     rates: &'a Table,

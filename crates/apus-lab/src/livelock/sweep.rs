@@ -171,6 +171,11 @@ impl Curve {
         (most > 0.0).then(|| least / most)
     }
 
+    /// Share of the core that was left to programs at the highest rate of each run.
+    pub(super) fn left_at_most(&self) -> Vec<f64> {
+        self.runs.iter().filter_map(|run| run.last()).map(|point| point.user_share).collect()
+    }
+
     /// The output at the highest rate of each run.
     pub(super) fn at_most(&self) -> Vec<f64> {
         self.runs.iter().filter_map(|run| run.last()).map(|point| point.forwarded).collect()

@@ -21,13 +21,13 @@ pub(super) fn sentences(curves: &[Curve]) -> Vec<String> {
 }
 
 fn of_curve(curve: &Curve) -> Option<String> {
-    let medians = curve.medians();
-    let last = medians.last()?;
+    let last = &curve.medians().pop()?;
     let peak = Spread::over(&curve.peaks()).median;
     if peak == 0.0 {
         return Some(format!("{}: nothing came out at any rate.", curve.case));
     }
-    let share = Spread::over(&curve.at_most()).median / peak;
+    let out = Spread::over(&curve.at_most()).median;
+    let share = out / peak;
     let least = curve.least_after_peak().map_or(share, |least| least.min(share));
     let verdict = match share {
         share if share < GONE => "receive livelock",
@@ -49,13 +49,16 @@ fn of_curve(curve: &Curve) -> Option<String> {
         curve.case,
         kpps(peak),
         kpps(last.offered),
-        kpps(last.forwarded),
+        kpps(out),
         100.0 * share
     );
     if let Some(lost) = lost(last) {
         text += &format!(" Of the packets offered then, {lost}.");
     }
-    text += &format!(" Programs have {:.0} % of the core.", 100.0 * last.user_share);
+    text += &format!(
+        " Programs have {:.0} % of the core.",
+        100.0 * Spread::over(&curve.left_at_most()).median
+    );
     if let (Mode::Share(percent), false) = (curve.case.mode, curve.case.filter) {
         let found = published::USER_SHARES.iter().find(|(each, _)| *each == percent);
         if let Some((_, theirs)) = found {
@@ -80,7 +83,8 @@ fn lost(point: &Point) -> Option<String> {
     }
     for (why, count) in point.counters.thrown_away() {
         if percent(count) >= 0.5 {
-            lost.push(format!("{:.0} % afterwards because {why}", percent(count)));
+            let were = if lost.is_empty() { "were dropped " } else { "" };
+            lost.push(format!("{:.0} % {were}afterwards because {why}", percent(count)));
         }
     }
     (!lost.is_empty()).then(|| lost.join(", "))
@@ -166,7 +170,9 @@ mod tests {
         let text = said(with.clone());
         assert!(text.starts_with("poll-quota=5+filter: "), "{text}");
         assert!(
-            text.contains("then, 99 % afterwards because the filter's queue was full."),
+            text.contains(
+                "then, 99 % were dropped afterwards because the filter's queue was full."
+            ),
             "{text}"
         );
         with.runs[0][0].counters = Counters { received: 1_000, sent: 1_000, ..counters };
@@ -193,6 +199,8 @@ mod tests {
         let runs = [run(90e3), run(10e3), run(30e3)];
         let text = said(made_up::curve(Mode::Apus, false, &runs));
         assert!(text.contains("30.0 come out, 30 % of the peak"), "{text}");
+        let text = said(made_up::curve(Mode::Apus, false, &runs[..2]));
+        assert!(text.contains("50.0 come out, 50 % of the peak"), "between the two: {text}");
     }
 
     #[test]
