@@ -30,6 +30,21 @@ fn overload_prints_one_object_as_promised() {
     let row = |name: &str| {
         json["rows"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone()
     };
+    for name in ["load=0.75", "load=4"] {
+        let counters = [
+            "wait_none",
+            "wait_polled",
+            "wait_slept",
+            "handoffs",
+            "spurious_wakeups",
+            "quota_exhaustions",
+            "feedback_stops",
+        ];
+        for counter in counters {
+            assert!(row(name)["counters"][counter].as_u64().is_some(), "{counter}: {}", row(name));
+        }
+        assert_eq!(row(name)["counters"]["spurious_wakeups"], 0, "{}", row(name));
+    }
     for name in ["tcp load=0.75", "tcp load=4"] {
         for figure in ["offered_krps", "goodput_krps", "late", "dropped", "application_share"] {
             assert!(row(name)[figure].as_f64().is_some(), "{figure}: {}", row(name));

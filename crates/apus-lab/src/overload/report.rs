@@ -1,5 +1,7 @@
 //! What do the figures say?
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::options::Options;
@@ -25,6 +27,7 @@ pub(super) struct AtLoad {
     /// Requests per second that were offered.
     pub(super) rate: f64,
     pub(super) result: LoadResult,
+    pub(super) served: Served,
 }
 
 /// A contender that had nothing to do for most of the time.
@@ -132,6 +135,16 @@ fn load_row(name: &str, options: &Options, runs: &[&AtLoad]) -> Row {
         .with("failed", sum(&|result| result.failed))
         .with("dropped", sum(&LoadResult::dropped))
         .with("application_share", each(&|at| application_share(options, at)))
+        .with_known("counters", counters(runs))
+}
+
+/// What the server's transport counted in all runs, if it counts.
+fn counters(runs: &[&AtLoad]) -> Option<Figure> {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for (name, count) in runs.iter().flat_map(|run| &run.served.counters) {
+        *sums.entry(name).or_default() += count;
+    }
+    (!sums.is_empty()).then(|| Figure::Detail(json!(sums)))
 }
 
 /// Share of the server's threads' time that was spent on requests that were answered.
@@ -228,13 +241,14 @@ mod tests {
         let latency = Percentiles { p50, p99, p999: p99, samples: answered };
         let (due, good) = (rate as u64, answered.saturating_sub(10));
         let result = LoadResult { due, good, answered, refused, failed: 0, latency, why: None };
-        AtLoad { rate, result }
+        let counters = BTreeMap::from([("feedback_stops".to_owned(), refused / 1_000)]);
+        AtLoad { rate, result, served: Served { counters, ..Served::default() } }
     }
 
     /// What becomes of the load at four times the capacity: of apus, and of TCP.
     fn run(apus: AtLoad, tcp: AtLoad) -> Findings {
         let idle = |first| {
-            let served = Served { cpu: 3_000_000, elapsed: 3_000_000_000 };
+            let served = Served { cpu: 3_000_000, elapsed: 3_000_000_000, ..Served::default() };
             Some(Paused { first: vec![9_000_000, first, first], served })
         };
         Findings {
@@ -268,6 +282,7 @@ mod tests {
         assert_eq!(load("offered_krps"), 4.0);
         assert_eq!([load("goodput_krps"), load("goodput_krps_min")], [0.95, 0.9]);
         assert_eq!([load("refused"), load("late"), load("dropped")], [6_070, 20, 10]);
+        assert_eq!(load("counters"), json!({ "feedback_stops": 5 }), "2 and 3");
         assert_eq!([load("p50_us"), load("p99_us")], [2_500.0, 5_000.0]);
         assert_eq!(load("application_share"), 0.48, "of one core: 960 requests of 500 us a second");
         assert_eq!(ratio(&found, "4x/peak"), Some(1.0));

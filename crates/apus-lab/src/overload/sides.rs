@@ -1,5 +1,6 @@
 //! What does each side do in its process?
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
@@ -60,11 +61,13 @@ pub(super) enum Phase {
 }
 
 /// What a server saw.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Served {
     /// Nanoseconds of processor time, and of time, from the first client on.
     pub(super) cpu: u64,
     pub(super) elapsed: u64,
+    /// What its transport counted, warm-up and all.
+    pub(super) counters: BTreeMap<String, u64>,
 }
 
 /// What came of a load.
@@ -131,7 +134,8 @@ fn serve(
         let panicked = |_| Err(Error::Peer("a receiver panicked".to_owned()));
         receivers.into_iter().try_for_each(|receiver| receiver.join().unwrap_or_else(panicked))
     })?;
-    Ok(Served { cpu: clock::cpu_time() - began.0, elapsed: clock::now() - began.1 })
+    let (cpu, elapsed) = (clock::cpu_time() - began.0, clock::now() - began.1);
+    Ok(Served { cpu, elapsed, counters: node.counters() })
 }
 
 impl ClientSide {

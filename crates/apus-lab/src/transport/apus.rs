@@ -127,8 +127,12 @@ impl Node for ApusNode {
         let groups = protocol.recovery.iter().chain(protocol.scheduling.iter());
         let groups = groups.map(|(name, count)| (name.to_owned(), count));
         let engine = [
+            ("wait_none", engine.wait_none),
+            ("wait_polled", engine.wait_polled),
+            ("wait_slept", engine.wait_slept),
             ("handoffs", engine.handoffs),
             ("wakeups", engine.wakeups),
+            ("spurious_wakeups", engine.spurious_wakeups),
             ("sleeps", engine.sleeps),
             ("kicks", engine.kicks),
             ("keeper_turns", engine.keeper_turns),
