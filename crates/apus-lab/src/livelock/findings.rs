@@ -28,6 +28,9 @@ pub struct Findings {
     pub(super) plots: Vec<Plot>,
 }
 
+/// What is to be known of a load in trains.
+const PAUSES: &str = "nothing is sent between two trains: what is left to programs contains these pauses, rates do not";
+
 impl Findings {
     pub(super) fn new(options: &Options, curves: &[Curve], neighbours: Option<String>) -> Self {
         let mut outcome = Outcome::new("livelock", options.config());
@@ -36,6 +39,7 @@ impl Findings {
             let ratio = Ratio::over(&curve.at_most(), &curve.peaks());
             outcome.ratios.extend(ratio.map(|ratio| (format!("{}@max/peak", curve.case), ratio)));
         }
+        outcome.notes.extend(options.train.map(|_| PAUSES.to_owned()));
         outcome.notes.extend(neighbours);
         Self {
             outcome,
@@ -223,6 +227,16 @@ mod tests {
         );
         let expected = [plain, filter].concat();
         assert_eq!(files, expected);
+    }
+
+    #[test]
+    fn with_trains_it_is_said_that_programs_have_the_pauses() {
+        let notes = |train| {
+            let options = Options { train, ..Options::default() };
+            Findings::new(&options, &[], None).outcome.notes
+        };
+        assert_eq!(notes(None), [""; 0]);
+        assert!(notes(Some(10_000))[0].contains("contains these pauses"));
     }
 
     #[test]
