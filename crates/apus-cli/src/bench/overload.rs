@@ -16,7 +16,7 @@ pub(super) const NAME: &str = "overload";
 /// The server computes for a fixed time on each request; requests come at random instants (Poisson), whether or
 /// not earlier ones are done. Capacity is what apus completes with a few requests always under way. Goodput is what
 /// was answered before the client lost patience. Whatever else became of requests is counted: refused by
-/// the server, answered too late, never answered. A TCP server (epoll, the same cost, as many threads and
+/// the server, failed, answered too late, or dropped: not answered when the client left. A TCP server (epoll, the same cost, as many threads and
 /// connections) does the same beside it. At last both have nothing to do for a second at a time: what an
 /// idle server costs, and how soon it answers the first request after that.
 #[derive(Debug, Args)]

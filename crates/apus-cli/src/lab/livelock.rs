@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     /// Whether every packet passes a filter in a process of its own: `without`, `with`, or `both` in turn
     #[arg(long, value_name = "WHICH", default_value = "both")]
     filter: Filter,
-    /// Thousands of packets offered per second, ascending, with commas between them; `auto` takes ten rates
+    /// Thousands of packets offered per second, ascending, with commas between them; `auto` takes twelve rates
     /// up to what the generator can send
     #[arg(long, value_name = "RATES", default_value = "auto", allow_negative_numbers = true)]
     rates: Rates,

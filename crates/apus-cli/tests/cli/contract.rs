@@ -26,7 +26,7 @@ const SLOWDOWNS: &[&str] = &[
     "by_size",
 ];
 
-const PROMISES: [Promise; 9] = [
+const PROMISES: [Promise; 10] = [
     Promise {
         experiment: "rtt",
         rows: &["apus", "udp", "udp-connected", "tcp"],
@@ -53,18 +53,37 @@ const PROMISES: [Promise; 9] = [
     },
     Promise {
         experiment: "overload",
-        rows: &["load=0.75", "load=4", "tcp load=0.75", "tcp load=4"],
+        // Those of TCP have no latency where it answers nothing in time.
+        rows: &["load=0.75", "load=4"],
         figures: &[
             "offered_krps",
             "goodput_krps",
             "p50_us",
             "p99_us",
             "refused",
+            "failed",
             "late",
             "dropped",
             "application_share",
         ],
         ratios: &["4x/peak", "p99 4x/0.75x", "wakeup apus/tcp"],
+    },
+    Promise {
+        experiment: "lab handoff",
+        rows: &[
+            "publish-first receivers=1",
+            "publish-first receivers=2",
+            "publish-first receivers=4",
+            "enqueue-first receivers=1",
+            "enqueue-first receivers=2",
+            "enqueue-first receivers=4",
+            "apus receivers=1",
+            "apus receivers=2",
+            "apus receivers=4",
+            "apus self-polling",
+        ],
+        figures: &["messages", "handoffs", "handoffs_per_message", "spurious_wakeups"],
+        ratios: &[],
     },
     Promise {
         experiment: "sim run",
@@ -148,9 +167,14 @@ fn head(json: &Value, experiment: &str) -> Result<(), String> {
         json[name].as_str().ok_or_else(|| format!("no {name}"))?;
     }
     number(&json["machine"], "cpus")?;
-    // What is simulated lasts as long as its messages take.
-    let length = if experiment == "sim run" { "messages" } else { "seconds" };
-    [length, "runs", "seed"].iter().try_for_each(|name| number(&json["config"], name))
+    let config: &[&str] = match experiment {
+        // What is simulated lasts as long as its messages take.
+        "sim run" => &["messages", "runs", "seed"],
+        // One request after the other: nothing is drawn.
+        "lab handoff" => &["messages", "runs"],
+        _ => &["seconds", "runs", "seed"],
+    };
+    config.iter().try_for_each(|name| number(&json["config"], name))
 }
 
 /// Whether there is a number of that name that makes sense, or a list of groups with such numbers.

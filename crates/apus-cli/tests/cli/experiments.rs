@@ -30,10 +30,34 @@ fn overload_prints_one_object_as_promised() {
     let row = |name: &str| {
         json["rows"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone()
     };
-    assert_eq!(row("tcp load=4")["refused"], 0, "TCP refuses nothing");
+    for name in ["load=0.75", "load=4"] {
+        let counters = [
+            "wait_none",
+            "wait_polled",
+            "wait_slept",
+            "handoffs",
+            "spurious_wakeups",
+            "quota_exhaustions",
+            "feedback_stops",
+        ];
+        for counter in counters {
+            assert!(row(name)["counters"][counter].as_u64().is_some(), "{counter}: {}", row(name));
+        }
+        assert_eq!(row(name)["counters"]["spurious_wakeups"], 0, "{}", row(name));
+    }
+    for name in ["tcp load=0.75", "tcp load=4"] {
+        for figure in ["offered_krps", "goodput_krps", "late", "dropped", "application_share"] {
+            assert!(row(name)[figure].as_f64().is_some(), "{figure}: {}", row(name));
+        }
+        assert_eq!(row(name)["refused"], 0, "TCP refuses nothing");
+    }
+    for name in ["load=0.75", "load=4", "tcp load=0.75", "tcp load=4"] {
+        assert_eq!(row(name)["failed"], 0, "{}", row(name));
+    }
     assert!(row("load=4")["offered_krps"].as_f64() > row("load=0.75")["offered_krps"].as_f64());
     for name in ["idle", "tcp idle"] {
         assert!(row(name)["wakeup_us"].as_f64().unwrap() > 0.0, "{name}");
+        assert!(row(name)["idle_cpu_percent"].as_f64().is_some(), "{name}");
     }
 }
 
@@ -101,8 +125,7 @@ fn what_breaks_the_contract_is_noticed() {
 fn the_lab_hands_over_once_in_the_product() {
     let output = run("lab handoff --messages 500 --runs 1 --json".split(' '));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let json: serde_json::Value = serde_json::from_str(&text(&output.stdout)).unwrap();
-    assert_eq!(json["experiment"], "lab handoff");
+    let json = check("lab handoff", &text(&output.stdout)).unwrap();
     let rows = json["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 10);
     for row in rows {
@@ -114,6 +137,10 @@ fn the_lab_hands_over_once_in_the_product() {
         if name.starts_with("apus receivers") {
             // Less only if a receiver came by after its message did.
             assert!(row["handoffs"].as_u64().unwrap() <= 500, "{row}");
+        }
+        if name == "apus self-polling" {
+            // None, but where the receiver was kept from its turn and the keeper polled for it.
+            assert!(row["handoffs"].as_u64() <= row["keeper_turns"].as_u64(), "{row}");
         }
     }
 }

@@ -70,8 +70,11 @@ fn trains_a_monitor_and_files() {
     for expected in ["share=50: ", "apus: ", "The monitor saw", "mlfrr kpps", "offered"] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
-    assert!(fs::read_to_string(html).unwrap().contains("<svg"));
-    assert!(svg.join("livelock.svg").exists() && svg.join("livelock-share.svg").exists());
+    let page = fs::read_to_string(html).unwrap();
+    assert!(page.contains("<svg") && page.contains("<li>share=50: "), "{page}");
+    for name in ["livelock.svg", "livelock-share.svg", "livelock-left.svg"] {
+        assert!(svg.join(name).exists(), "{name}");
+    }
 }
 
 #[test]

@@ -219,7 +219,7 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Nod
         due: tally.due,
         in_time: tally.in_time,
         errors: tally.due - tally.completed,
-        why: tally.why,
+        why: tally.problem(),
         late: tally.late,
         cpu,
         idle,

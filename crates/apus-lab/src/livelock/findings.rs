@@ -4,13 +4,14 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::Options;
+use super::page;
 use super::plots::plots;
 use super::sweep::Curve;
 use super::words::sentences;
+use super::{Mode, Options};
 use crate::chart::Plot;
-use crate::page;
-use crate::result::{Figure, Outcome, Ratio, Row, Table, rounded, short, table};
+use crate::result::table::{self, spread_in_words};
+use crate::result::{Figure, Outcome, Ratio, Row, Table, rounded, short};
 use crate::stats::Spread;
 
 /// The result, for people and machines.
@@ -20,9 +21,15 @@ pub struct Findings {
     pub outcome: Outcome,
     /// What is seen, in words.
     pub sentences: Vec<String>,
-    curves: Table,
-    plots: Vec<Plot>,
+    pub(super) modes: Vec<Mode>,
+    pub(super) rates: Table,
+    /// Without the filter and with it, as far as that was measured.
+    pub(super) curves: Vec<Table>,
+    pub(super) plots: Vec<Plot>,
 }
+
+/// What is to be known of a load in trains.
+const PAUSES: &str = "nothing is sent between two trains: what is left to programs contains these pauses, rates do not";
 
 impl Findings {
     pub(super) fn new(options: &Options, curves: &[Curve], neighbours: Option<String>) -> Self {
@@ -32,11 +39,17 @@ impl Findings {
             let ratio = Ratio::over(&curve.at_most(), &curve.peaks());
             outcome.ratios.extend(ratio.map(|ratio| (format!("{}@max/peak", curve.case), ratio)));
         }
+        outcome.notes.extend(options.train.map(|_| PAUSES.to_owned()));
         outcome.notes.extend(neighbours);
         Self {
             outcome,
             sentences: sentences(curves),
-            curves: by_rate(curves),
+            modes: options.modes.clone(),
+            rates: rates(curves),
+            curves: [false, true]
+                .into_iter()
+                .filter_map(|filter| by_rate(curves, filter))
+                .collect(),
             plots: plots(curves),
         }
     }
@@ -44,14 +57,7 @@ impl Findings {
     /// A page with everything, which needs nothing else.
     #[must_use]
     pub fn html(&self) -> String {
-        let said = Table {
-            title: "what is seen".to_owned(),
-            header: vec![String::new()],
-            lines: self.sentences.iter().map(|sentence| vec![sentence.clone()]).collect(),
-        };
-        let ratios = table::ratios(&self.outcome.ratios);
-        let title = "What comes out of a router while more and more goes in?";
-        page::of_plots(title, &self.plots, &[said, self.curves.clone(), ratios])
+        page::render(self)
     }
 
     /// The plots as files: name and content of each.
@@ -64,26 +70,59 @@ impl Findings {
 /// The tables for people.
 impl fmt::Display for Findings {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = ["mlfrr_kpps", "peak_kpps", "at_max_kpps", "user_share_at_max"];
-        let (curves, said) = (self.curves.to_string(), self.sentences.join("\n"));
+        let columns =
+            ["mlfrr_kpps", "peak_kpps", "at_max_kpps", "least_after_peak", "user_share_at_max"];
+        let curves: Vec<String> = self.curves.iter().map(Table::to_string).collect();
+        let (curves, said) = (curves.join("\n\n"), self.sentences.join("\n"));
         table::write(&self.outcome, &columns, [&curves, &said], formatter)
     }
 }
 
 fn row(curve: &Curve) -> Row {
-    let kpps = |rates: &[f64]| {
-        let rates: Vec<f64> = rates.iter().map(|rate| rate / 1e3).collect();
-        Figure::Spread(Spread::over(&rates))
-    };
-    let shares: Vec<f64> =
-        curve.runs.iter().filter_map(|run| run.last()).map(|point| point.user_share).collect();
+    let kpps = |rates: &[f64]| Figure::Spread(kpps(rates));
     let points: Vec<Value> = (0..curve.medians().len()).map(|rate| point(curve, rate)).collect();
     Row::new(&curve.case.to_string())
         .with("curve", Figure::Detail(json!(points)))
-        .with("mlfrr_kpps", Figure::Spread(Spread::over(&[curve.loss_free / 1e3])))
+        .with("mlfrr_kpps", single(curve.loss_free / 1e3))
         .with("peak_kpps", kpps(&curve.peaks()))
         .with("at_max_kpps", kpps(&curve.at_most()))
-        .with("user_share_at_max", Figure::Spread(Spread::over(&shares)))
+        .with_known("least_after_peak", curve.least_after_peak().map(single))
+        .with("user_share_at_max", Figure::Spread(Spread::over(&curve.left_at_most())))
+}
+
+/// What has one value, whatever the number of runs.
+fn single(value: f64) -> Figure {
+    Figure::Spread(Spread::over(&[value]))
+}
+
+/// Thousands of packets per second.
+fn kpps(rates: &[f64]) -> Spread {
+    let rates: Vec<f64> = rates.iter().map(|rate| rate / 1e3).collect();
+    Spread::over(&rates)
+}
+
+/// What each mode carries.
+fn rates(curves: &[Curve]) -> Table {
+    let header = [
+        "",
+        "MLFRR",
+        "peak",
+        "at the highest rate",
+        "least after the peak, share of it",
+        "share of the core left at the highest rate",
+    ];
+    let line = |curve: &Curve| {
+        let spreads =
+            [kpps(&curve.peaks()), kpps(&curve.at_most()), Spread::over(&curve.left_at_most())];
+        let [peak, at_most, left] = spreads.map(|spread| spread_in_words(&spread));
+        let least = curve.least_after_peak().map_or_else(|| "–".to_owned(), short);
+        vec![curve.case.to_string(), short(curve.loss_free / 1e3), peak, at_most, least, left]
+    };
+    Table {
+        title: "what each mode carries".to_owned(),
+        header: header.map(str::to_owned).to_vec(),
+        lines: curves.iter().map(line).collect(),
+    }
 }
 
 /// One point, with what became of the packets in the run of the median.
@@ -107,11 +146,12 @@ fn point(curve: &Curve, rate: usize) -> Value {
     value
 }
 
-/// Output by input: a line for each rate, a column for each mode.
-fn by_rate(curves: &[Curve]) -> Table {
-    let medians: Vec<_> = curves.iter().map(Curve::medians).collect();
+/// Output by input, with the filter or without: a line for each rate, a column for each mode.
+fn by_rate(curves: &[Curve], filter: bool) -> Option<Table> {
+    let curves: Vec<&Curve> = curves.iter().filter(|curve| curve.case.filter == filter).collect();
+    let medians: Vec<_> = curves.iter().map(|curve| curve.medians()).collect();
     let rates = medians.iter().map(Vec::len).max().unwrap_or(0);
-    let names = curves.iter().map(|curve| curve.case.to_string());
+    let names = curves.iter().map(|curve| curve.case.mode.to_string());
     let line = |rate: usize| {
         let offered: Vec<f64> =
             medians.iter().filter_map(|each| each.get(rate)).map(|it| it.offered / 1e3).collect();
@@ -120,9 +160,88 @@ fn by_rate(curves: &[Curve]) -> Table {
         });
         [short(Spread::over(&offered).median)].into_iter().chain(cells).collect()
     };
-    Table {
-        title: "thousands of packets per second that come out, by those offered".to_owned(),
+    let with = if filter { "with" } else { "without" };
+    (!curves.is_empty()).then(|| Table {
+        title: format!(
+            "thousands of packets per second that come out, by those offered, {with} the filter"
+        ),
         header: ["offered".to_owned()].into_iter().chain(names).collect(),
         lines: (0..rates).map(line).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::livelock::sweep::made_up::{Made, curve};
+
+    /// A mode that livelocks and one that stays flat, without the filter and with it; three runs.
+    fn findings() -> Findings {
+        let runs = |most: [f64; 3]| most.map(|last| vec![Made(1e5, 1e5), Made(1e6, last)]);
+        let mut curves = vec![
+            curve(Mode::Interrupt, false, &runs([9e3, 1e4, 12e3])),
+            curve(Mode::Apus, false, &runs([2e5, 2.1e5, 1.9e5])),
+            curve(Mode::Interrupt, true, &runs([0.0, 0.0, 0.0])),
+        ];
+        curves[2].loss_free = 0.0;
+        let modes = vec![Mode::Interrupt, Mode::Apus];
+        let options = Options { modes, runs: 3, ..Options::default() };
+        Findings::new(&options, &curves, Some("others were busy".to_owned()))
+    }
+
+    #[test]
+    fn machines_read_every_curve_with_its_counters() {
+        let found: Value = serde_json::from_str(&findings().outcome.json()).unwrap();
+        let parts = ["config", "rows", "ratios", "notes"].map(|part| (part, found[part].clone()));
+        let parts: serde_json::Map<String, Value> =
+            parts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        insta::assert_snapshot!(serde_json::to_string_pretty(&parts).unwrap());
+    }
+
+    #[test]
+    fn people_read_tables_and_sentences() {
+        let text = findings().to_string();
+        // The first line is about the machine.
+        insta::assert_snapshot!(text.split_once('\n').unwrap().1);
+    }
+
+    #[test]
+    fn the_page_has_all_of_it() {
+        let findings = findings();
+        let page = findings.html();
+        for sentence in &findings.sentences {
+            assert!(page.contains(&format!("<li>{sentence}</li>")), "{sentence}");
+        }
+        for plot in &findings.plots {
+            assert!(page.contains(&format!("<h2>{}</h2>", plot.title)), "{}", plot.title);
+        }
+        for expected in ["MLFRR", "<td>interrupt+filter</td><td>0.000</td>", "others were busy"] {
+            assert!(page.contains(expected), "{expected}");
+        }
+        assert!(page.contains("input interrupts everything else"), "what each mode does");
+        assert!(page.contains(&findings.outcome.machine.kernel), "where it ran");
+        let files: Vec<String> = findings.svg_files().into_iter().map(|(name, _)| name).collect();
+        let (plain, filter) = (
+            ["livelock.svg", "livelock-1996.svg"],
+            ["livelock-filter.svg", "livelock-filter-1996.svg"],
+        );
+        let expected = [plain, filter].concat();
+        assert_eq!(files, expected);
+    }
+
+    #[test]
+    fn with_trains_it_is_said_that_programs_have_the_pauses() {
+        let notes = |train| {
+            let options = Options { train, ..Options::default() };
+            Findings::new(&options, &[], None).outcome.notes
+        };
+        assert_eq!(notes(None), [""; 0]);
+        assert!(notes(Some(10_000))[0].contains("contains these pauses"));
+    }
+
+    #[test]
+    fn a_mode_that_was_not_measured_with_the_filter_has_no_column_there() {
+        let headers: Vec<_> = findings().curves.into_iter().map(|table| table.header).collect();
+        assert_eq!(headers, [vec!["offered", "interrupt", "apus"], vec!["offered", "interrupt"]]);
     }
 }

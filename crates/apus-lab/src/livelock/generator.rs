@@ -80,6 +80,14 @@ fn packets(seed: u64) -> Vec<[u8; MIN]> {
     std::iter::repeat_with(&mut packet).take(PACKETS).collect()
 }
 
+impl Sent {
+    /// Packets per second that were offered, and those that came out, if so many did. `None` if nothing was tried.
+    pub(super) fn rates(self, forwarded: u64) -> Option<(f64, f64)> {
+        let seconds = self.time as f64 / 1e9;
+        (self.time > 0).then(|| (self.packets as f64 / seconds, forwarded as f64 / seconds))
+    }
+}
+
 fn send(load: &Load, at: u64, control: &Control, bursts: &mut [Burst<'_>]) -> Result<Sent, Error> {
     while clock::now() < at {
         std::hint::spin_loop();
@@ -140,6 +148,14 @@ mod tests {
         assert_eq!(due(Some(1_000.0), 0), 0);
         assert_eq!(due(Some(1_000.0), 2_500_000), 2);
         assert_eq!(due(None, 0), u64::MAX);
+    }
+
+    #[test]
+    fn who_did_not_come_to_send_has_no_rate() {
+        let sent = Sent { packets: 100, time: 50_000_000 };
+        assert_eq!(sent.rates(50), Some((2_000.0, 1_000.0)));
+        assert_eq!(Sent { packets: 0, ..sent }.rates(0), Some((0.0, 0.0)));
+        assert_eq!(Sent { packets: 0, time: 0 }.rates(0), None);
     }
 
     #[test]

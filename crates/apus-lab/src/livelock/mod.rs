@@ -20,7 +20,7 @@
 //! | `priority` | who goes before whom on the router's core |
 //! | `router`, `filter`, `generator`, `application` | the processes |
 //! | `point`, `sweep` | one rate; all of them, of all modes, and where losses begin |
-//! | `findings`, `words`, `plots`, `published` | what that means, in a table, in words, as curves, beside the paper's |
+//! | `findings`, `words`, `plots`, `published`, `page` | what that means, in tables, in words, as curves, beside the paper's, in a browser |
 //!
 //! What is held fixed, and why, is in docs/adr/0022-what-the-livelock-lab-holds-fixed.md.
 //!
@@ -40,6 +40,7 @@ mod generator;
 mod link;
 mod mode;
 mod options;
+mod page;
 mod plots;
 mod point;
 mod priority;

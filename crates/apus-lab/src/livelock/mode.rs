@@ -41,6 +41,30 @@ impl Mode {
         modes
     }
 
+    /// What it does, for those who read of it.
+    pub(super) fn words(self) -> String {
+        match self {
+            Self::Interrupt => "input interrupts everything else, as interrupts of a network card do, and waits in \
+                                queues of 50 packets between the stages"
+                .to_owned(),
+            Self::PollNoQuota => "a loop receives until there is nothing left, and sends then".to_owned(),
+            Self::PollQuota(quota) => {
+                format!("a loop receives and sends in turn, at most {quota} packets at a time")
+            }
+            Self::PollFeedback => format!(
+                "the loop with a quota of {}, which stops receiving while the filter's queue is long: from three \
+                 quarters of its 32 packets down to one quarter",
+                Self::QUOTA
+            ),
+            Self::Share(percent) => format!(
+                "poll-feedback, which also stops receiving when it has used {percent} % of the core in a period of 10 ms"
+            ),
+            Self::Apus => "what the engine of apus goes by, with its defaults: quotas and feedback, as an ordinary \
+                           thread without privileges"
+                .to_owned(),
+        }
+    }
+
     /// The policy of a loop; none if interrupts decide. `filter` is the bound of the filter's queue.
     pub(super) fn policy(self, filter: usize) -> Option<Policy> {
         let polling = |receive, transmit| Policy {

@@ -1,5 +1,6 @@
 //! What can be asked of the livelock experiment?
 
+use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
@@ -96,8 +97,9 @@ pub enum Rates {
     List(Vec<f64>),
 }
 
-/// Shares of what the generator can send: closer together where curves bend.
-pub(super) const SHARES: [f64; 9] = [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8];
+/// Shares of what the generator can send: closer together where curves bend. Interrupts with a filter have their
+/// peak below a twentieth.
+pub(super) const SHARES: [f64; 11] = [0.02, 0.035, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8];
 
 /// Packets per second that can be asked for. Ours: ten times what any system can do so far.
 const RATES: std::ops::RangeInclusive<f64> = 0.1..=100_000.0;
@@ -125,6 +127,20 @@ impl FromStr for Rates {
     }
 }
 
+/// As it is given.
+impl fmt::Display for Rates {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => formatter.pad("auto"),
+            Self::List(rates) => {
+                let rates: Vec<String> =
+                    rates.iter().map(|rate| (rate / 1e3).to_string()).collect();
+                formatter.pad(&rates.join(","))
+            }
+        }
+    }
+}
+
 impl Options {
     /// Whether this can be measured.
     pub(super) fn check(&self) -> Result<(), Error> {
@@ -144,6 +160,7 @@ impl Options {
         let config = json!({
             "modes": modes.join(","),
             "filter": self.filter.name(),
+            "rates": self.rates.to_string(),
             "monitor": self.monitor,
             "train": self.train.map_or_else(|| json!("none"), |train| json!(train)),
             "seconds": self.seconds,
@@ -163,6 +180,9 @@ mod tests {
     fn rates_are_thousands_and_ascend() {
         assert_eq!("auto".parse::<Rates>().unwrap(), Rates::Auto);
         assert_eq!("50,100.5".parse::<Rates>().unwrap(), Rates::List(vec![50e3, 100.5e3]));
+        for text in ["auto", "50,100.5"] {
+            assert_eq!(text.parse::<Rates>().unwrap().to_string(), text);
+        }
         for wrong in ["", "x", "0", "-1", "nan", "inf", "2,1", "1,1", "1,", "1000000"] {
             let said = wrong.parse::<Rates>().unwrap_err().to_string();
             assert!(said.contains("like 50,100,200"), "{wrong}: {said}");

@@ -26,7 +26,7 @@ pub(crate) fn closed_loop(
             client.start(flight.begin(Request { size, peer: 0, due: 0 }), 0, size)?;
         }
         client.poll(idle.wait(|| LOOK), &mut ended)?;
-        if let Some(why) = ended.why.take() {
+        if let Some(why) = ended.problem() {
             return Err(Error::Peer(why));
         }
         let done = &mut ended.completed;

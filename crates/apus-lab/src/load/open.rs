@@ -31,7 +31,9 @@ pub(crate) struct Tally {
     pub(crate) due: u64,
     /// Those that were completed.
     pub(crate) completed: u64,
-    /// Those that will never be: the transport said so.
+    /// Those that the server refused.
+    pub(crate) refused: u64,
+    /// Those that will never be completed for another reason: the transport said so.
     pub(crate) failed: u64,
     /// Those that were completed before the load ended: what the client kept up with.
     pub(crate) in_time: u64,
@@ -39,6 +41,13 @@ pub(crate) struct Tally {
     pub(crate) late: Latencies,
     /// What the transport said of the first request that failed, if any did.
     pub(crate) why: Option<String>,
+}
+
+impl Tally {
+    /// Why not all that were due were completed, as far as the transport said so.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.why.clone().or_else(|| (self.refused > 0).then(|| Ended::REFUSED.to_owned()))
+    }
 }
 
 /// Puts `client` under load.
@@ -86,9 +95,13 @@ pub(crate) fn open_loop(
             continue;
         }
         let now = clock();
-        for id in ended.failed.drain(..) {
-            let request = flight.end(id);
-            tally.failed += u64::from(request.due >= load.warm);
+        for (ids, count) in
+            [(&mut ended.refused, &mut tally.refused), (&mut ended.failed, &mut tally.failed)]
+        {
+            for id in ids.drain(..) {
+                let request = flight.end(id);
+                *count += u64::from(request.due >= load.warm);
+            }
         }
         for id in ended.completed.drain(..) {
             let request = flight.end(id);
@@ -181,6 +194,53 @@ mod tests {
     fn warm_up_does_not_count() {
         let (seen, tally) = latencies(10, 0, |load| load.warm = 600);
         assert_eq!((seen.len(), tally.due), (5, 5));
+    }
+
+    /// Completes, refuses and fails requests in turn.
+    struct Fickle {
+        count: usize,
+        ended: Ended,
+    }
+
+    impl Client for Fickle {
+        fn start(&mut self, id: u32, _: usize, _: u32) -> Result<(), Error> {
+            let Ended { completed, refused, failed, why } = &mut self.ended;
+            [completed, refused, failed][self.count % 3].push(id);
+            *why = (self.count % 3 == 2).then(|| "gone".to_owned());
+            self.count += 1;
+            Ok(())
+        }
+
+        fn poll(&mut self, _: Duration, ended: &mut Ended) -> Result<(), Error> {
+            let Ended { completed, refused, failed, why } = std::mem::take(&mut self.ended);
+            ended.completed.extend(completed);
+            ended.refused.extend(refused);
+            ended.failed.extend(failed);
+            ended.why = ended.why.take().or(why);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn refused_and_failed_requests_are_counted_apart_and_make_room() {
+        let tally = |ends| {
+            let mut time = 0;
+            let clock = || {
+                time += 1;
+                time
+            };
+            let load = OpenLoop { warm: 150, ends, grace: 1000, limit: 1, idle: Idle::Spin };
+            let due = (1..).map(|n| Request { size: 1, peer: 0, due: n * 100 });
+            let mut client = Fickle { count: 0, ended: Ended::default() };
+            open_loop(&mut client, load, due, clock, |_, _| ()).unwrap()
+        };
+        let all = tally(901);
+        // The first one is part of the warm-up.
+        assert_eq!((all.due, all.completed, all.refused, all.failed), (8, 2, 3, 3));
+        assert_eq!(all.problem().unwrap(), "gone");
+        let two = tally(201);
+        assert_eq!((two.due, two.refused, two.failed, &two.why), (1, 1, 0, &None));
+        assert_eq!(two.problem().unwrap(), Ended::REFUSED);
     }
 
     #[test]

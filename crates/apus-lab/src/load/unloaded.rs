@@ -75,7 +75,7 @@ fn exchange(client: &mut dyn Client, size: u32, idle: Idle) -> Result<u64, Error
         }
     }
     let took = clock::now() - sent;
-    ended.why.map_or(Ok(took), |why| Err(Error::Peer(why)))
+    ended.problem().map_or(Ok(took), |why| Err(Error::Peer(why)))
 }
 
 /// Every size with its time; what was not measured lies on the line between its neighbours. The first one and

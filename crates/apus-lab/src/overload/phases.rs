@@ -77,8 +77,8 @@ impl Bench<'_> {
                 let (warm, rate) = (WARM.max(measure / 10), load * capacity);
                 let seed = self.options.seed + run as u64;
                 let phase = Phase::Load { rate, warm, measure, patience, seed };
-                let (result, _) = self.measure(contender, phase, warm + measure + patience)?;
-                findings.loads[contender].push(AtLoad { rate, result });
+                let (result, served) = self.measure(contender, phase, warm + measure + patience)?;
+                findings.loads[contender].push(AtLoad { rate, result, served });
             }
         }
         for contender in turns() {

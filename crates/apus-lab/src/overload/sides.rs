@@ -1,5 +1,6 @@
 //! What does each side do in its process?
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
@@ -60,11 +61,13 @@ pub(super) enum Phase {
 }
 
 /// What a server saw.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Served {
     /// Nanoseconds of processor time, and of time, from the first client on.
     pub(super) cpu: u64,
     pub(super) elapsed: u64,
+    /// What its transport counted, warm-up and all.
+    pub(super) counters: BTreeMap<String, u64>,
 }
 
 /// What came of a load.
@@ -78,6 +81,8 @@ pub(super) struct LoadResult {
     pub(super) answered: u64,
     /// Those that were refused.
     pub(super) refused: u64,
+    /// Those that the transport gave up.
+    pub(super) failed: u64,
     /// Nanoseconds from when a request was due to its reply, of those that were answered.
     pub(super) latency: Percentiles,
     /// What the transport said of the first request that failed.
@@ -129,7 +134,8 @@ fn serve(
         let panicked = |_| Err(Error::Peer("a receiver panicked".to_owned()));
         receivers.into_iter().try_for_each(|receiver| receiver.join().unwrap_or_else(panicked))
     })?;
-    Ok(Served { cpu: clock::cpu_time() - began.0, elapsed: clock::now() - began.1 })
+    let (cpu, elapsed) = (clock::cpu_time() - began.0, clock::now() - began.1);
+    Ok(Served { cpu, elapsed, counters: node.counters() })
 }
 
 impl ClientSide {
@@ -192,7 +198,8 @@ impl ClientSide {
             due: tally.due,
             good,
             answered: tally.completed,
-            refused: tally.failed,
+            refused: tally.refused,
+            failed: tally.failed,
             latency: latencies.percentiles(),
             why: tally.why,
         })
@@ -207,7 +214,7 @@ impl ClientSide {
         while ended.is_empty() {
             client.poll(LOOK, &mut ended)?;
         }
-        match ended.why {
+        match ended.problem() {
             None => Ok(clock::now() - began),
             Some(why) => Err(Error::Peer(why)),
         }

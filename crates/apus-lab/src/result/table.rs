@@ -51,11 +51,16 @@ pub fn write(
 
 /// The options in one line: `size 100, seconds 1, runs 5`.
 fn config(outcome: &Outcome) -> String {
-    let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let pairs = settings(outcome).into_iter().map(|(name, value)| format!("{name} {value}"));
+    pairs.collect::<Vec<_>>().join(", ")
+}
+
+/// The options, each with its value, as people read them.
+#[must_use]
+pub fn settings(outcome: &Outcome) -> Vec<(String, String)> {
     let flat = outcome.config.iter().filter(|(_, value)| !value.is_object() && !value.is_array());
-    flat.map(|(name, value)| format!("{} {}", words(name), shown(value)))
-        .collect::<Vec<_>>()
-        .join(", ")
+    let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    flat.map(|(name, value)| (words(name), shown(value))).collect()
 }
 
 /// All figures of these rows that a table can show.

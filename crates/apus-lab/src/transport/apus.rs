@@ -1,15 +1,17 @@
 //! How does apus carry a load?
 //!
 //! One endpoint for everything a node does, with default parameters unless the experiment varies one. The
-//! server answers under a cork, so that replies which are ready leave together; the client's calls leave one by one,
-//! as TCP's do, because the generator starts them when they are due. Payload is shared, not copied.
+//! server answers under a cork, so that replies which are ready leave together, unless it works on each request: then
+//! each leaves as soon as it is ready. The client's calls leave one by one, as TCP's do, because the generator starts
+//! them when they are due. Payload is shared, not copied.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use apus::{
-    Builder, Bytes, Completion, Config, ConfigError, Endpoint, PARAMETERS, Parameter, UdpConfig,
+    Builder, Bytes, Completion, Config, ConfigError, Endpoint, FailReason, PARAMETERS, Parameter,
+    Refusal, RpcError, UdpConfig,
 };
 use apus_wire::Kind;
 
@@ -33,7 +35,7 @@ impl Transport for Apus {
 
     fn settings(&self) -> String {
         "one endpoint at each node, default parameters but for those given; one thread sends each request by \
-         itself, replies that are ready leave together"
+         itself, replies that are ready leave together, and each at once if it took work"
             .to_owned()
     }
 
@@ -125,8 +127,12 @@ impl Node for ApusNode {
         let groups = protocol.recovery.iter().chain(protocol.scheduling.iter());
         let groups = groups.map(|(name, count)| (name.to_owned(), count));
         let engine = [
+            ("wait_none", engine.wait_none),
+            ("wait_polled", engine.wait_polled),
+            ("wait_slept", engine.wait_slept),
             ("handoffs", engine.handoffs),
             ("wakeups", engine.wakeups),
+            ("spurious_wakeups", engine.spurious_wakeups),
             ("sleeps", engine.sleeps),
             ("kicks", engine.kicks),
             ("keeper_turns", engine.keeper_turns),
@@ -185,6 +191,9 @@ impl ApusClient {
             Ok(reply) => {
                 let reply = reply.len();
                 return Err(Error::Peer(format!("{peer} answered {request} bytes with {reply}")));
+            }
+            Err(RpcError { reason: FailReason::Refused(Refusal::Overloaded), .. }) => {
+                ended.refused.push(id);
             }
             Err(error) => {
                 ended.failed.push(id);

@@ -138,7 +138,9 @@ pub trait Client {
 pub struct Ended {
     /// Those with a reply.
     pub completed: Vec<u32>,
-    /// Those that will never have one.
+    /// Those that the server refused, because it has more than it can do.
+    pub refused: Vec<u32>,
+    /// Those that will never have a reply for another reason.
     pub failed: Vec<u32>,
     /// What the transport said of the first one that failed.
     pub why: Option<String>,
@@ -148,8 +150,16 @@ impl Ended {
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.completed.is_empty() && self.failed.is_empty()
+        self.completed.is_empty() && self.refused.is_empty() && self.failed.is_empty()
     }
+
+    /// Why a request has no reply, if there is one that has none.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.why.clone().or_else(|| (!self.refused.is_empty()).then(|| Self::REFUSED.to_owned()))
+    }
+
+    /// What is said of a request that was refused.
+    pub(crate) const REFUSED: &str = "the server refused a request: it is overloaded";
 }
 
 /// What can be set of apus by name, and whether values are in range.

@@ -81,7 +81,7 @@ impl Inbox {
     /// how many bytes of it are the frame.
     pub(crate) fn take_long(&mut self) -> Option<(Vec<u8>, usize)> {
         let length = self.first_length()?;
-        if length <= Self::CHUNK || length != self.end {
+        if length <= Self::CHUNK || length != self.end - self.begin {
             return None;
         }
         assert_eq!(self.begin, 0, "F3");
@@ -206,6 +206,26 @@ mod tests {
         let (memory, length) = inbox.take_long().unwrap();
         assert!(memory[..length] == long);
         assert_eq!(memory.as_ptr(), address, "the memory serves again");
+    }
+
+    #[test]
+    fn a_long_frame_that_is_as_long_as_what_has_arrived_before_it_is_not_there_yet() {
+        let pool = Memory::default();
+        pool.give_back(vec![0; 300_000]);
+        let mut inbox = Inbox::new(pool);
+        // Half a frame stays where it is while there is room behind it.
+        let (short, half) = (frame(&[1; 60_000]), frame(&[2; 60_000]));
+        receive(&mut inbox, &[&short[..], &half[..10]].concat());
+        assert_eq!(inbox.take().count, 1);
+        // Then a long one begins, whose length is where the bytes end.
+        let long = frame(&vec![3; short.len() + half.len() + 10 - PREFIX]);
+        receive(&mut inbox, &[&half[10..], &long[..10]].concat());
+        assert_eq!(inbox.take().count, 1);
+        assert!(inbox.take_long().is_none(), "ten bytes of it");
+        receive(&mut inbox, &long[10..60_000]);
+        receive(&mut inbox, &long[60_000..]);
+        let (memory, length) = inbox.take_long().unwrap();
+        assert!(memory[..length] == long);
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl<'a> Page<'a> {
             priorities: tables::priorities(findings),
             machinery: tables::machinery(findings),
             runs: tables::runs(findings),
-            settings: tables::settings(outcome),
+            settings: table::settings(outcome),
             base,
             bound,
             transports: in_words(transports),

@@ -9,7 +9,6 @@ use super::csv;
 use super::findings::Findings;
 use super::measured::{Measured, Run, Transport};
 use super::page::in_words;
-use super::tables;
 use crate::chart::{Axis, Chart, Line, Look, Plot, Point, Scale, Ticks, short_number};
 use crate::page;
 use crate::result::table::{self, spread_in_words};
@@ -342,7 +341,7 @@ impl<'a> Page<'a> {
             title: title(&outcome.config),
             sections: varied.iter().map(section).collect(),
             ratios: table::ratios(&outcome.ratios),
-            settings: tables::settings(outcome),
+            settings: table::settings(outcome),
             base: &ours.base,
             transports: in_words(&first.transports),
             command,

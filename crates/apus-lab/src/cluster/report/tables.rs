@@ -1,13 +1,11 @@
 //! Which tables does a cluster fill?
 
-use serde_json::Value;
-
 use super::Findings;
 use super::measured::{Run, Transport};
 use super::rows::levels;
 use crate::cluster::{LevelLoad, SwitchLoad};
 use crate::result::table::spread_in_words;
-use crate::result::{Outcome, Table, short};
+use crate::result::{Table, short};
 use crate::slowdown::{Group, Percentile};
 use crate::stats::Spread;
 
@@ -137,13 +135,6 @@ pub(super) fn runs(findings: &Findings) -> Table {
         header: header.map(str::to_owned).to_vec(),
         lines: each.flat_map(|t| t.runs.iter().map(move |run| (t, run))).map(line).collect(),
     }
-}
-
-/// Name and value of each setting that is a single value.
-pub(super) fn settings(outcome: &Outcome) -> Vec<(String, String)> {
-    let flat = outcome.config.iter().filter(|(_, value)| !value.is_object() && !value.is_array());
-    let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    flat.map(|(name, value)| (name.replace('_', " "), shown(value))).collect()
 }
 
 /// Packets that the switch dropped in all runs.

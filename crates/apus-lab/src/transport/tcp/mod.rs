@@ -13,8 +13,8 @@
 //! With `:NAME` behind it another congestion control than `cubic` is used. Both sides never wait inside a
 //! call: epoll says which connections can go on, and each of them in turn receives and sends at most
 //! [`connection::TURN`] bytes, so that a long message does not keep the thread from the others. Messages
-//! that are ready leave together in one `sendmsg`; payload is not copied in user space, but for short
-//! messages.
+//! that are ready leave together in one `sendmsg`, but a reply that took work leaves as soon as it is ready; payload
+//! is not copied in user space, but for short messages.
 
 mod client;
 mod connection;
@@ -144,7 +144,8 @@ impl Transport for Tcp {
         let turn = connection::TURN >> 10;
         format!(
             "{connections}, {}, all else as the system has it; non-blocking with epoll, one thread sends \
-             requests, messages that are ready leave in one sendmsg, at most {turn} KiB per call and connection",
+             requests, messages that are ready leave in one sendmsg, a reply that took work at once, at most {turn} \
+             KiB per call and connection",
             self.sockets()
         )
     }

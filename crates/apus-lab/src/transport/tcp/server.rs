@@ -84,7 +84,14 @@ fn echo(
         *slot = None;
         return Ok(());
     }
+    let worked = || {
+        work.perform();
+        !stop.is_asked()
+    };
     if let Some((memory, length)) = connection.inbox.take_long() {
+        if !worked() {
+            return Ok(());
+        }
         connection.outbox.push_whole(memory, length);
     }
     let sent = if work.is_none() {
@@ -93,10 +100,7 @@ fn echo(
         }
         connection.send(readiness)
     } else {
-        connection.answer_each(readiness, || {
-            work.perform();
-            !stop.is_asked()
-        })
+        connection.answer_each(readiness, worked)
     };
     connection.inbox.rest();
     match sent {
