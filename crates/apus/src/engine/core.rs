@@ -482,6 +482,8 @@ impl Core {
             return;
         }
         self.closed = Some(why);
+        // A reply that was accepted leaves: the protocol forgets those that have not.
+        self.transmit_held_back();
         self.look_at_clock();
         self.gave_up = self.transport.unacknowledged_bytes() > 0;
         self.transport.shut_down(self.time);
