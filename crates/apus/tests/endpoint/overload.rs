@@ -2,8 +2,9 @@
 
 use crate::{ShutDown, assert_at_rest, bytes, echo_pair};
 use apus::{
-    Builder, CallError, Endpoint, Engine, FailReason, Poll, Refusal, RpcError,
+    Builder, CallError, CallOptions, Endpoint, Engine, FailReason, Poll, Refusal, RpcError,
 };
+use apus_driver::Driver;
 use apus_driver::loopback::{Network, NetworkConfig};
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -156,6 +157,33 @@ fn a_reply_under_a_cork_leaves_before_its_endpoint_is_shut_down() {
     server.shutdown();
     drop(cork);
     assert_eq!(client.recv().unwrap().result.unwrap(), "world");
+}
+
+/// A thread that always finds a request looks at the network now and then, and so keeps the keeper away: its timers
+/// must have their turn there, though nothing arrives.
+#[test]
+fn timers_have_their_turn_while_requests_wait() {
+    const REQUESTS: u64 = 10;
+    let network = Network::new();
+    let on = || Builder::default().poll(Poll::Block).on(Box::new(network.host())).unwrap();
+    let (client, server, silent) = (on(), on(), network.host());
+    let cork = client.cork();
+    for number in 0..REQUESTS {
+        client.send(server.local_addr(), "hello", number).unwrap();
+    }
+    drop(cork);
+    let mut requests = Vec::new();
+    for _ in 0..REQUESTS {
+        requests.push(server.recv_request().unwrap());
+        // A backend that does not answer.
+        let options = CallOptions::new().timeout(Duration::from_micros(300));
+        server.send_with(silent.local_addr(), "and you?", 0, options).unwrap();
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_micros(200) {
+            std::hint::spin_loop();
+        }
+    }
+    assert!(server.metrics().protocol.live.client_rpcs < REQUESTS, "none is too late");
 }
 
 #[test]
