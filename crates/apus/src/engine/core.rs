@@ -502,6 +502,8 @@ impl Core {
         self.completions.dismiss(&mut self.wakes);
         self.tell_room();
         self.tell_draining();
+        // Whoever lets the turn go from now on does not put the alarm off.
+        self.sleeping_keeper = None;
         self.wake_keeper(Duration::ZERO);
     }
 
