@@ -122,10 +122,11 @@ impl Backlog {
     /// So many requests wait after a pass of the loop, which has emptied the socket or not: receiving may have to
     /// stop.
     pub(crate) fn pass(&mut self, waiting: usize, drained: bool, now: Instant) {
+        let full = !drained && waiting > 0;
+        self.full_passes = if full { self.full_passes.saturating_add(1) } else { 0 };
         if waiting == 0 {
             return;
         }
-        self.full_passes = if drained { 0 } else { self.full_passes + 1 };
         self.standing.get_or_insert(Standing { seen: now, time: 0, taken: 0 });
         if let Some(bounded) = &mut self.bounded {
             if waiting >= bounded.bound {
@@ -320,6 +321,13 @@ mod tests {
         }
         backlog.pass(50, false, now);
         assert!(backlog.stopped_until().is_some());
+        assert!(backlog.taken(12, now));
+        for _ in 1..FULL_PASSES {
+            backlog.pass(50, false, now);
+        }
+        backlog.pass(0, true, now);
+        backlog.pass(50, false, now);
+        assert_eq!(backlog.stopped_until(), None, "they are counted in a row");
     }
 
     #[test]
