@@ -29,8 +29,9 @@
 //! - **B1** Without a bound nothing is refused and receiving never stops; below 320 requests there is none.
 //! - **B2** Time during which nobody looked (the system had other plans) is not held against the application:
 //!   between two looks at most 1 ms counts.
-//! - **B3** A reply waits for the thread that made it, or another one, to ask for the next request, and then for 125 µs
-//!   at most; if nobody asks, for the keeper. It never waits while nobody else does, or if somebody has the turn.
+//! - **B3** A reply is held only if other requests wait and nobody has the turn. It leaves at the latest when a
+//!   thread asks for something, and the last look is 125 µs ago or there is nothing for it; if nobody asks, with
+//!   the keeper; and before the endpoint is shut down.
 
 use crate::overload::Feedback;
 use apus_proto::Instant;
