@@ -140,7 +140,8 @@ pub trait Receive: Send + AsFd {
 
     /// Whether the last [`Receive::receive`] may have left something. `false` says that there was nothing more at
     /// that moment, without the cost of another call; `true` says nothing: a driver takes as many packets at once
-    /// as it can, which may be fewer than the limit.
+    /// as it can, which may be fewer than the limit. A hint: a batch that an ICMP error cut short may look like the
+    /// last one. Nobody waits for packets because of it (D6).
     fn may_have_more(&self) -> bool;
 
     /// Gives each packet of the last [`Receive::receive`] to `sink`, in order of arrival, and forgets

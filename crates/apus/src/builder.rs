@@ -122,8 +122,9 @@ impl Builder {
     /// least. From then on the queue may hold what it takes in this time, and 16 requests at least; a request
     /// beyond that is refused at once, and its client gets [`Refusal::Overloaded`](crate::Refusal::Overloaded): it was
     /// not executed, and may be sent elsewhere. So a server that is offered several times its capacity serves as many
-    /// requests as ever, and serves them soon. Nothing is refused any more when the queue has not been full for
-    /// 10 ms, and nothing while the application takes no requests at all.
+    /// requests as ever, and serves them soon. While it holds, replies may leave together, up to 125 µs later or when
+    /// the thread that made them asks for its next request. Nothing is refused any more when the queue has not been
+    /// full for 10 ms, and nothing while the application takes no requests at all.
     pub const fn max_queueing(mut self, time: Duration) -> Self {
         self.max_queueing = time;
         self

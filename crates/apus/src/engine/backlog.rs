@@ -29,8 +29,9 @@
 //! - **B1** Without a bound nothing is refused and receiving never stops; below 320 requests there is none.
 //! - **B2** Time during which nobody looked (the system had other plans) is not held against the application:
 //!   between two looks at most 1 ms counts.
-//! - **B3** A reply waits for the thread that made it, or another one, to ask for the next request, and then for 125 µs
-//!   at most; if nobody asks, for the keeper. It never waits while nobody else does, or if somebody has the turn.
+//! - **B3** A reply is held only if other requests wait and nobody has the turn. It leaves at the latest when a
+//!   thread asks for something, and the last look is 125 µs ago or there is nothing for it; if nobody asks, with
+//!   the keeper; and before the endpoint is shut down.
 
 use crate::overload::Feedback;
 use apus_proto::Instant;
@@ -122,10 +123,11 @@ impl Backlog {
     /// So many requests wait after a pass of the loop, which has emptied the socket or not: receiving may have to
     /// stop.
     pub(crate) fn pass(&mut self, waiting: usize, drained: bool, now: Instant) {
+        let full = !drained && waiting > 0;
+        self.full_passes = if full { self.full_passes.saturating_add(1) } else { 0 };
         if waiting == 0 {
             return;
         }
-        self.full_passes = if drained { 0 } else { self.full_passes + 1 };
         self.standing.get_or_insert(Standing { seen: now, time: 0, taken: 0 });
         if let Some(bounded) = &mut self.bounded {
             if waiting >= bounded.bound {
@@ -320,6 +322,13 @@ mod tests {
         }
         backlog.pass(50, false, now);
         assert!(backlog.stopped_until().is_some());
+        assert!(backlog.taken(12, now));
+        for _ in 1..FULL_PASSES {
+            backlog.pass(50, false, now);
+        }
+        backlog.pass(0, true, now);
+        backlog.pass(50, false, now);
+        assert_eq!(backlog.stopped_until(), None, "they are counted in a row");
     }
 
     #[test]

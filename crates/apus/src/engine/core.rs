@@ -140,7 +140,8 @@ impl Core {
         self.time = self.clock.now();
     }
 
-    /// The time of a command. All commands that a cork holds back have the time of the first one.
+    /// The time of a command. Commands that a cork holds back have the time of the first one, or of the last look
+    /// at the clock.
     pub(crate) fn command_time(&mut self) -> Instant {
         if self.held_back == 0 || self.corks == 0 {
             self.look_at_clock();
@@ -302,6 +303,10 @@ impl Core {
 
     /// Whether requests wait and the network has not been looked at for a while; it counts as looked at then.
     pub(super) fn is_look_due(&mut self) -> bool {
+        if self.held_back > 0 && self.corks > 0 {
+            // The commands that a cork holds back did not look at the clock.
+            self.look_at_clock();
+        }
         let is_due = self.backlog.is_look_due(self.time);
         if is_due {
             self.backlog.look(self.time);
@@ -482,6 +487,8 @@ impl Core {
             return;
         }
         self.closed = Some(why);
+        // A reply that was accepted leaves: the protocol forgets those that have not.
+        self.transmit_held_back();
         self.look_at_clock();
         self.gave_up = self.transport.unacknowledged_bytes() > 0;
         self.transport.shut_down(self.time);
@@ -495,6 +502,8 @@ impl Core {
         self.completions.dismiss(&mut self.wakes);
         self.tell_room();
         self.tell_draining();
+        // Whoever lets the turn go from now on does not put the alarm off.
+        self.sleeping_keeper = None;
         self.wake_keeper(Duration::ZERO);
     }
 

@@ -69,7 +69,7 @@ fn keep(shard: &Weak<Shard>, alarm: &Alarm) {
         // A long interval says nothing about its end: the next one is short again.
         let busy = interval == INTERVAL && changes - seen >= BUSY;
         interval = if busy { BUSY_INTERVAL } else { INTERVAL };
-        in_vain = if core.turn.is_free() { 0 } else { in_vain + 1 };
+        in_vain = if core.turn.is_free() { 0 } else { in_vain.saturating_add(1) };
         core.sleeping_keeper = (in_vain >= PATIENCE).then_some(INTERVAL);
         seen = changes;
     }

@@ -47,7 +47,8 @@
 //! - **E2** A message is visible only when it is complete and queued; whoever is told finds it (H1 in
 //!   [`handoff`]).
 //! - **E3** `spurious_wakeups` stays 0.
-//! - **E4** (SEND-10) A command's packets leave, or are held back by a cork, before the command returns.
+//! - **E4** (SEND-10) A command's packets leave before the command returns, or are held back by a cork or, replies
+//!   under overload, until the next look (B3 in [`backlog`]). What is held back leaves before the endpoint is closed.
 //!
 //! E1 to E3 are model-checked with loom (`model`).
 

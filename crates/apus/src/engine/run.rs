@@ -114,10 +114,12 @@ impl Shard {
         (core, output)
     }
 
-    /// Takes what has arrived, in a few passes at most. The caller has the turn, and passes it on here.
+    /// Takes what has arrived, in a few passes at most, does what is due, and sends what was held back. The caller has
+    /// the turn, and passes it on here.
     fn look(&self) -> Locked<'_> {
         let mut receive = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut rounds = 0;
+        // Timers that are due have their turn though nothing arrives: looks keep the keeper away.
+        let mut rounds = ROUNDS_PER_LOOK - 1;
         for _ in 0..FULL_PASSES {
             match self.pass(&mut **receive, Look::Take, &mut rounds) {
                 Pass::Worked(mut core, _) => {

@@ -1,7 +1,10 @@
 //! More than an endpoint can do: what is refused, what goes on, and who gives way.
 
 use crate::{ShutDown, assert_at_rest, bytes, echo_pair};
-use apus::{Builder, CallError, Endpoint, Engine, FailReason, Poll, Refusal, RpcError};
+use apus::{
+    Builder, CallError, CallOptions, Endpoint, Engine, FailReason, Poll, Refusal, RpcError,
+};
+use apus_driver::Driver;
 use apus_driver::loopback::{Network, NetworkConfig};
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -90,10 +93,9 @@ fn far_too_many_requests_are_refused_and_those_accepted_are_all_answered() {
     }
 }
 
-/// Invariant B3 of the engine's backlog: a reply waits for the next look at the network, and whoever made it may
-/// never look again.
-#[test]
-fn a_reply_that_waits_for_others_leaves_although_its_thread_is_busy() {
+/// Serves requests of 20 µs under pressure until a reply waits for the next look at the network; what its thread does
+/// `then`, the client must get that reply. Its requests are numbered.
+fn a_reply_that_waits_arrives_whatever_its_thread_does(then: impl FnOnce(&Endpoint) + Send) {
     let (client, server) = pair(&Builder::default().poll(Poll::Block));
     let held = AtomicU64::new(u64::MAX);
     std::thread::scope(|scope| {
@@ -110,6 +112,7 @@ fn a_reply_that_waits_for_others_leaves_although_its_thread_is_busy() {
                 request.reply(payload).unwrap();
                 if server.metrics().engine.held_replies > before {
                     held.store(number, Ordering::Relaxed);
+                    then(&server);
                     return;
                 }
             }
@@ -122,10 +125,65 @@ fn a_reply_that_waits_for_others_leaves_although_its_thread_is_busy() {
             }
             if let Some(end) = client.recv_timeout(Duration::from_millis(1)).unwrap() {
                 ended += 1;
+                let held = held.load(Ordering::Relaxed);
+                assert!(end.cookie != held || end.result.is_ok(), "it was replied to: {end:?}");
                 answered.extend(end.result.is_ok().then_some(end.cookie));
             }
         }
     });
+}
+
+/// Invariant B3 of the engine's backlog: a reply waits for the next look at the network, and whoever made it may
+/// never look again.
+#[test]
+fn a_reply_that_waits_for_others_leaves_although_its_thread_is_busy() {
+    a_reply_that_waits_arrives_whatever_its_thread_does(|_| {});
+}
+
+/// The protocol forgets what has not left when the endpoint is shut down.
+#[test]
+fn a_reply_that_waits_for_others_leaves_before_its_endpoint_is_shut_down() {
+    a_reply_that_waits_arrives_whatever_its_thread_does(Endpoint::shutdown);
+}
+
+/// The same with the only thing that holds replies without an overload.
+#[test]
+fn a_reply_under_a_cork_leaves_before_its_endpoint_is_shut_down() {
+    let (client, server) = pair(&Builder::default());
+    client.send(server.local_addr(), "hello", 1).unwrap();
+    let request = server.recv_request().unwrap();
+    let cork = server.cork();
+    request.reply("world").unwrap();
+    server.shutdown();
+    drop(cork);
+    assert_eq!(client.recv().unwrap().result.unwrap(), "world");
+}
+
+/// A thread that always finds a request looks at the network now and then, and so keeps the keeper away: its timers
+/// must have their turn there, though nothing arrives.
+#[test]
+fn timers_have_their_turn_while_requests_wait() {
+    const REQUESTS: u64 = 10;
+    let network = Network::new();
+    let on = || Builder::default().poll(Poll::Block).on(Box::new(network.host())).unwrap();
+    let (client, server, silent) = (on(), on(), network.host());
+    let cork = client.cork();
+    for number in 0..REQUESTS {
+        client.send(server.local_addr(), "hello", number).unwrap();
+    }
+    drop(cork);
+    let mut requests = Vec::new();
+    for _ in 0..REQUESTS {
+        requests.push(server.recv_request().unwrap());
+        // A backend that does not answer.
+        let options = CallOptions::new().timeout(Duration::from_micros(300));
+        server.send_with(silent.local_addr(), "and you?", 0, options).unwrap();
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_micros(200) {
+            std::hint::spin_loop();
+        }
+    }
+    assert!(server.metrics().protocol.live.client_rpcs < REQUESTS, "none is too late");
 }
 
 #[test]
