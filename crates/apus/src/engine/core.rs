@@ -74,6 +74,8 @@ pub(crate) struct Core {
     pub(super) keeper: Option<Arc<Alarm>>,
     /// If it sleeps until the turn is free: for how long the turn shall be free then.
     pub(super) sleeping_keeper: Option<Duration>,
+    /// How often the turn had changed hands when its alarm was set.
+    pub(super) free_since: Option<u64>,
     /// The thread that handles packets at the moment.
     pub(crate) producer: ThreadToken,
     /// Number of corks.
@@ -123,6 +125,7 @@ impl Core {
             look_up: false,
             keeper: None,
             sleeping_keeper: None,
+            free_since: None,
             producer: ThreadToken::current(),
             corks: 0,
             budget: Budget::new(quotas),
@@ -402,6 +405,7 @@ impl Core {
         let passed = self.turn.pass(&mut self.wakes);
         self.metrics.turn_passes += u64::from(passed);
         if !passed && let Some(after) = self.sleeping_keeper.take() {
+            self.free_since = Some(self.turn.changes());
             self.wake_keeper(after);
         }
     }

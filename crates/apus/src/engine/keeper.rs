@@ -54,6 +54,8 @@ fn keep(shard: &Weak<Shard>, alarm: &Alarm) {
         if core.closed.is_some() {
             return;
         }
+        // If it was woken because the turn was free: since then.
+        seen = core.free_since.take().unwrap_or(seen);
         let changes = core.turn.changes();
         if core.turn.is_free() && changes == seen && core.turn.take_as_keeper() {
             core.metrics.keeper_turns += 1;
