@@ -29,7 +29,8 @@
 //! - **D5** What `send` accepted is on its way after `flush` returned, unless [`Transmit::has_room`]
 //!   says `false`; then the driver keeps it and sends it in a later `flush`.
 //! - **D6** Before one waits on [`Receive`]'s descriptor, one flushes, takes the reports, and calls
-//!   `receive` until it returns 0, in this order. A wrapper may hold packets until that 0; and what
+//!   `receive` until it returns 0, in this order. A wrapper may hold packets until that 0, and holds them
+//!   for longer if one waits without it, as the engine does after a single packet; and what
 //!   `flush` learns about a destination at once waits in `reports` without making the descriptor
 //!   readable. Everything that happens later does.
 

@@ -42,7 +42,9 @@ pub struct UdpConfig {
     /// SO_BUSY_POLL_BUDGET, 5.11). 0, the default, leaves that to `net.core.busy_read`. More needs
     /// CAP_NET_ADMIN; what was got is in
     /// [`Capabilities::busy_poll_usecs`](apus_driver::Capabilities::busy_poll_usecs). 50 is what
-    /// the kernel's documentation recommends. It takes processor time of whoever receives, is worth
+    /// the kernel's documentation recommends. Receives here never block, so each of them polls once;
+    /// while a thread sleeps until something arrives, the kernel polls for that time only if
+    /// `net.core.busy_poll` is set, too. It takes processor time of whoever receives, is worth
     /// it on an interface whose queue this endpoint has to itself, and does nothing on loopback.
     pub busy_poll_usecs: u32,
     /// Whether to use IPv6. `false` is a system without it.
