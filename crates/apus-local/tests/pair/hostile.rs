@@ -1,0 +1,1 @@
+//! What can a peer do that was not made by us?
