@@ -20,6 +20,8 @@
 //! - **K3** A peer that writes nonsense into these words can deprive itself of being woken, and this side of
 //!   being told by *it*. How the other sleeps is taken from its word once; no call that this leads to can
 //!   block (waking a futex; a byte with MSG_DONTWAIT on this side's own socket).
+//! - **K4** All writes of a word are swaps, which release and acquire: whoever announces sees who has roused this
+//!   side before, and why. A plain store might come first and be seen last.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +35,6 @@ pub(crate) enum How {
     /// On its word, as a futex.
     Futex,
     /// On its socket, and perhaps on others at the same time.
-    #[cfg_attr(apus_loom, expect(dead_code, reason = "models have no sockets"))]
     Socket,
 }
 
@@ -61,14 +62,15 @@ impl Sleep {
             How::Socket => ON_SOCKET,
         };
         let value = how | if for_room { FOR_ROOM } else { 0 };
-        self.memory.half(self.at).store(value, Ordering::Relaxed);
+        // K4
+        self.memory.half(self.at).swap(value, Ordering::AcqRel);
         // SYNC POINT 3
         fence(Ordering::SeqCst);
     }
 
     /// This side is awake, or does not sleep after all.
     pub(crate) fn withdraw(&self) {
-        self.memory.half(self.at).store(AWAKE, Ordering::Relaxed);
+        self.memory.half(self.at).swap(AWAKE, Ordering::AcqRel);
     }
 
     /// Sleeps on the word until it is woken, but no longer than `time`. May return early.
@@ -79,9 +81,9 @@ impl Sleep {
         }
     }
 
-    /// Ends the sleep of a thread of this process on the word.
+    /// Ends the sleep of a thread of this process on the word. What it shall find must be stored before.
     pub(crate) fn rouse(&self) {
-        self.memory.half(self.at).store(AWAKE, Ordering::Release);
+        self.memory.half(self.at).swap(AWAKE, Ordering::AcqRel);
         self.memory.rouse(self.at);
     }
 }

@@ -39,7 +39,7 @@ impl Producer {
 
     /// The longest payload of a record: R5.
     pub(crate) const fn max_payload(&self) -> usize {
-        self.place.capacity / 2 - SLOT - HEAD
+        self.place.capacity / 2 - HEAD
     }
 
     /// A place for a record with `len` bytes of payload.
