@@ -26,6 +26,7 @@ mod lock;
 #[cfg(not(apus_loom))]
 mod memory;
 #[cfg(apus_loom)]
+#[expect(unsafe_code, reason = "loom's cells are not shared by themselves")]
 #[path = "model_memory.rs"]
 mod memory;
 #[cfg(all(test, apus_loom))]

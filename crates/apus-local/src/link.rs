@@ -155,9 +155,7 @@ impl Link {
     ) -> Result<Received, Gone> {
         let pumped = self.pump(sink)?;
         let mut receiving = self.receiving()?;
-        // L2: before looking for the last time.
-        let hung_up = self.hung_up.load(Ordering::Acquire);
-        let clogged = self.wants.load(Ordering::Relaxed) == CLOGGED && !hung_up;
+        let clogged = self.wants.load(Ordering::Relaxed) == CLOGGED && !self.has_hung_up();
         let limit = if clogged { 0 } else { limit };
         let chunks = if clogged { 0 } else { chunks };
         let mut records = 0;
@@ -181,7 +179,8 @@ impl Link {
         }
         receiving.owes |= records > 0;
         let idle = records == 0;
-        if idle && hung_up && !receiving.inbox.is_ready() {
+        // L2: in this order. What it had made visible was visible before.
+        if idle && self.has_hung_up() && !receiving.inbox.is_ready() {
             drop(receiving);
             return Err(self.end(self.why_hung_up()));
         }
@@ -249,7 +248,7 @@ impl Link {
     pub(crate) fn spin(&self, rounds: u32) -> bool {
         let Ok(receiving) = self.receiving() else { return true };
         for _ in 0..rounds {
-            if receiving.inbox.is_ready() || self.hung_up.load(Ordering::Relaxed) {
+            if receiving.inbox.is_ready() || self.has_hung_up() {
                 return true;
             }
             spin_loop();
@@ -260,7 +259,7 @@ impl Link {
     /// Whether there is something to receive, or room that was waited for, or the end.
     pub(crate) fn is_ready(&self) -> bool {
         let ready = |receiving: Held<'_, Receiving>| receiving.inbox.is_ready();
-        self.hung_up.load(Ordering::Acquire)
+        self.has_hung_up()
             || self.receiving().map_or(true, ready)
             || self.sending().map_or(true, |mut outbox| outbox.has_room())
     }
@@ -315,6 +314,10 @@ impl Link {
         self.sleep.rouse();
     }
 
+    fn has_hung_up(&self) -> bool {
+        self.hung_up.load(Ordering::Acquire)
+    }
+
     fn why_hung_up(&self) -> Gone {
         let word = self.memory.half(words(self.role.peer()).farewell).load(Ordering::Acquire);
         farewell::read(word)
@@ -331,10 +334,13 @@ impl Link {
         self.sending.lock().clear();
         let own = words(self.role).farewell;
         self.memory.half(own).store(farewell::word(why), Ordering::Release);
-        // The socket's end wakes those who sleep on it; this is for those who sleep on the word.
-        let _ = self.alarm.wake();
         self.sleep.rouse();
         why
+    }
+
+    /// Wakes the peer if it sleeps on its word. The end of the socket wakes those who sleep on that.
+    pub(crate) fn wake_peer(&self) {
+        let _ = self.alarm.wake();
     }
 }
 

@@ -67,8 +67,9 @@ fn pop(consumer: &mut Consumer) -> Option<u64> {
 fn model_records_arrive_whole_and_in_order() {
     check(3, || {
         let (mut producer, mut consumer) = ring();
-        // One slot, then two, then one, then two: the last one is padded for.
-        let sizes = [1, 6, 1, 6];
+        // The fourth does not fit behind the third: the rest of the ring is padded, and at its begin there is still
+        // what the first one has left.
+        let sizes = [1, 1, 1, 6, 1];
         let writer = thread::spawn(move || {
             for (id, words) in sizes.into_iter().enumerate() {
                 while push(&mut producer, id as u64 + 1, words) == Err(PushError::Full) {
@@ -186,20 +187,32 @@ fn model_close_races_send() {
         let (client, server) = links();
         let closing = {
             let client = client.clone();
-            thread::spawn(move || client.end(Gone::Closed))
+            thread::spawn(move || {
+                assert_eq!(client.end(Gone::Closed), Gone::Closed);
+                // The kernel says so when the socket is closed.
+                server.hang_up();
+                let got = matches!(next(&server), Ok(Event::Request { id: 1, .. }));
+                assert_eq!(next(&server), Err(Gone::PeerClosed));
+                got
+            })
         };
         let sent = send(&client, 1, 8);
-        assert_eq!(closing.join().unwrap(), Gone::Closed);
-        // The kernel says so when the socket is closed.
-        server.hang_up();
-        match sent {
-            Ok(()) => {
-                assert!(matches!(next(&server), Ok(Event::Request { id: 1, .. })));
-            }
-            Err(error) => assert_eq!(error, SendError::Gone(Gone::Closed)),
-        }
-        assert_eq!(next(&server), Err(Gone::PeerClosed));
+        assert_eq!(sent.is_ok(), closing.join().unwrap(), "{sent:?}");
         assert_eq!(send(&client, 2, 8), Err(SendError::Gone(Gone::Closed)));
+    });
+}
+
+/// Closing a pair ends the sleep of a thread of the same process.
+#[test]
+fn model_close_wakes_who_sleeps_here() {
+    check(3, || {
+        let (client, _) = links();
+        let sleeper = {
+            let client = client.clone();
+            thread::spawn(move || next(&client))
+        };
+        client.end(Gone::Closed);
+        assert_eq!(sleeper.join().unwrap(), Err(Gone::Closed));
     });
 }
 

@@ -1,12 +1,14 @@
 //! What does a loom model take for shared memory?
 //!
-//! The same calls as `memory.rs`, on loom's atomics: payload in words that are read and written relaxed, so
-//! that a model sees stale bytes wherever an acquire or a release is missing.
+//! The same calls as `memory.rs`, on loom's atomics. Payload is words that are written and read relaxed, so
+//! that a model sees stale bytes; and beside each there is a cell by which loom notices a write that is not ordered
+//! behind the reads before it, which it cannot show otherwise.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
+use loom::cell::UnsafeCell;
 use loom::sync::{Condvar, Mutex};
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -15,10 +17,15 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 pub(crate) struct Memory {
     words: HashMap<usize, AtomicU64>,
     halves: HashMap<usize, AtomicU32>,
+    /// Who touches the payload in a word.
+    payload: HashMap<usize, UnsafeCell<()>>,
     /// The kernel's lock over a futex, and those who sleep there.
     bucket: Mutex<()>,
     sleepers: Condvar,
 }
+
+// SAFETY: The cells hold nothing; loom looks who touches them when.
+unsafe impl Sync for Memory {}
 
 impl Memory {
     /// Memory with these words of eight and of four bytes.
@@ -26,7 +33,10 @@ impl Memory {
         words: impl IntoIterator<Item = usize>,
         halves: impl IntoIterator<Item = usize>,
     ) -> Self {
+        let words: Vec<_> = words.into_iter().collect();
+        let payload = words.iter().map(|offset| (*offset, UnsafeCell::new(()))).collect();
         Self {
+            payload,
             words: words.into_iter().map(|offset| (offset, AtomicU64::new(0))).collect(),
             halves: halves.into_iter().map(|offset| (offset, AtomicU32::new(0))).collect(),
             bucket: Mutex::new(()),
@@ -47,12 +57,14 @@ impl Memory {
         for (i, piece) in bytes.chunks(8).enumerate() {
             let mut word = [0; 8];
             word[..piece.len()].copy_from_slice(piece);
+            self.payload[&(offset + 8 * i)].with_mut(|_| ());
             self.word(offset + 8 * i).store(u64::from_le_bytes(word), Ordering::Relaxed);
         }
     }
 
     pub(crate) fn append(&self, offset: usize, len: usize, out: &mut BytesMut) {
         for at in (0..len).step_by(8) {
+            self.payload[&(offset + at)].with(|_| ());
             let word = self.word(offset + at).load(Ordering::Relaxed).to_le_bytes();
             out.put_slice(&word[..(len - at).min(8)]);
         }

@@ -191,7 +191,7 @@ impl Pair {
             }
             Err(gone) => {
                 // Whatever the reason, the peer shall know.
-                socket::shut_down(self.socket.as_fd());
+                self.part();
                 Err(gone)
             }
         }
@@ -323,7 +323,13 @@ impl Pair {
     /// ended already.
     pub fn close(&self) {
         self.link.end(Gone::Closed);
+        self.part();
+    }
+
+    /// Lets the peer know that this side has ended.
+    fn part(&self) {
         socket::shut_down(self.socket.as_fd());
+        self.link.wake_peer();
     }
 
     /// Whether that the pair has ended must still be told: once.
@@ -406,7 +412,7 @@ impl Batch<'_> {
                 Ok(())
             }
             Err(gone) => {
-                socket::shut_down(pair.socket.as_fd());
+                pair.part();
                 Err(gone)
             }
         }

@@ -1,0 +1,141 @@
+//! What does the process do that is going to be killed?
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use apus_local::{Arrival, Config, Event, Local, Name, Quota, SendError, Sizes, Sweep};
+use rand::SeedableRng;
+use rand_pcg::Pcg64;
+
+use crate::body;
+use crate::survivor::{LONG, Plan};
+
+const VARIABLE: &str = "APUS_LOCAL_KILL_CHILD";
+
+/// Calls that a client has under way.
+const OUTSTANDING: usize = 48;
+
+/// Whether this process is the one that is going to be killed.
+pub fn is_wanted() -> bool {
+    std::env::var_os(VARIABLE).is_some()
+}
+
+/// The command that starts it.
+pub fn command(plan: &Plan, name: &str) -> Command {
+    let role = if plan.child_serves { "server" } else { "client" };
+    let rings = if plan.small { "small" } else { "usual" };
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "the_other_process", "--nocapture", "--test-threads=1"]);
+    command.env(VARIABLE, format!("{role} {rings} {name}"));
+    command.stdout(Stdio::piped()).stdin(Stdio::null());
+    command
+}
+
+pub fn config(small: bool) -> Config {
+    let mut config = Config::default();
+    if small {
+        config.sizes = Sizes { short: 4096, bulk: 4096 };
+    }
+    config
+}
+
+pub fn run() {
+    let text = std::env::var(VARIABLE).unwrap();
+    let [role, rings, name] = text.split(' ').collect::<Vec<_>>()[..] else { panic!("{text}") };
+    let (name, config) = (Name::new(name), config(rings == "small"));
+    if role == "server" {
+        let local = Local::new(Some(&name), config).unwrap();
+        println!("ready");
+        std::io::stdout().flush().unwrap();
+        serve(&local, &mut 0, &mut || false);
+    } else {
+        let local = Local::new(None, config).unwrap();
+        call(&local, &name, 7, &mut 0, &mut || false);
+    }
+}
+
+/// Answers until `done`. Counts requests, whose contents must be right. What did not go is kept until there is
+/// room. Returns the ends of pairs.
+pub fn serve(local: &Local, got: &mut u64, done: &mut dyn FnMut() -> bool) -> Vec<apus_local::Gone> {
+    let mut sweep = Sweep::default();
+    let mut ends = Vec::new();
+    let mut waiting = Vec::new();
+    loop {
+        let records = local.receive(&mut sweep, Quota::default(), |pair, arrival| match arrival {
+            Arrival::Event(Event::Request { id, payload }) => {
+                assert_eq!(payload, body::request(id, payload.len()), "corrupt request {id}");
+                *got += 1;
+                waiting.push((pair.clone(), id, payload.len()));
+            }
+            Arrival::Event(_) => {}
+            Arrival::Gone(gone) => ends.push(gone),
+        });
+        waiting.retain(|(pair, id, len)| {
+            match pair.send(*id, &[body::response(*id, *len)]) {
+                Err(SendError::Full) => true,
+                Ok(_) | Err(SendError::Gone(_)) => false,
+                Err(error) => panic!("{error}"),
+            }
+        });
+        if done() {
+            return ends;
+        }
+        if records == 0 {
+            if local.prepare_to_sleep(&mut sweep) {
+                local.attend(&mut sweep, Some(LONG / 1_000)).unwrap();
+            } else {
+                local.attend(&mut sweep, Some(std::time::Duration::ZERO)).unwrap();
+            }
+            local.awake(&sweep);
+        }
+    }
+}
+
+/// Calls until the pair ends or `done`; why it ended, if it did. Counts responses, whose contents must be right.
+pub fn call(
+    local: &Local,
+    name: &Name,
+    seed: u64,
+    got: &mut u64,
+    done: &mut dyn FnMut() -> bool,
+) -> Option<apus_local::Gone> {
+    let mut random = Pcg64::seed_from_u64(seed);
+    let Ok(pair) = local.connect(name, LONG) else { return None };
+    let mut sweep = Sweep::default();
+    let mut calls = HashMap::new();
+    let mut next = 0;
+    loop {
+        while calls.len() < OUTSTANDING {
+            let len = body::length(&mut random);
+            match pair.send(next, &[body::request(next, len)]) {
+                Ok(ticket) => {
+                    calls.insert(next, (len, ticket));
+                    next += 1;
+                }
+                Err(SendError::Full | SendError::Gone(_)) => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let mut end = None;
+        let records = local.receive(&mut sweep, Quota::default(), |_, arrival| match arrival {
+            Arrival::Event(Event::Response { id, payload }) => {
+                let (len, ticket) = calls.remove(&id).expect("an answer to a call, once");
+                assert_eq!(payload, body::response(id, len), "corrupt response {id}");
+                assert!(pair.may_have_arrived(ticket), "it was answered");
+                *got += 1;
+            }
+            Arrival::Event(Event::Room) => {}
+            Arrival::Event(event) => panic!("{event:?}"),
+            Arrival::Gone(gone) => end = Some(gone),
+        });
+        if end.is_some() || done() {
+            return end;
+        }
+        if records == 0 {
+            let sleeps = local.prepare_to_sleep(&mut sweep);
+            local.attend(&mut sweep, Some(if sleeps { LONG / 1_000 } else { LONG * 0 })).unwrap();
+            local.awake(&sweep);
+        }
+    }
+}
