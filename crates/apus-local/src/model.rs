@@ -62,17 +62,13 @@ fn pop(consumer: &mut Consumer) -> Option<u64> {
     Some(id)
 }
 
-/// Records of one and of two slots, through a ring of four, with padding at its end.
-#[test]
-fn model_records_arrive_whole_and_in_order() {
-    check(3, || {
+/// Records of these many words of payload, one after the other through a ring of four slots.
+fn records_arrive_whole_and_in_order(sizes: &'static [usize]) {
+    check(3, move || {
         let (mut producer, mut consumer) = ring();
-        // The fourth does not fit behind the third: the rest of the ring is padded, and at its begin there is still
-        // what the first one has left.
-        let sizes = [1, 1, 1, 6, 1];
         let writer = thread::spawn(move || {
-            for (id, words) in sizes.into_iter().enumerate() {
-                while push(&mut producer, id as u64 + 1, words) == Err(PushError::Full) {
+            for (id, words) in (1..).zip(sizes) {
+                while push(&mut producer, id, *words) == Err(PushError::Full) {
                     thread::yield_now();
                 }
             }
@@ -89,6 +85,19 @@ fn model_records_arrive_whole_and_in_order() {
         writer.join().unwrap();
         assert_eq!(pop(&mut consumer), None);
     });
+}
+
+/// Records of one and of two slots, in turn.
+#[test]
+fn model_records_arrive_whole_and_in_order() {
+    records_arrive_whole_and_in_order(&[1, 6, 1, 6]);
+}
+
+/// The fourth does not fit behind the third: the rest of the ring is padded, and at its begin there is still what
+/// the first one has left.
+#[test]
+fn model_padding_comes_last() {
+    records_arrive_whole_and_in_order(&[1, 1, 1, 6, 1]);
 }
 
 const SIZES: Sizes = Sizes { short: 4 * SLOT as u32, bulk: 4 * SLOT as u32 };

@@ -5,12 +5,12 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 
 /// The request of the call `id`: its id, and bytes that follow from it.
-pub fn request(id: u64, len: usize) -> Bytes {
+pub(crate) fn request(id: u64, len: usize) -> Bytes {
     fill(id, 1, len)
 }
 
 /// The response to it, of the same length.
-pub fn response(id: u64, len: usize) -> Bytes {
+pub(crate) fn response(id: u64, len: usize) -> Bytes {
     fill(id, 2, len)
 }
 
@@ -26,7 +26,7 @@ fn fill(id: u64, kind: u64, len: usize) -> Bytes {
 }
 
 /// Mostly short, some of several chunks: a message of each kind is always under way.
-pub fn length(random: &mut Pcg64) -> usize {
+pub(crate) fn length(random: &mut Pcg64) -> usize {
     match random.random_range(0..20) {
         0 => random.random_range(10_000..200_000),
         1..5 => random.random_range(300..6_000),

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use apus_local::{Arrival, Config, Event, Local, Name, Quota, SendError, Sizes, Sweep};
 use rand::SeedableRng;
@@ -13,16 +15,19 @@ use crate::survivor::{LONG, Plan};
 
 const VARIABLE: &str = "APUS_LOCAL_KILL_CHILD";
 
+/// How long one sleeps before one looks whether the test is over.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// Calls that a client has under way.
 const OUTSTANDING: usize = 48;
 
 /// Whether this process is the one that is going to be killed.
-pub fn is_wanted() -> bool {
+pub(crate) fn is_wanted() -> bool {
     std::env::var_os(VARIABLE).is_some()
 }
 
 /// The command that starts it.
-pub fn command(plan: &Plan, name: &str) -> Command {
+pub(crate) fn command(plan: &Plan, name: &str) -> Command {
     let role = if plan.child_serves { "server" } else { "client" };
     let rings = if plan.small { "small" } else { "usual" };
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -32,7 +37,7 @@ pub fn command(plan: &Plan, name: &str) -> Command {
     command
 }
 
-pub fn config(small: bool) -> Config {
+pub(crate) fn config(small: bool) -> Config {
     let mut config = Config::default();
     if small {
         config.sizes = Sizes { short: 4096, bulk: 4096 };
@@ -40,7 +45,7 @@ pub fn config(small: bool) -> Config {
     config
 }
 
-pub fn run() {
+pub(crate) fn run() {
     let text = std::env::var(VARIABLE).unwrap();
     let [role, rings, name] = text.split(' ').collect::<Vec<_>>()[..] else { panic!("{text}") };
     let (name, config) = (Name::new(name), config(rings == "small"));
@@ -48,16 +53,20 @@ pub fn run() {
         let local = Local::new(Some(&name), config).unwrap();
         println!("ready");
         std::io::stdout().flush().unwrap();
-        serve(&local, &mut 0, &mut || false);
+        serve(&local, &AtomicU64::new(0), &mut || false);
     } else {
         let local = Local::new(None, config).unwrap();
-        call(&local, &name, 7, &mut 0, &mut || false);
+        call(&local, &name, 7, &AtomicU64::new(0), &mut || false);
     }
 }
 
 /// Answers until `done`. Counts requests, whose contents must be right. What did not go is kept until there is
 /// room. Returns the ends of pairs.
-pub fn serve(local: &Local, got: &mut u64, done: &mut dyn FnMut() -> bool) -> Vec<apus_local::Gone> {
+pub(crate) fn serve(
+    local: &Local,
+    got: &AtomicU64,
+    done: &mut dyn FnMut() -> bool,
+) -> Vec<apus_local::Gone> {
     let mut sweep = Sweep::default();
     let mut ends = Vec::new();
     let mut waiting = Vec::new();
@@ -65,39 +74,34 @@ pub fn serve(local: &Local, got: &mut u64, done: &mut dyn FnMut() -> bool) -> Ve
         let records = local.receive(&mut sweep, Quota::default(), |pair, arrival| match arrival {
             Arrival::Event(Event::Request { id, payload }) => {
                 assert_eq!(payload, body::request(id, payload.len()), "corrupt request {id}");
-                *got += 1;
+                got.fetch_add(1, Ordering::Relaxed);
                 waiting.push((pair.clone(), id, payload.len()));
             }
             Arrival::Event(_) => {}
             Arrival::Gone(gone) => ends.push(gone),
         });
-        waiting.retain(|(pair, id, len)| {
-            match pair.send(*id, &[body::response(*id, *len)]) {
-                Err(SendError::Full) => true,
-                Ok(_) | Err(SendError::Gone(_)) => false,
-                Err(error) => panic!("{error}"),
-            }
+        waiting.retain(|(pair, id, len)| match pair.send(*id, &[body::response(*id, *len)]) {
+            Err(SendError::Full) => true,
+            Ok(_) | Err(SendError::Gone(_)) => false,
+            Err(error) => panic!("{error}"),
         });
         if done() {
             return ends;
         }
         if records == 0 {
-            if local.prepare_to_sleep(&mut sweep) {
-                local.attend(&mut sweep, Some(LONG / 1_000)).unwrap();
-            } else {
-                local.attend(&mut sweep, Some(std::time::Duration::ZERO)).unwrap();
-            }
+            let sleeps = local.prepare_to_sleep(&mut sweep);
+            local.attend(&mut sweep, Some(if sleeps { LOOK } else { Duration::ZERO })).unwrap();
             local.awake(&sweep);
         }
     }
 }
 
 /// Calls until the pair ends or `done`; why it ended, if it did. Counts responses, whose contents must be right.
-pub fn call(
+pub(crate) fn call(
     local: &Local,
     name: &Name,
     seed: u64,
-    got: &mut u64,
+    got: &AtomicU64,
     done: &mut dyn FnMut() -> bool,
 ) -> Option<apus_local::Gone> {
     let mut random = Pcg64::seed_from_u64(seed);
@@ -123,7 +127,7 @@ pub fn call(
                 let (len, ticket) = calls.remove(&id).expect("an answer to a call, once");
                 assert_eq!(payload, body::response(id, len), "corrupt response {id}");
                 assert!(pair.may_have_arrived(ticket), "it was answered");
-                *got += 1;
+                got.fetch_add(1, Ordering::Relaxed);
             }
             Arrival::Event(Event::Room) => {}
             Arrival::Event(event) => panic!("{event:?}"),
@@ -134,7 +138,7 @@ pub fn call(
         }
         if records == 0 {
             let sleeps = local.prepare_to_sleep(&mut sweep);
-            local.attend(&mut sweep, Some(if sleeps { LONG / 1_000 } else { LONG * 0 })).unwrap();
+            local.attend(&mut sweep, Some(if sleeps { LOOK } else { Duration::ZERO })).unwrap();
             local.awake(&sweep);
         }
     }

@@ -13,23 +13,23 @@ use rand_pcg::Pcg64;
 use crate::child;
 
 /// A watchdog against hangs, and no measure.
-pub const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// How one kill goes.
 #[derive(Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// Whether the process that is killed is the server.
-    pub child_serves: bool,
+    pub(crate) child_serves: bool,
     /// Rings of a page, in which everything wraps around and waits for room.
-    pub small: bool,
+    pub(crate) small: bool,
     /// Messages that the survivor gets before.
-    pub after: u64,
+    pub(crate) after: u64,
     /// Rounds of a loop more.
-    pub spin: u32,
+    pub(crate) spin: u32,
 }
 
 impl Plan {
-    pub fn draw(random: &mut Pcg64) -> Self {
+    pub(crate) fn draw(random: &mut Pcg64) -> Self {
         let after = if random.random_range(0..8) == 0 { 0 } else { random.random_range(0..600) };
         Self {
             child_serves: random.random(),
@@ -46,10 +46,11 @@ struct Progress {
     got: AtomicU64,
     /// The child has been killed, and waited for: nothing of it runs any more.
     dead: AtomicBool,
+    failed: AtomicBool,
 }
 
 /// Starts a child, exchanges messages with it, kills it; returns how many messages had been got.
-pub fn run(plan: &Plan, random: &mut Pcg64) -> u64 {
+pub(crate) fn run(plan: &Plan, random: &mut Pcg64) -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let next = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = format!("kill/{}/{next}", std::process::id());
@@ -61,12 +62,13 @@ pub fn run(plan: &Plan, random: &mut Pcg64) -> u64 {
         let seed = random.random();
         std::thread::scope(|scope| {
             scope.spawn(|| kill(plan, child, &progress));
-            let end = survive(&progress, |got, done| {
-                child::call(&local, &Name::new(&name), seed, got, done)
+            let end = progress.survive(|done| {
+                let mut all_gone = || done() && local.pairs().is_empty();
+                child::call(&local, &Name::new(&name), seed, &progress.got, &mut all_gone)
             });
             // Killed before it had let us in: then there was no pair to end.
             assert!(matches!(end, Some(Gone::PeerDied) | None), "{end:?}");
-            assert!(end.is_some() || plan.after == 0 || local.pairs().is_empty());
+            assert!(end.is_some() || plan.after == 0);
         });
         assert_eq!(local.pairs().len(), 0, "forgotten");
     } else {
@@ -74,9 +76,9 @@ pub fn run(plan: &Plan, random: &mut Pcg64) -> u64 {
         let child = child::command(plan, &name).spawn().unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| kill(plan, child, &progress));
-            let ends = survive(&progress, |got, done| {
+            let ends = progress.survive(|done| {
                 let mut all_gone = || done() && local.pairs().is_empty();
-                child::serve(&local, got, &mut all_gone)
+                child::serve(&local, &progress.got, &mut all_gone)
             });
             assert!(ends.iter().all(|end| *end == Gone::PeerDied), "{ends:?}");
             assert!(ends.len() <= 1);
@@ -90,27 +92,34 @@ fn wait_until_ready(child: &mut Child) {
     while !lines.next().expect("the child says when it is ready").unwrap().contains("ready") {}
 }
 
-/// Exchanges messages until the child is dead and nothing of it is left.
-fn survive<T>(
-    progress: &Progress,
-    exchange: impl FnOnce(&mut u64, &mut dyn FnMut() -> bool) -> T,
-) -> T {
-    let mut got = 0;
-    let since = Instant::now();
-    let cell = std::cell::Cell::new(0);
-    let mut done = || {
-        progress.got.store(cell.get(), Ordering::Relaxed);
-        assert!(since.elapsed() < LONG, "it hangs");
-        progress.dead.load(Ordering::Acquire)
-    };
-    let end = exchange(&mut got, &mut done);
-    progress.got.store(got, Ordering::Relaxed);
-    end
+impl Progress {
+    /// Exchanges messages until the child is dead and nothing of it is left.
+    fn survive<T>(&self, exchange: impl FnOnce(&mut dyn FnMut() -> bool) -> T) -> T {
+        let since = Instant::now();
+        let failed = Failed(&self.failed);
+        let end = exchange(&mut || {
+            assert!(since.elapsed() < LONG, "it hangs");
+            self.dead.load(Ordering::Acquire)
+        });
+        // Dropped: it ended without the child's death, and the other thread need not wait for more.
+        drop(failed);
+        end
+    }
+}
+
+/// Says so when the thread panics, so that the other does not wait for it.
+struct Failed<'a>(&'a AtomicBool);
+
+impl Drop for Failed<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
 
 /// Kills the child when it is time.
 fn kill(plan: &Plan, mut child: Child, progress: &Progress) {
-    while progress.got.load(Ordering::Relaxed) < plan.after {
+    let failed = || progress.failed.load(Ordering::Acquire);
+    while progress.got.load(Ordering::Relaxed) < plan.after && !failed() {
         if let Some(status) = child.try_wait().unwrap() {
             panic!("the child ended by itself: {status}");
         }

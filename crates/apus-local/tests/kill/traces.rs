@@ -2,12 +2,12 @@
 
 /// Mappings of pairs, and open descriptors.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Traces {
+pub(crate) struct Traces {
     mappings: usize,
     descriptors: usize,
 }
 
-pub fn of_this_process() -> Traces {
+pub(crate) fn of_this_process() -> Traces {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let mappings = maps.lines().filter(|line| line.contains("memfd:apus-local")).count();
     let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().count();
@@ -15,7 +15,7 @@ pub fn of_this_process() -> Traces {
 }
 
 /// No name of ours in the places where such things are left.
-pub fn assert_nothing_on_disk() {
+pub(crate) fn assert_nothing_on_disk() {
     for folder in ["/dev/shm", "/run", "/tmp"] {
         let Ok(entries) = std::fs::read_dir(folder) else { continue };
         for entry in entries {

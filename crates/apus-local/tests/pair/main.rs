@@ -2,6 +2,8 @@
 
 mod hostile;
 mod local;
+#[path = "../scribble/peer.rs"]
+mod peer;
 mod peers;
 mod rpc;
 mod sleep;
