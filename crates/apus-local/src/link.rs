@@ -13,7 +13,7 @@
 //! | records, heads, sleep words | SYNC POINTS 1 to 3 ([`super::ring`], [`super::wake`]) |
 //!
 //! - **Lock order** ([`super::lock`]): registry, then pairs by number; of one pair `receiving`, then `sending`.
-//!   No lock is held while a thread sleeps, and no system call is made under one but a futex wake-up or a byte
+//!   Nothing of the application's runs under a lock, no lock is held while a thread sleeps, and no system call is made under one but a futex wake-up or a byte
 //!   into the pair's own socket, neither of which can block.
 //! - **References.** Whoever uses a link holds an `Arc`. The mapping ends with the last one; closing does not
 //!   unmap, it only ends what goes on.
@@ -151,9 +151,9 @@ impl Link {
         &self,
         limit: usize,
         chunks: usize,
-        sink: &mut dyn FnMut(Event),
+        events: &mut Vec<Event>,
     ) -> Result<Received, Gone> {
-        let pumped = self.pump(sink)?;
+        let mut pumped = self.pump(events)?;
         let mut receiving = self.receiving()?;
         let clogged = self.wants.load(Ordering::Relaxed) == CLOGGED && !self.has_hung_up();
         let limit = if clogged { 0 } else { limit };
@@ -166,7 +166,7 @@ impl Link {
                     Ok(Step::Progress) => {}
                     Ok(Step::Event(event)) => {
                         self.heed(&event);
-                        sink(event);
+                        events.push(event);
                     }
                     Ok(Step::Decline(id, why)) => self.decline(id, why),
                     Err(violation) => {
@@ -188,6 +188,10 @@ impl Link {
         let tell = idle && receiving.owes;
         receiving.owes &= !tell;
         drop(receiving);
+        if records > 0 {
+            // Words about what came.
+            pumped |= self.pump(events)?;
+        }
         let ring = (tell || pumped) && self.alarm.ring(pumped);
         Ok(Received { records, ring })
     }
@@ -222,7 +226,7 @@ impl Link {
     }
 
     /// Sends on what waits for room; tells the application if it does. Whether anything went.
-    fn pump(&self, sink: &mut dyn FnMut(Event)) -> Result<bool, Gone> {
+    fn pump(&self, events: &mut Vec<Event>) -> Result<bool, Gone> {
         if self.wants.load(Ordering::Relaxed) == 0 {
             return Ok(false);
         }
@@ -233,7 +237,7 @@ impl Link {
                 self.note(&outbox);
                 drop(outbox);
                 if room {
-                    sink(Event::Room);
+                    events.push(Event::Room);
                 }
                 Ok(pumped)
             }

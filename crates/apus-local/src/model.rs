@@ -131,13 +131,13 @@ fn send(link: &Link, id: u64, len: usize) -> Result<(), SendError> {
 /// The next event, slept for.
 fn next(link: &Link) -> Result<Event, Gone> {
     loop {
-        let mut got = None;
-        let received = link.receive(1, 0, &mut |event| got = Some(event))?;
+        let mut got = Vec::new();
+        let received = link.receive(1, 0, &mut got)?;
         assert!(!received.ring, "nobody sleeps on a socket");
-        if got.is_none() {
-            let _ = link.receive(0, 1, &mut |event| got = Some(event))?;
+        if got.is_empty() {
+            let _ = link.receive(0, 1, &mut got)?;
         }
-        if let Some(event) = got {
+        if let Some(event) = got.pop() {
             return Ok(event);
         }
         assert!(!link.settle());

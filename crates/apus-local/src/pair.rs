@@ -176,15 +176,15 @@ impl Pair {
         Ok(Batch { pair: self, inner: self.link.batch()? })
     }
 
-    /// Takes what has arrived, at most `quota`, and sends on what had to wait for room. Returns how many
-    /// records were taken: 0 if there is nothing.
+    /// Takes what has arrived, at most `quota`, appends it to `events`, and sends on what had to wait for room.
+    /// Returns how many records were taken: 0 if there is nothing.
     ///
     /// # Errors
     ///
     /// [`Gone`]: the pair has ended. All that the peer had sent has been received, unless the pair was closed
     /// here or the peer broke the protocol.
-    pub fn receive(&self, quota: Quota, mut sink: impl FnMut(Event)) -> Result<usize, Gone> {
-        match self.link.receive(quota.short, quota.chunks, &mut sink) {
+    pub fn receive(&self, quota: Quota, events: &mut Vec<Event>) -> Result<usize, Gone> {
+        match self.link.receive(quota.short, quota.chunks, events) {
             Ok(received) => {
                 self.ring_if(received.ring);
                 Ok(received.records)

@@ -32,6 +32,8 @@ pub struct Sweep {
     first: usize,
     chunks: u32,
     turn: usize,
+    /// What came from one pair.
+    events: Vec<Event>,
     /// What is missing of the messages whose chunks come next, and where: used for one pass.
     long: Vec<(u32, usize)>,
 }
@@ -80,9 +82,16 @@ impl Sweep {
     }
 
     /// Takes from one pair.
-    fn take(&self, at: usize, quota: Quota, sink: &mut dyn FnMut(&Arc<Pair>, Arrival)) -> usize {
+    fn take(
+        &mut self,
+        at: usize,
+        quota: Quota,
+        sink: &mut dyn FnMut(&Arc<Pair>, Arrival),
+    ) -> usize {
         let pair = &self.snapshot.pairs()[at];
-        match pair.receive(quota, |event| sink(pair, Arrival::Event(event))) {
+        let received = pair.receive(quota, &mut self.events);
+        self.events.drain(..).for_each(|event| sink(pair, Arrival::Event(event)));
+        match received {
             Ok(records) => records,
             Err(gone) => {
                 if pair.tell_gone() {

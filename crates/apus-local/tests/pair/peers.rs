@@ -42,7 +42,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 /// All that has arrived.
 pub(crate) fn all(pair: &Pair) -> Result<Vec<Event>, Gone> {
     let mut events = Vec::new();
-    while pair.receive(Quota::ALL, |event| events.push(event))? > 0 {}
+    while pair.receive(Quota::ALL, &mut events)? > 0 {}
     Ok(events)
 }
 
@@ -50,12 +50,12 @@ pub(crate) fn all(pair: &Pair) -> Result<Vec<Event>, Gone> {
 pub(crate) fn next(pair: &Arc<Pair>) -> Result<Event, Gone> {
     let deadline = std::time::Instant::now() + LONG;
     loop {
-        let mut event = None;
-        pair.receive(Quota { short: 1, chunks: 0 }, |it| event = Some(it))?;
-        if event.is_none() {
-            pair.receive(Quota { short: 0, chunks: 1 }, |it| event = Some(it))?;
+        let mut events = Vec::new();
+        pair.receive(Quota { short: 1, chunks: 0 }, &mut events)?;
+        if events.is_empty() {
+            pair.receive(Quota { short: 0, chunks: 1 }, &mut events)?;
         }
-        if let Some(event) = event {
+        if let Some(event) = events.pop() {
             return Ok(event);
         }
         assert!(pair.wait(Some(Duration::ZERO), Some(deadline)), "nothing came");

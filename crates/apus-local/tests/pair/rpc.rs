@@ -225,7 +225,7 @@ fn what_was_sent_before_the_end_is_received() {
     client.heed();
     let mut events = Vec::new();
     let gone = loop {
-        match client.receive(Default::default(), |event| events.push(event)) {
+        match client.receive(Default::default(), &mut events) {
             Ok(_) => {}
             Err(gone) => break gone,
         }

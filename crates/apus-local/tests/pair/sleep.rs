@@ -84,16 +84,16 @@ fn a_side_that_sleeps_on_the_socket_is_woken() {
     for id in 0..ROUNDS {
         let payload = Bytes::from_static(b"hello");
         client.send(id, std::slice::from_ref(&payload)).unwrap();
-        let mut answer = None;
-        while answer.is_none() {
+        let mut answer = Vec::new();
+        while answer.is_empty() {
             if client.prepare_to_sleep() {
                 assert!(sleep_on_socket(&client, LONG), "lost wake-up");
                 client.heed();
             }
             client.awake();
-            client.receive(Default::default(), |event| answer = Some(event)).unwrap();
+            client.receive(Default::default(), &mut answer).unwrap();
         }
-        assert_eq!(answer, Some(Event::Response { id, payload }));
+        assert_eq!(answer, [Event::Response { id, payload }]);
     }
     drop(client);
     assert_eq!(serving.join().unwrap(), Gone::PeerClosed);

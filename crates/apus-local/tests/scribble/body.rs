@@ -100,10 +100,10 @@ fn withdraw(victim: &Pair, id: u64) {
 }
 
 fn receive(victim: &Pair, gone: &mut Option<apus_local::Gone>) {
-    let mut events = 0;
-    let received = victim.receive(Quota::default(), |event| {
-        events += 1;
-        let fits = match (&event, victim.role()) {
+    let mut events = Vec::new();
+    let received = victim.receive(Quota::default(), &mut events);
+    for event in &events {
+        let fits = match (event, victim.role()) {
             (Event::Request { payload, .. }, Role::Server)
             | (Event::Response { payload, .. }, Role::Client) => {
                 !payload.is_empty() && payload.len() <= 1 << 20
@@ -114,11 +114,11 @@ fn receive(victim: &Pair, gone: &mut Option<apus_local::Gone>) {
             _ => false,
         };
         assert!(fits, "{event:?}");
-    });
+    }
     match received {
         Ok(records) => {
             assert!(gone.is_none(), "something after the end");
-            assert!(events <= records + 1, "a record is one event at most, and room another");
+            assert!(events.len() <= records + 2, "a record is one event at most, and room another");
         }
         Err(why) => {
             assert!(gone.is_none_or(|before| before == why), "one reason: {gone:?}, {why:?}");
