@@ -13,7 +13,7 @@ use rand_pcg::Pcg64;
 use crate::body;
 use crate::survivor::{LONG, Plan};
 
-const VARIABLE: &str = "APUS_LOCAL_KILL_CHILD";
+pub(crate) const VARIABLE: &str = "APUS_LOCAL_KILL_CHILD";
 
 /// How long one sleeps before one looks whether the test is over.
 const LOOK: Duration = Duration::from_millis(20);
@@ -49,7 +49,11 @@ pub(crate) fn run() {
     let text = std::env::var(VARIABLE).unwrap();
     let [role, rings, name] = text.split(' ').collect::<Vec<_>>()[..] else { panic!("{text}") };
     let (name, config) = (Name::new(name), config(rings == "small"));
-    if role == "server" {
+    if role == "stranger" {
+        crate::stranger::knock(&name);
+    } else if role == "stranger-server" {
+        crate::stranger::listen(&name);
+    } else if role == "server" {
         let local = Local::new(Some(&name), config).unwrap();
         println!("ready");
         std::io::stdout().flush().unwrap();

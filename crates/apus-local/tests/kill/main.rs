@@ -12,11 +12,17 @@
 
 mod body;
 mod child;
+mod stranger;
 mod survivor;
 mod traces;
 
+use std::sync::{Mutex, PoisonError};
+
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
+
+/// Held by tests that count what this process has open, or open something.
+static ALONE: Mutex<()> = Mutex::new(());
 
 fn from_environment(variable: &str, default: u64) -> u64 {
     match std::env::var(variable) {
@@ -30,6 +36,7 @@ fn survivors_notice_and_nothing_is_left() {
     if child::is_wanted() {
         return; // This process is the other one.
     }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let kills = from_environment("APUS_LOCAL_KILLS", 200);
     let seed = from_environment("APUS_LOCAL_SEED", 1);
     let before = traces::of_this_process();
@@ -45,6 +52,14 @@ fn survivors_notice_and_nothing_is_left() {
     eprintln!("{kills} kills, {messages} messages got before them");
     assert!(messages > kills, "hardly anything was exchanged: {messages}");
     traces::assert_nothing_on_disk();
+}
+
+#[test]
+fn processes_of_other_users_are_refused_unless_allowed() {
+    if !child::is_wanted() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        stranger::try_all();
+    }
 }
 
 /// Not a test: what the other process does, when this program runs itself.

@@ -1,6 +1,7 @@
 //! Does a hostile peer hurt anybody but itself?
 
-use std::os::unix::net::UnixListener;
+use std::io::Read;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -76,9 +77,7 @@ fn a_client_that_scribbles_hurts_no_other() {
                         // The answer, and then nothing until the end. Rings of the bell count for nothing.
                         let mut bytes = [0; 64];
                         socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
-                        while std::io::Read::read(&mut socket, &mut bytes).is_ok_and(|len| len > 0)
-                        {
-                        }
+                        while socket.read(&mut bytes).is_ok_and(|len| len > 0) {}
                         ended.store(true, Ordering::Relaxed);
                     });
                 }
@@ -88,7 +87,7 @@ fn a_client_that_scribbles_hurts_no_other() {
         let pair = honest.connect(&name, LONG).unwrap();
         for id in 0..1_000 {
             let payload = Bytes::from(vec![id as u8; if id % 50 == 0 { 10_000 } else { 50 }]);
-            pair.send(id, &[payload.clone()]).unwrap();
+            pair.send(id, std::slice::from_ref(&payload)).unwrap();
             assert_eq!(crate::peers::next(&pair).unwrap(), Event::Response { id, payload });
         }
         stop.store(true, Ordering::Relaxed);
@@ -122,6 +121,13 @@ fn a_server_that_scribbles_ends_the_calls_to_it() {
     }
 }
 
+/// What the server answered: 0, or why not.
+fn verdict(socket: &mut UnixStream) -> u32 {
+    let mut answer = [0; 32];
+    socket.read_exact(&mut answer).unwrap();
+    u32::from_le_bytes(answer[12..16].try_into().unwrap())
+}
+
 /// Receives, and there is nothing to tell.
 fn nothing(pair: &Pair) -> Result<usize, Gone> {
     let mut events = Vec::new();
@@ -139,8 +145,8 @@ fn a_peer_is_told_that_it_is_accused() {
     let mut farewell = [0; 4];
     std::os::unix::fs::FileExt::read_exact_at(&hostile.file, &mut farewell, 132).unwrap();
     assert_eq!(u32::from_le_bytes(farewell), 2);
-    assert_eq!(Hostile::verdict(&mut hostile.socket), 0, "it had been let in");
-    assert_eq!(std::io::Read::read(&mut hostile.socket, &mut [0; 8]).unwrap(), 0, "closed");
+    assert_eq!(verdict(&mut hostile.socket), 0, "it had been let in");
+    assert_eq!(hostile.socket.read(&mut [0; 8]).unwrap(), 0, "closed");
 }
 
 #[test]
@@ -219,13 +225,13 @@ fn greetings_that_make_no_sense_are_rejected() {
         ),
     ];
     for (what, bytes, files, rejection) in cases {
-        let mut socket = std::os::unix::net::UnixStream::connect_addr(&address(&name)).unwrap();
+        let mut socket = UnixStream::connect_addr(&address(&name)).unwrap();
         say(&socket, &bytes, &files);
         let rejected = listener.accept().unwrap().unwrap().advance().unwrap_err();
         assert_eq!(rejected, rejection, "{what}");
-        assert_eq!(Hostile::verdict(&mut socket), rejection as u32, "{what}");
+        assert_eq!(verdict(&mut socket), rejection as u32, "{what}");
     }
-    let gone = std::os::unix::net::UnixStream::connect_addr(&address(&name)).unwrap();
+    let gone = UnixStream::connect_addr(&address(&name)).unwrap();
     drop(gone);
     assert_eq!(listener.accept().unwrap().unwrap().advance().unwrap_err(), Rejection::Garbled);
 }

@@ -5,7 +5,7 @@
 //! without another version of the greeting.
 
 use std::fs::File;
-use std::io::{IoSlice, IoSliceMut, Read};
+use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
@@ -142,12 +142,5 @@ impl Hostile {
         // The victim's heads: the other direction's.
         let first = if self.rings[0] == 4096 { 256 + 2 * 128 } else { 256 };
         self.write(first + 128 * lane, &position.to_le_bytes());
-    }
-
-    /// What the server answered: 0, or why not.
-    pub(crate) fn verdict(socket: &mut UnixStream) -> u32 {
-        let mut answer = [0; 32];
-        socket.read_exact(&mut answer).unwrap();
-        u32::from_le_bytes(answer[12..16].try_into().unwrap())
     }
 }
