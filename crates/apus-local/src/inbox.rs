@@ -1,0 +1,254 @@
+//! What has arrived, and does it make sense?
+//!
+//! Under the receiving lock of a pair. Puts messages together out of records; each number in them was read
+//! once ([`super::ring`]) and is checked here before it is used.
+//!
+//! # Invariants
+//!
+//! - **I1** A message is handed out once it is complete, after its records were given back to the writer: what
+//!   the writer is told was not read has not been handed out.
+//! - **I2** The bytes of messages that have come in part are bounded by `max_receive_bytes` and one message.
+//! - **I3** A part is appended where the last one ended, or is a [`Violation`]. One that continues a message
+//!   which was declined or cancelled is dropped.
+
+use apus_wire::Refusal;
+use bytes::{Bytes, BytesMut};
+
+use crate::error::Violation;
+use crate::layout::{Lane, Role};
+use crate::limits::{Limits, MAX_PARTIAL};
+use crate::record::{Head, Kind};
+use crate::ring::{Consumer, Record};
+use crate::spare::Spare;
+
+/// What a pair has to tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A server: a request, to be answered or refused once.
+    Request {
+        /// What the client calls it. Its numbers are its own affair; they may repeat if it is hostile.
+        id: u64,
+        /// The message.
+        payload: Bytes,
+    },
+    /// A server: the client does not want the answer any more. It may have been given already.
+    Cancelled {
+        /// Of the request.
+        id: u64,
+    },
+    /// A client: the answer to a request.
+    Response {
+        /// Of the request.
+        id: u64,
+        /// The message.
+        payload: Bytes,
+    },
+    /// A client: the server will not answer.
+    Refused {
+        /// Of the request.
+        id: u64,
+        /// Why; it also says whether the request may have been executed.
+        why: Refusal,
+    },
+    /// A client: there is an answer, but no room for it here.
+    Declined {
+        /// Of the request, which was executed.
+        id: u64,
+        /// Bytes of the response.
+        length: u32,
+    },
+    /// There is room again for messages that were refused ([`SendError::Full`](crate::SendError::Full)).
+    Room,
+}
+
+/// What a record led to.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// There is none.
+    Nothing,
+    /// It was taken, and there is nothing to tell yet.
+    Progress,
+    Event(Event),
+    /// A request that cannot be accepted.
+    Decline(u64, Refusal),
+}
+
+/// What a pair receives.
+pub(crate) struct Inbox {
+    role: Role,
+    short: Consumer,
+    bulk: Consumer,
+    limits: Limits,
+    partial: Vec<Partial>,
+    /// What the messages in `partial` will have in the end.
+    partial_bytes: usize,
+    spare: Spare,
+}
+
+/// A message that has come in part.
+struct Partial {
+    id: u64,
+    total: u32,
+    bytes: BytesMut,
+}
+
+impl Inbox {
+    pub(crate) fn new(role: Role, short: Consumer, bulk: Consumer, limits: Limits) -> Self {
+        let (partial, spare) = (Vec::new(), Spare::default());
+        Self { role, short, bulk, limits, partial, partial_bytes: 0, spare }
+    }
+
+    /// Whether there is a record in either lane.
+    #[inline]
+    pub(crate) fn is_ready(&self) -> bool {
+        self.short.is_ready() || self.bulk.is_ready()
+    }
+
+    /// Bytes of its message that have not been taken, if a record waits in the lane of long messages.
+    pub(crate) fn remaining(&mut self) -> Result<Option<u32>, Violation> {
+        let record = self.bulk.peek()?;
+        Ok(record.map(|record| record.head.total.saturating_sub(record.head.offset)))
+    }
+
+    /// Takes a record.
+    ///
+    /// # Errors
+    ///
+    /// [`Violation`]: it makes no sense.
+    #[inline]
+    pub(crate) fn next(&mut self, lane: Lane) -> Result<Step, Violation> {
+        let ring = match lane {
+            Lane::Short => &mut self.short,
+            Lane::Bulk => &mut self.bulk,
+        };
+        let Some(record) = ring.peek()? else { return Ok(Step::Nothing) };
+        let Head { kind, id, total, .. } = record.head;
+        match (self.role, kind) {
+            (Role::Server, Kind::Request) | (Role::Client, Kind::Response) => {
+                self.message(lane, &record)
+            }
+            (Role::Server, Kind::Cancel) => {
+                self.release(lane, &record);
+                self.drop_partial(id);
+                Ok(Step::Event(Event::Cancelled { id }))
+            }
+            (Role::Client, Kind::Refusal) => {
+                self.release(lane, &record);
+                self.drop_partial(id);
+                Ok(Step::Event(Event::Refused { id, why: Refusal::from_wire(total) }))
+            }
+            _ => Err(Violation::Kind),
+        }
+    }
+
+    /// A record of a message.
+    #[inline]
+    fn message(&mut self, lane: Lane, record: &Record) -> Result<Step, Violation> {
+        let Head { len, id, total, offset, .. } = record.head;
+        let end = offset as usize + len;
+        if len == 0 || end > total as usize {
+            return Err(Violation::Part);
+        }
+        if len == total as usize && total <= self.limits.max_message {
+            let mut bytes = BytesMut::with_capacity(len);
+            self.ring(lane).copy(record, &mut bytes);
+            self.release(lane, record);
+            return Ok(self.complete(id, bytes.freeze()));
+        }
+        let step = self.part(lane, record);
+        self.release(lane, record);
+        step
+    }
+
+    /// A record that is not all of its message, or of one that is too long.
+    #[cold]
+    fn part(&mut self, lane: Lane, record: &Record) -> Result<Step, Violation> {
+        let Head { len, id, total, offset, .. } = record.head;
+        let found = self.partial.iter().position(|partial| partial.id == id);
+        let at = match (found, offset) {
+            (Some(_), 0) => return Err(Violation::Part),
+            (Some(at), _) => at,
+            (None, 0) => match self.begin(id, total) {
+                Ok(at) => at,
+                Err(why) => return Ok(self.decline(id, total, why)),
+            },
+            // I3
+            (None, _) => return Ok(Step::Progress),
+        };
+        let partial = &mut self.partial[at];
+        if partial.total != total || partial.bytes.len() != offset as usize {
+            return Err(Violation::Part);
+        }
+        let mut bytes = std::mem::take(&mut partial.bytes);
+        self.ring(lane).copy(record, &mut bytes);
+        if offset as usize + len < total as usize {
+            self.partial[at].bytes = bytes;
+            return Ok(Step::Progress);
+        }
+        self.partial.swap_remove(at);
+        self.partial_bytes -= total as usize;
+        let payload = bytes.freeze();
+        self.spare.keep(&payload);
+        // I1: `message` gives the record back before anybody sees this.
+        Ok(self.complete(id, payload))
+    }
+
+    /// Makes room for a message of `total` bytes; where it is.
+    fn begin(&mut self, id: u64, total: u32) -> Result<usize, Refusal> {
+        if total > self.limits.max_message {
+            return Err(Refusal::TooLarge);
+        }
+        let after = self.partial_bytes + total as usize; // I2
+        let full = after > self.limits.max_receive_bytes || self.partial.len() >= MAX_PARTIAL;
+        if !self.partial.is_empty() && full {
+            return Err(Refusal::Overloaded);
+        }
+        self.partial_bytes = after;
+        self.partial.push(Partial { id, total, bytes: self.spare.take(total as usize) });
+        Ok(self.partial.len() - 1)
+    }
+
+    const fn decline(&self, id: u64, length: u32, why: Refusal) -> Step {
+        match self.role {
+            Role::Server => Step::Decline(id, why),
+            Role::Client => Step::Event(Event::Declined { id, length }),
+        }
+    }
+
+    #[inline]
+    const fn complete(&self, id: u64, payload: Bytes) -> Step {
+        Step::Event(match self.role {
+            Role::Server => Event::Request { id, payload },
+            Role::Client => Event::Response { id, payload },
+        })
+    }
+
+    fn drop_partial(&mut self, id: u64) {
+        if let Some(at) = self.partial.iter().position(|partial| partial.id == id) {
+            self.partial_bytes -= self.partial.swap_remove(at).total as usize;
+        }
+    }
+
+    const fn ring(&self, lane: Lane) -> &Consumer {
+        match lane {
+            Lane::Short => &self.short,
+            Lane::Bulk => &self.bulk,
+        }
+    }
+
+    #[inline]
+    fn release(&mut self, lane: Lane, record: &Record) {
+        match lane {
+            Lane::Short => self.short.release(record),
+            Lane::Bulk => self.bulk.release(record),
+        }
+    }
+
+    /// The pair has ended: lets go of what has come in part, and of the memory kept for later.
+    pub(crate) fn clear(&mut self) {
+        self.partial.clear();
+        self.partial_bytes = 0;
+        self.spare.clear();
+    }
+}

@@ -1,0 +1,441 @@
+//! What does a pair consist of, and who may touch what?
+//!
+//! A link is a pair without its socket: the four rings, the two halves with their locks, and how it ends.
+//!
+//! # Synchronisation, all of it
+//!
+//! | what | protected by |
+//! |---|---|
+//! | writing ends of the rings, what waits to be sent | `sending`, a lock |
+//! | reading ends, what has come in part | `receiving`, a lock |
+//! | whether and why the link has ended | `gone`, set once (compare-and-swap) |
+//! | that nothing more will come | `hung_up`, set once |
+//! | records, heads, sleep words | SYNC POINTS 1 to 3 ([`super::ring`], [`super::wake`]) |
+//!
+//! - **Lock order** ([`super::lock`]): registry, then pairs by number; of one pair `receiving`, then `sending`.
+//!   Nothing of the application's runs under a lock, no lock is held while a thread sleeps, and no system call is made under one but a futex wake-up or a byte
+//!   into the pair's own socket, neither of which can block.
+//! - **References.** Whoever uses a link holds an `Arc`. The mapping ends with the last one; closing does not
+//!   unmap, it only ends what goes on.
+//! - **Closing races with sending.** [`Link::end`] sets `gone` first and clears the halves afterwards, each
+//!   under its lock. Whoever sends looks at `gone` again *after* it has taken the lock ([`Link::sending`]) and
+//!   whoever receives likewise ([`Link::receiving`]): before the lock it may have been open. So a message is either in the
+//!   ring, where the peer may still read it, or was refused; never neither.
+//! - **Both ends close at once.** Each sets its own `gone` and its own farewell; neither waits for the other.
+//!
+//! # Invariants
+//!
+//! - **L1** The first reason for which a link ends is the one that everybody is told.
+//! - **L2** What the peer had made visible before it left is received before its leaving is told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use apus_wire::Refusal;
+use bytes::Bytes;
+
+use crate::error::{Gone, SendError, Violation};
+use crate::farewell;
+use crate::inbox::{Event, Inbox, Step};
+use crate::layout::{Lane, Role, Sizes, place, words};
+use crate::limits::Limits;
+use crate::lock::{Held, Lock, Rank};
+use crate::memory::Memory;
+use crate::outbox::{Outbox, Refused, Ticket};
+use crate::ring::{Consumer, Producer};
+use crate::sync::{AtomicBool, AtomicU32, Ordering, spin_loop};
+use crate::wake::{Alarm, How, Sleep};
+
+/// A pair without its socket.
+pub(crate) struct Link {
+    memory: Arc<Memory>,
+    role: Role,
+    /// 0 while it lives.
+    gone: AtomicU32,
+    hung_up: AtomicBool,
+    /// What the sending half waits for: 0 for nothing, 1 for room, or [`CLOGGED`]. A hint, written under its
+    /// lock and read without: a stale value costs a pass, and whoever is about to sleep looks under the lock.
+    wants: AtomicU32,
+    sending: Lock<Outbox>,
+    receiving: Lock<Receiving>,
+    sleep: Sleep,
+    alarm: Alarm,
+}
+
+/// The sending half has so many words for a peer which does not read that nothing more is taken from it.
+const CLOGGED: u32 = 2;
+
+/// The receiving half.
+struct Receiving {
+    inbox: Inbox,
+    /// Whether records were taken since the peer was last told that there is room.
+    owes: bool,
+}
+
+/// What receiving led to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub(crate) struct Received {
+    /// Records taken.
+    pub(crate) records: usize,
+    /// Whether the peer's socket must be rung.
+    pub(crate) ring: bool,
+}
+
+impl Link {
+    /// The link with this number over `memory`, which is laid out by `sizes` and whose bytes are all 0, or were
+    /// written by the peer.
+    pub(crate) fn new(
+        number: u64,
+        role: Role,
+        memory: Arc<Memory>,
+        sizes: Sizes,
+        limits: Limits,
+    ) -> Self {
+        let writer = |lane| Producer::new(memory.clone(), place(sizes, role, lane));
+        let reader = |lane| Consumer::new(memory.clone(), place(sizes, role.peer(), lane));
+        let outbox = Outbox::new(role, writer(Lane::Short), writer(Lane::Bulk), limits);
+        let inbox = Inbox::new(role, reader(Lane::Short), reader(Lane::Bulk), limits);
+        Self {
+            role,
+            gone: AtomicU32::new(0),
+            hung_up: AtomicBool::new(false),
+            wants: AtomicU32::new(0),
+            sending: Lock::new(Rank::sending(number), outbox),
+            receiving: Lock::new(Rank::receiving(number), Receiving { inbox, owes: false }),
+            sleep: Sleep::new(memory.clone(), words(role).sleep),
+            alarm: Alarm::new(memory.clone(), words(role.peer()).sleep),
+            memory,
+        }
+    }
+
+    pub(crate) const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Why the link has ended, if it has.
+    pub(crate) fn gone(&self) -> Option<Gone> {
+        decode(self.gone.load(Ordering::Acquire))
+    }
+
+    /// The sending half, unless the link has ended: looked at again under the lock, which [`Link::end`] takes
+    /// after it has said so.
+    fn sending(&self) -> Result<Held<'_, Outbox>, Gone> {
+        let outbox = self.sending.lock();
+        match self.gone() {
+            None => Ok(outbox),
+            Some(gone) => Err(gone),
+        }
+    }
+
+    /// The receiving half, likewise.
+    fn receiving(&self) -> Result<Held<'_, Receiving>, Gone> {
+        let receiving = self.receiving.lock();
+        match self.gone() {
+            None => Ok(receiving),
+            Some(gone) => Err(gone),
+        }
+    }
+
+    /// Holds the sending half, so that several messages leave together.
+    pub(crate) fn batch(&self) -> Result<Batch<'_>, Gone> {
+        Ok(Batch { link: self, outbox: self.sending()?, pushed: false, broken: None })
+    }
+
+    /// Takes what has arrived: short messages first, at most `limit` records, and of long ones at most `chunks`.
+    ///
+    /// # Errors
+    ///
+    /// [`Gone`]: the link has ended, and all that had arrived before was received.
+    pub(crate) fn receive(
+        &self,
+        limit: usize,
+        chunks: usize,
+        events: &mut Vec<Event>,
+    ) -> Result<Received, Gone> {
+        let mut pumped = self.pump(events)?;
+        let mut receiving = self.receiving()?;
+        let clogged = self.wants.load(Ordering::Relaxed) == CLOGGED && !self.has_hung_up();
+        let limit = if clogged { 0 } else { limit };
+        let chunks = if clogged { 0 } else { chunks };
+        let mut records = 0;
+        for (lane, limit) in [(Lane::Short, limit), (Lane::Bulk, chunks)] {
+            for _ in 0..limit {
+                match receiving.inbox.next(lane) {
+                    Ok(Step::Nothing) => break,
+                    Ok(Step::Progress) => {}
+                    Ok(Step::Event(event)) => {
+                        self.heed(&event);
+                        events.push(event);
+                    }
+                    Ok(Step::Decline(id, why)) => self.decline(id, why),
+                    Err(violation) => {
+                        drop(receiving);
+                        return Err(self.end(Gone::Violation(violation)));
+                    }
+                }
+                records += 1;
+            }
+        }
+        receiving.owes |= records > 0;
+        let idle = records == 0;
+        // L2: in this order. What it had made visible was visible before.
+        if idle && self.has_hung_up() && !receiving.inbox.is_ready() {
+            drop(receiving);
+            return Err(self.end(self.why_hung_up()));
+        }
+        // Who goes on receiving tells the peer of the room later, all at once.
+        let tell = idle && receiving.owes;
+        receiving.owes &= !tell;
+        drop(receiving);
+        if records > 0 {
+            // Words about what came.
+            pumped |= self.pump(events)?;
+        }
+        let ring = (tell || pumped) && self.alarm.ring(pumped);
+        Ok(Received { records, ring })
+    }
+
+    /// What an event means for what is to be sent.
+    fn heed(&self, event: &Event) {
+        match event {
+            Event::Refused { id, .. } => {
+                self.sending.lock().drop_queued(*id);
+            }
+            Event::Cancelled { id } => {
+                let mut outbox = self.sending.lock();
+                outbox.withdraw(*id);
+                self.note(&outbox);
+            }
+            _ => {}
+        }
+    }
+
+    /// Refuses a request that there is no room for.
+    fn decline(&self, id: u64, why: Refusal) {
+        let mut outbox = self.sending.lock();
+        outbox.refuse(id, why);
+        self.note(&outbox);
+    }
+
+    /// Publishes what the receiving half has to know of the sending one, whose lock is held.
+    #[inline]
+    fn note(&self, outbox: &Outbox) {
+        let wants = if outbox.is_clogged() { CLOGGED } else { u32::from(outbox.wants_room()) };
+        self.wants.store(wants, Ordering::Relaxed);
+    }
+
+    /// Sends on what waits for room; tells the application if it does. Whether anything went.
+    fn pump(&self, events: &mut Vec<Event>) -> Result<bool, Gone> {
+        if self.wants.load(Ordering::Relaxed) == 0 {
+            return Ok(false);
+        }
+        let mut outbox = self.sending()?;
+        match outbox.pump() {
+            Ok(pumped) => {
+                let room = outbox.take_room();
+                self.note(&outbox);
+                drop(outbox);
+                if room {
+                    events.push(Event::Room);
+                }
+                Ok(pumped)
+            }
+            Err(violation) => {
+                drop(outbox);
+                Err(self.end(Gone::Violation(violation)))
+            }
+        }
+    }
+
+    /// Whether a record comes, or the end, while one looks `rounds` times.
+    pub(crate) fn spin(&self, rounds: u32) -> bool {
+        let Ok(receiving) = self.receiving() else { return true };
+        for _ in 0..rounds {
+            if receiving.inbox.is_ready() || self.has_hung_up() {
+                return true;
+            }
+            spin_loop();
+        }
+        false
+    }
+
+    /// Whether there is something to receive, or room that was waited for, or the end.
+    pub(crate) fn is_ready(&self) -> bool {
+        let ready = |receiving: Held<'_, Receiving>| receiving.inbox.is_ready();
+        self.has_hung_up()
+            || self.receiving().map_or(true, ready)
+            || self.sending().map_or(true, |mut outbox| outbox.has_room())
+    }
+
+    /// Bytes that are missing of the long message whose record comes next.
+    pub(crate) fn remaining(&self) -> Option<u32> {
+        // A violation is told by `receive`, which is called for what is ready.
+        self.receiving().ok()?.inbox.remaining().unwrap_or(Some(0))
+    }
+
+    /// Announces that this side is about to sleep. Whether it may: there was nothing to do even afterwards.
+    pub(crate) fn prepare_to_sleep(&self, how: How) -> bool {
+        let for_room = self.sending().is_ok_and(|outbox| outbox.wants_room());
+        self.sleep.announce(how, for_room);
+        if self.is_ready() {
+            self.sleep.withdraw();
+            return false;
+        }
+        true
+    }
+
+    /// Tells the peer of room that it may wait for, before this side sleeps. Whether its socket must be rung.
+    pub(crate) fn settle(&self) -> bool {
+        let owes = self.receiving().is_ok_and(|mut half| std::mem::take(&mut half.owes));
+        owes && self.alarm.ring(false)
+    }
+
+    /// Sleeps as announced, but no longer than `time`. May return early.
+    pub(crate) fn doze(&self, time: Duration) {
+        self.sleep.doze(time);
+    }
+
+    /// This side is awake.
+    pub(crate) fn withdraw(&self) {
+        self.sleep.withdraw();
+    }
+
+    /// Whether the peer may have got the message: `false` is certain.
+    pub(crate) fn may_have_arrived(&self, ticket: Ticket) -> bool {
+        // Also after the end: that is when one asks.
+        self.sending.lock().may_have_arrived(ticket)
+    }
+
+    /// Whether the peer has read all that was sent.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.sending().map_or(true, |mut outbox| outbox.is_drained())
+    }
+
+    /// The peer's end of the socket is closed: nothing more comes.
+    pub(crate) fn hang_up(&self) {
+        self.hung_up.store(true, Ordering::Release);
+        self.sleep.rouse();
+    }
+
+    fn has_hung_up(&self) -> bool {
+        self.hung_up.load(Ordering::Acquire)
+    }
+
+    fn why_hung_up(&self) -> Gone {
+        let word = self.memory.half(words(self.role.peer()).farewell).load(Ordering::Acquire);
+        farewell::read(word)
+    }
+
+    /// Ends the link. Returns why it has ended, which may be another reason (L1).
+    pub(crate) fn end(&self, why: Gone) -> Gone {
+        let set = self.gone.compare_exchange(0, encode(why), Ordering::AcqRel, Ordering::Acquire);
+        if let Err(before) = set {
+            return decode(before).unwrap_or(why);
+        }
+        // What was accepted lies in the ring already, or never leaves.
+        self.receiving.lock().inbox.clear();
+        self.sending.lock().clear();
+        let own = words(self.role).farewell;
+        self.memory.half(own).store(farewell::word(why), Ordering::Release);
+        self.sleep.rouse();
+        why
+    }
+
+    /// Wakes the peer if it sleeps on its word. The end of the socket wakes those who sleep on that.
+    pub(crate) fn wake_peer(&self) {
+        let _ = self.alarm.wake();
+    }
+}
+
+/// The sending half, held: messages leave one by one, and the peer is woken once.
+pub(crate) struct Batch<'a> {
+    link: &'a Link,
+    outbox: Held<'a, Outbox>,
+    pushed: bool,
+    broken: Option<Violation>,
+}
+
+impl Batch<'_> {
+    /// Accepts a message.
+    #[inline]
+    pub(crate) fn send(&mut self, id: u64, pieces: &[Bytes]) -> Result<Ticket, SendError> {
+        if let Some(violation) = self.broken {
+            return Err(Gone::Violation(violation).into());
+        }
+        match self.outbox.send(id, pieces) {
+            Ok(ticket) => {
+                self.pushed = true;
+                Ok(ticket)
+            }
+            Err(Refused::Send(error)) => Err(error),
+            Err(Refused::Broken(violation)) => {
+                self.broken = Some(violation);
+                Err(Gone::Violation(violation).into())
+            }
+        }
+    }
+
+    /// Refuses a request.
+    pub(crate) fn refuse(&mut self, id: u64, why: Refusal) {
+        self.outbox.refuse(id, why);
+        self.pump();
+    }
+
+    /// Lets a message go; as a client, the call.
+    pub(crate) fn withdraw(&mut self, id: u64) {
+        self.outbox.withdraw(id);
+        self.pump();
+    }
+
+    fn pump(&mut self) {
+        match self.outbox.pump() {
+            Ok(pumped) => self.pushed |= pumped,
+            Err(violation) => self.broken = Some(violation),
+        }
+    }
+
+    /// Lets the messages go. Whether the peer's socket must be rung.
+    ///
+    /// # Errors
+    ///
+    /// [`Gone`]: the peer turned out to break the protocol.
+    pub(crate) fn finish(self) -> Result<bool, Gone> {
+        let Self { link, outbox, pushed, broken } = self;
+        link.note(&outbox);
+        drop(outbox);
+        match broken {
+            Some(violation) => Err(link.end(Gone::Violation(violation))),
+            None => Ok(pushed && link.alarm.ring(true)),
+        }
+    }
+}
+
+const fn encode(gone: Gone) -> u32 {
+    match gone {
+        Gone::Closed => 1,
+        Gone::PeerClosed => 2,
+        Gone::PeerDied => 3,
+        Gone::Accused => 4,
+        Gone::Violation(Violation::Mark) => 5,
+        Gone::Violation(Violation::Kind) => 6,
+        Gone::Violation(Violation::Length) => 7,
+        Gone::Violation(Violation::Head) => 8,
+        Gone::Violation(Violation::Part) => 9,
+    }
+}
+
+const fn decode(code: u32) -> Option<Gone> {
+    Some(match code {
+        0 => return None,
+        1 => Gone::Closed,
+        2 => Gone::PeerClosed,
+        3 => Gone::PeerDied,
+        4 => Gone::Accused,
+        5 => Gone::Violation(Violation::Mark),
+        6 => Gone::Violation(Violation::Kind),
+        7 => Gone::Violation(Violation::Length),
+        8 => Gone::Violation(Violation::Head),
+        _ => Gone::Violation(Violation::Part),
+    })
+}

@@ -1,0 +1,85 @@
+//! What does a loom model take for shared memory?
+//!
+//! The same calls as `memory.rs`, on loom's atomics. Payload is words that are written and read relaxed, so
+//! that a model sees stale bytes; and beside each there is a cell by which loom notices a write that is not ordered
+//! behind the reads before it, which it cannot show otherwise.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bytes::{BufMut, BytesMut};
+use loom::cell::UnsafeCell;
+use loom::sync::{Condvar, Mutex};
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Shared memory of a model.
+pub(crate) struct Memory {
+    words: HashMap<usize, AtomicU64>,
+    halves: HashMap<usize, AtomicU32>,
+    /// Who touches the payload in a word.
+    payload: HashMap<usize, UnsafeCell<()>>,
+    /// The kernel's lock over a futex, and those who sleep there.
+    bucket: Mutex<()>,
+    sleepers: Condvar,
+}
+
+// SAFETY: The cells hold nothing; loom looks who touches them when.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Memory with these words of eight and of four bytes.
+    pub(crate) fn new(
+        words: impl IntoIterator<Item = usize>,
+        halves: impl IntoIterator<Item = usize>,
+    ) -> Self {
+        let words: Vec<_> = words.into_iter().collect();
+        let payload = words.iter().map(|offset| (*offset, UnsafeCell::new(()))).collect();
+        Self {
+            payload,
+            words: words.into_iter().map(|offset| (offset, AtomicU64::new(0))).collect(),
+            halves: halves.into_iter().map(|offset| (offset, AtomicU32::new(0))).collect(),
+            bucket: Mutex::new(()),
+            sleepers: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
+        &self.words[&offset]
+    }
+
+    pub(crate) fn half(&self, offset: usize) -> &AtomicU32 {
+        &self.halves[&offset]
+    }
+
+    /// `bytes` begin at a word, and the model gives each whole words.
+    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
+        for (i, piece) in bytes.chunks(8).enumerate() {
+            let mut word = [0; 8];
+            word[..piece.len()].copy_from_slice(piece);
+            self.payload[&(offset + 8 * i)].with_mut(|_| ());
+            self.word(offset + 8 * i).store(u64::from_le_bytes(word), Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn append(&self, offset: usize, len: usize, out: &mut BytesMut) {
+        for at in (0..len).step_by(8) {
+            self.payload[&(offset + at)].with(|_| ());
+            let word = self.word(offset + at).load(Ordering::Relaxed).to_le_bytes();
+            out.put_slice(&word[..(len - at).min(8)]);
+        }
+    }
+
+    pub(crate) fn sleep(&self, offset: usize, value: u32, _: Duration) {
+        let mut bucket = self.bucket.lock().unwrap();
+        // A model has no time: who is not woken sleeps for ever, and loom reports it.
+        while self.half(offset).load(Ordering::SeqCst) == value {
+            bucket = self.sleepers.wait(bucket).unwrap();
+        }
+    }
+
+    pub(crate) fn rouse(&self, _: usize) {
+        drop(self.bucket.lock().unwrap());
+        self.sleepers.notify_all();
+    }
+}

@@ -1,0 +1,39 @@
+//! How do records travel from one process to the other?
+//!
+//! A ring has one writer and one reader, in different processes. Both count bytes from 0 without end; where
+//! that is in the ring, the low bits say.
+//!
+//! ```text
+//!          head (shared: the reader's word)          position (the writer's own)
+//!            ▼                                         ▼
+//!   ─────────┬──────────┬──────────┬───────────────────┬──────────────
+//!    free    │ record   │ record   │ record            │ 0   free
+//!   ─────────┴──────────┴──────────┴───────────────────┴──────────────
+//! ```
+//!
+//! There is no shared tail. The reader looks at the first word of the next record, which is 0 until that is
+//! there: a message crosses between two caches once, and not once for an index and once more for itself.
+//!
+//! # Invariants
+//!
+//! - **R1** A record becomes visible with the store of its first word (release), after all of its bytes and
+//!   after a 0 was stored where the next record will begin. Before that store nothing of it is: a writer may
+//!   be killed anywhere. SYNC POINT 1: that store, and the reader's load of the word (acquire).
+//! - **R2** A record never crosses the end of the ring; the rest is padded. The padding becomes visible
+//!   last: with it the record at the ring's begin.
+//! - **R3** The reader says that it has read a record (`head`, release) after it has copied all that it wants
+//!   of it. The writer takes bytes again only after it has seen that (acquire). SYNC POINT 2.
+//! - **R4** The reader uses no number that it has not checked, and reads no word twice: first words are
+//!   checked against the ring ([`Consumer::peek`]), everything else by whoever puts messages together
+//!   ([`super::inbox`]). The writer checks `head` ([`Producer::reserve`]). What a peer scribbles leads to other
+//!   payload, to a violation, or to nothing that comes.
+//! - **R5** A record takes at most half of its ring, so an empty ring has room for any record.
+
+mod consumer;
+mod producer;
+
+pub(crate) use consumer::{Consumer, Record};
+pub(crate) use producer::{Producer, PushError};
+
+#[cfg(all(test, not(apus_loom)))]
+mod tests;

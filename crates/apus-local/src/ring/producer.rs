@@ -1,0 +1,178 @@
+//! How does the writer of a ring put records into it?
+
+use std::sync::Arc;
+
+use crate::error::Violation;
+use crate::layout::{Place, SLOT};
+use crate::memory::Memory;
+use crate::record::{self, HEAD, Head, Kind, first};
+use crate::sync::Ordering;
+
+/// The writing end of a ring.
+pub(crate) struct Producer {
+    memory: Arc<Memory>,
+    place: Place,
+    /// Where the next record begins.
+    position: u64,
+    /// How far the reader is, as last seen.
+    head: u64,
+}
+
+/// Why there is no place for a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PushError {
+    /// The reader has to read first.
+    Full,
+    Broken(Violation),
+}
+
+impl Producer {
+    /// The writing end of the ring at `place`, whose words are all 0.
+    pub(crate) const fn new(memory: Arc<Memory>, place: Place) -> Self {
+        Self { memory, place, position: 0, head: 0 }
+    }
+
+    /// Bytes of the ring.
+    pub(crate) const fn capacity(&self) -> usize {
+        self.place.capacity
+    }
+
+    /// The longest payload of a record: R5.
+    pub(crate) const fn max_payload(&self) -> usize {
+        self.place.capacity / 2 - HEAD
+    }
+
+    /// A place for a record with `len` bytes of payload.
+    ///
+    /// # Errors
+    ///
+    /// [`PushError`]: the ring is full, or its reader claims what cannot be.
+    ///
+    /// # Panics
+    ///
+    /// If `len` is more than [`Producer::max_payload`]: the caller's mistake.
+    #[inline]
+    pub(crate) fn reserve(&mut self, len: usize) -> Result<Slot<'_>, PushError> {
+        assert!(len <= self.max_payload(), "R5: {len} bytes");
+        let span = record::span(len);
+        let at = self.offset(self.position);
+        let rest = self.place.capacity - at;
+        // R2
+        let pad = if span > rest { rest } else { 0 };
+        // One slot more, for the 0 behind it.
+        let need = pad + span + SLOT;
+        if need > self.free() {
+            self.look()?;
+            if need > self.free() {
+                return Err(PushError::Full);
+            }
+        }
+        let begin = if pad > 0 { 0 } else { at };
+        let end = self.position + (pad + span) as u64;
+        let filled = self.place.data + begin + HEAD;
+        Ok(Slot { begin, pad_at: (pad > 0).then_some(at), end, filled, len, producer: self })
+    }
+
+    /// Whether there is no place for a record with `len` bytes of payload. A reader that claims what cannot be
+    /// is found out by [`Producer::reserve`].
+    pub(crate) fn is_full(&mut self, len: usize) -> bool {
+        matches!(self.reserve(len), Err(PushError::Full))
+    }
+
+    /// Whether everything before `position` has been read.
+    ///
+    /// # Errors
+    ///
+    /// [`Violation`]: the reader claims what cannot be.
+    pub(crate) fn is_read(&mut self, position: u64) -> Result<bool, Violation> {
+        if self.head < position {
+            match self.look() {
+                Ok(()) | Err(PushError::Full) => {}
+                Err(PushError::Broken(violation)) => return Err(violation),
+            }
+        }
+        Ok(self.head >= position)
+    }
+
+    /// Where the next record will begin: all that was pushed lies before.
+    pub(crate) const fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Looks how far the reader is. SYNC POINT 2; R4: read once, checked, kept.
+    fn look(&mut self) -> Result<(), PushError> {
+        let head = self.memory.word(self.place.head).load(Ordering::Acquire);
+        // It goes neither back nor beyond what was written, from record to record.
+        if head < self.head || head > self.position || !head.is_multiple_of(SLOT as u64) {
+            return Err(PushError::Broken(Violation::Head));
+        }
+        self.head = head;
+        Ok(())
+    }
+
+    const fn free(&self) -> usize {
+        self.place.capacity - (self.position - self.head) as usize
+    }
+
+    const fn offset(&self, position: u64) -> usize {
+        position as usize & (self.place.capacity - 1)
+    }
+
+    #[inline]
+    fn store(&self, offset: usize, word: u64, order: Ordering) {
+        self.memory.word(self.place.data + offset).store(word, order);
+    }
+}
+
+/// A place in the ring. Dropped before [`Slot::commit`], it was never there.
+#[must_use = "commit it"]
+pub(crate) struct Slot<'a> {
+    producer: &'a mut Producer,
+    /// Where the record begins in the ring.
+    begin: usize,
+    /// Where padding begins, if there must be some before.
+    pad_at: Option<usize>,
+    /// The position behind the record.
+    end: u64,
+    /// Where the next byte of payload goes.
+    filled: usize,
+    len: usize,
+}
+
+impl Slot<'_> {
+    /// Adds payload.
+    ///
+    /// # Panics
+    ///
+    /// If there is more than was reserved for.
+    #[inline]
+    pub(crate) fn put(&mut self, bytes: &[u8]) {
+        let end = self.producer.place.data + self.begin + HEAD + self.len;
+        assert!(bytes.len() <= end - self.filled, "more than was reserved for");
+        self.producer.memory.write(self.filled, bytes);
+        self.filled += bytes.len();
+    }
+
+    /// Makes the record visible; returns the position behind it.
+    ///
+    /// # Panics
+    ///
+    /// If less was put than was reserved for, or `head` says something else.
+    #[inline]
+    pub(crate) fn commit(self, head: &Head) -> u64 {
+        let Self { producer, begin, pad_at, end, filled, len } = self;
+        assert_eq!(filled, producer.place.data + begin + HEAD + len, "less than was reserved for");
+        assert_eq!(head.len, len);
+        producer.store(begin + 8, head.id, Ordering::Relaxed);
+        producer.store(begin + 16, head.third(), Ordering::Relaxed);
+        // R1: nothing follows yet.
+        producer.store(producer.offset(end), 0, Ordering::Relaxed);
+        producer.store(begin, head.first(), Ordering::Release);
+        if let Some(at) = pad_at {
+            // R2: nobody looks at the ring's begin before this.
+            producer.store(at, first(Kind::Pad, 0), Ordering::Release);
+        }
+        producer.position = end;
+        end
+    }
+}

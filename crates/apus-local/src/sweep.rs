@@ -1,0 +1,104 @@
+//! In which order is taken what many pairs have for one reader?
+//!
+//! Short messages first: a few of each pair, beginning with another pair each time, so that none is always the
+//! first. Then chunks of long messages, one at a time of whichever message is missing the least, as on the
+//! network (SRPT); one in twenty goes to the pairs in turn, so that a long message goes on beside shorter ones.
+
+use std::sync::Arc;
+
+use crate::error::Gone;
+use crate::inbox::Event;
+use crate::pair::{Pair, Quota};
+use crate::registry::Snapshot;
+
+/// One chunk in so many does not go to the shortest message: 5 %, the share that Homa gives the oldest
+/// (ATC 2021 section 3.4; docs/adr/0007).
+const TURN_EVERY: u32 = 20;
+
+/// What a reader of many pairs gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// From a pair.
+    Event(Event),
+    /// The pair has ended: its calls, and those of its client, end with it. It comes once.
+    Gone(Gone),
+}
+
+/// A reader's place in the order.
+#[derive(Debug, Default)]
+pub struct Sweep {
+    pub(crate) snapshot: Snapshot<Pair>,
+    /// The pair that comes first the next time.
+    first: usize,
+    chunks: u32,
+    turn: usize,
+    /// What came from one pair.
+    events: Vec<Event>,
+    /// What is missing of the messages whose chunks come next, and where: used for one pass.
+    long: Vec<(u32, usize)>,
+}
+
+impl Sweep {
+    /// One pass over all pairs, at most `quota` of each pair's short records and of all chunks together. Returns
+    /// how many records were taken.
+    pub(crate) fn pass(
+        &mut self,
+        quota: Quota,
+        sink: &mut dyn FnMut(&Arc<Pair>, Arrival),
+    ) -> usize {
+        let count = self.snapshot.pairs().len();
+        if count == 0 {
+            return 0;
+        }
+        self.first = (self.first + 1) % count;
+        let mut records = 0;
+        for at in (self.first..count).chain(0..self.first) {
+            records += self.take(at, Quota { chunks: 0, ..quota }, sink);
+        }
+        self.long.clear();
+        let remaining = |(at, pair): (usize, &Arc<Pair>)| Some((pair.remaining()?, at));
+        self.long.extend(self.snapshot.pairs().iter().enumerate().filter_map(remaining));
+        for _ in 0..quota.chunks {
+            let Some(next) = self.next_long() else { break };
+            let at = self.long[next].1;
+            records += self.take(at, Quota { short: 0, chunks: 1 }, sink);
+            match self.snapshot.pairs()[at].remaining() {
+                Some(remaining) => self.long[next].0 = remaining,
+                None => drop(self.long.swap_remove(next)),
+            }
+        }
+        records
+    }
+
+    /// Which of the long messages comes next.
+    fn next_long(&mut self) -> Option<usize> {
+        self.chunks = (self.chunks + 1) % TURN_EVERY;
+        if self.chunks == 0 && !self.long.is_empty() {
+            self.turn = self.turn.wrapping_add(1);
+            return Some(self.turn % self.long.len());
+        }
+        let shortest = self.long.iter().enumerate().min_by_key(|(_, (remaining, _))| *remaining);
+        shortest.map(|(next, _)| next)
+    }
+
+    /// Takes from one pair.
+    fn take(
+        &mut self,
+        at: usize,
+        quota: Quota,
+        sink: &mut dyn FnMut(&Arc<Pair>, Arrival),
+    ) -> usize {
+        let pair = &self.snapshot.pairs()[at];
+        let received = pair.receive(quota, &mut self.events);
+        self.events.drain(..).for_each(|event| sink(pair, Arrival::Event(event)));
+        match received {
+            Ok(records) => records,
+            Err(gone) => {
+                if pair.tell_gone() {
+                    sink(pair, Arrival::Gone(gone));
+                }
+                0
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What do messages contain, so that a wrong byte is noticed?
+
+use bytes::Bytes;
+use rand::RngExt;
+use rand_pcg::Pcg64;
+
+/// The request of the call `id`: its id, and bytes that follow from it.
+pub(crate) fn request(id: u64, len: usize) -> Bytes {
+    fill(id, 1, len)
+}
+
+/// The response to it, of the same length.
+pub(crate) fn response(id: u64, len: usize) -> Bytes {
+    fill(id, 2, len)
+}
+
+fn fill(id: u64, kind: u64, len: usize) -> Bytes {
+    let mut word = (id + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ kind;
+    let mut bytes = Vec::with_capacity(len + 8);
+    while bytes.len() < len {
+        word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
+    bytes.truncate(len);
+    bytes.into()
+}
+
+/// Mostly short, some of several chunks: a message of each kind is always under way.
+pub(crate) fn length(random: &mut Pcg64) -> usize {
+    match random.random_range(0..20) {
+        0 => random.random_range(10_000..200_000),
+        1..5 => random.random_range(300..6_000),
+        _ => random.random_range(1..300),
+    }
+}

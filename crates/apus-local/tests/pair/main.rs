@@ -1,0 +1,9 @@
+//! Does a pair keep what it promises? Both sides in one process, each with its own mapping.
+
+mod hostile;
+mod local;
+#[path = "../scribble/peer.rs"]
+mod peer;
+mod peers;
+mod rpc;
+mod sleep;
