@@ -70,7 +70,14 @@ fn echo(local: &Local, stop: &AtomicBool) -> Vec<Gone> {
 
 /// Calls a server, and waits for the answer on the endpoint's descriptor.
 fn call(local: &Local, sweep: &mut Sweep, name: &Name, id: u64, payload: &Bytes) {
-    let pair = local.connect(name, LONG).unwrap();
+    let pair = loop {
+        match local.connect(name, LONG) {
+            Ok(pair) => break pair,
+            // The server's queue of newcomers may be full for a moment.
+            Err(ConnectError::Busy) => std::thread::yield_now(),
+            Err(error) => panic!("{error}"),
+        }
+    };
     pair.send(id, std::slice::from_ref(payload)).unwrap();
     let mut answer = None;
     while answer.is_none() {
