@@ -74,7 +74,7 @@ fn call(local: &Local, sweep: &mut Sweep, name: &Name, id: u64, payload: &Bytes)
         match local.connect(name, LONG) {
             Ok(pair) => break pair,
             // The server's queue of newcomers may be full for a moment.
-            Err(ConnectError::Busy) => std::thread::yield_now(),
+            Err(ConnectError::Busy) => thread::yield_now(),
             Err(error) => panic!("{error}"),
         }
     };
