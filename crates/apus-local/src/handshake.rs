@@ -21,11 +21,11 @@ use crate::config::Config;
 use crate::credentials::Credentials;
 use crate::error::{ConnectError, Rejection};
 use crate::greeting::{self, Answer, Greeting};
-use crate::layout::Role;
 use crate::name::Name;
 use crate::pair::{Pair, Peer};
 use crate::segment::Segment;
 use crate::socket;
+use apus_wire::Role;
 
 /// A client that waits for the server's answer.
 #[derive(Debug)]

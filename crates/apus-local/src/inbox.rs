@@ -11,11 +11,11 @@
 //! - **I3** A part is appended where the last one ended, or is a [`Violation`]. One that continues a message
 //!   which was declined or cancelled is dropped.
 
-use apus_wire::Refusal;
+use apus_wire::{Refusal, Role};
 use bytes::{Bytes, BytesMut};
 
 use crate::error::Violation;
-use crate::layout::{Lane, Role};
+use crate::layout::Lane;
 use crate::limits::{Limits, MAX_PARTIAL};
 use crate::record::{Head, Kind};
 use crate::ring::{Consumer, Record};

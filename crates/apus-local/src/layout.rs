@@ -11,6 +11,8 @@
 //! Both sides compute all of this from two sizes that the handshake has checked; no offset is ever read from
 //! the memory itself.
 
+use apus_wire::Role;
+
 /// Bytes between words that different sides write: two cache lines, since processors fetch them in pairs.
 const APART: usize = 128;
 
@@ -20,26 +22,6 @@ const CONTROL: usize = 4096;
 /// Records begin at multiples of this: a cache line, so that writer and reader of neighbouring records do not
 /// meet in one.
 pub(crate) const SLOT: usize = 64;
-
-/// Which end of a pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// It connected, and sends requests.
-    Client,
-    /// It accepted, and answers them.
-    Server,
-}
-
-impl Role {
-    /// The other end.
-    #[must_use]
-    pub const fn peer(self) -> Self {
-        match self {
-            Self::Client => Self::Server,
-            Self::Server => Self::Client,
-        }
-    }
-}
 
 /// Which of the two rings of a direction.
 ///

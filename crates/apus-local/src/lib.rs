@@ -111,9 +111,10 @@ mod sweep;
 mod sync;
 mod wake;
 
+pub use apus_wire::Role;
 pub use error::{ConnectError, Gone, Rejection, SendError, Violation};
 pub use inbox::Event;
-pub use layout::{Role, Sizes};
+pub use layout::Sizes;
 pub use limits::Limits;
 pub use outbox::Ticket;
 #[cfg(not(apus_loom))]

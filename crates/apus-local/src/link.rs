@@ -31,13 +31,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apus_wire::Refusal;
+use apus_wire::{Refusal, Role};
 use bytes::Bytes;
 
 use crate::error::{Gone, SendError, Violation};
 use crate::farewell;
 use crate::inbox::{Event, Inbox, Step};
-use crate::layout::{Lane, Role, Sizes, place, words};
+use crate::layout::{Lane, Sizes, place, words};
 use crate::limits::Limits;
 use crate::lock::{Held, Lock, Rank};
 use crate::memory::Memory;

@@ -11,12 +11,12 @@ use crate::bell::Bell;
 use crate::config::Config;
 use crate::error::{ConnectError, Rejection};
 use crate::handshake::{Accepting, Connecting, Listener};
-use crate::layout::Role;
 use crate::lock::{Lock, Rank};
 use crate::name::Name;
 use crate::pair::{Pair, Quota};
 use crate::registry::{Found, NotAdded, Registry, Reservation, Snapshot};
 use crate::sweep::{Arrival, Sweep};
+use apus_wire::Role;
 
 /// Clients that may have connected and not greeted. Who comes then takes the place of whoever waits longest:
 /// honest clients greet at once.

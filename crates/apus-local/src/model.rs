@@ -18,7 +18,7 @@ use loom::thread;
 
 use crate::error::{Gone, SendError};
 use crate::inbox::Event;
-use crate::layout::{Lane, Place, Role, SLOT, Sizes, place, words};
+use crate::layout::{Lane, Place, SLOT, Sizes, place, words};
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::memory::Memory;
@@ -27,6 +27,7 @@ use crate::registry::{Found, NotAdded, Registry, Snapshot};
 use crate::ring::{Consumer, Producer, PushError};
 use crate::sync::Ordering;
 use crate::wake::How;
+use apus_wire::Role;
 
 /// Every interleaving with at most so many preemptions.
 fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {

@@ -11,12 +11,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use apus_wire::Refusal;
+use apus_wire::{Refusal, Role};
 use bytes::Bytes;
 use smallvec::SmallVec;
 
 use crate::error::{SendError, Violation};
-use crate::layout::Role;
 use crate::limits::{Limits, MAX_HELD, MAX_QUEUED, chunk, max_short};
 use crate::record::{Head, Kind};
 use crate::ring::{Producer, PushError};

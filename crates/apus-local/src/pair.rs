@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use apus_wire::Refusal;
+use apus_wire::{Refusal, Role};
 use bytes::Bytes;
 
 use crate::credentials::Credentials;
 use crate::error::{Gone, SendError};
 use crate::inbox::Event;
-use crate::layout::{Role, Sizes};
+use crate::layout::Sizes;
 use crate::limits::Limits;
 use crate::link::{self, Link};
 use crate::memory::Memory;

@@ -8,11 +8,12 @@ use rand_pcg::Pcg64;
 
 use super::{Consumer, Producer, PushError};
 use crate::error::Violation;
-use crate::layout::{Lane, Place, Role, SLOT, Sizes, place};
+use crate::layout::{Lane, Place, SLOT, Sizes, place};
 use crate::memory::Memory;
 use crate::record::{Head, Kind};
 use crate::segment::Segment;
 use crate::sync::Ordering;
+use apus_wire::Role;
 
 const SIZES: Sizes = Sizes { short: 4096, bulk: 4096 };
 
