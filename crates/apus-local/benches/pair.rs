@@ -74,6 +74,23 @@ fn round_trips(client: &Pair) -> Vec<u64> {
     times.split_off(ROUND_TRIPS / 10)
 }
 
+/// Both sides in turn by one thread: what the instructions cost, without a cache line that travels. Microseconds.
+fn alone(run: usize) -> f64 {
+    let (client, server) = pair(run);
+    let payload = Bytes::from(vec![7; 100]);
+    let mut events = Vec::new();
+    let begin = Instant::now();
+    for id in 0..ROUND_TRIPS as u64 {
+        client.send(id, std::slice::from_ref(&payload)).unwrap();
+        server.receive(Quota::default(), &mut events).unwrap();
+        let Some(Event::Request { id, payload }) = events.pop() else { panic!("a request") };
+        server.send(id, &[payload]).unwrap();
+        client.receive(Quota::default(), &mut events).unwrap();
+        events.clear();
+    }
+    begin.elapsed().as_secs_f64() * 1e6 / ROUND_TRIPS as f64
+}
+
 /// `calls` calls of `payload`, so many outstanding; how long they took.
 fn stream(client: &Pair, payload: &Bytes, calls: u64, outstanding: u64) -> Duration {
     let mut events = Vec::new();
@@ -176,6 +193,7 @@ fn unix_throughput() -> f64 {
 
 fn main() {
     println!("{:<34}{:>10}   least and most of {RUNS} runs", "", "median");
+    println!("{:<34}{}", "100 B round trip, one thread, µs", figures(|run| alone(30 + run)));
     let (mut p50, mut p99) = (Vec::new(), Vec::new());
     for run in 0..RUNS {
         let mut times = with_server(run, None, round_trips);

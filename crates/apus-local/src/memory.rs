@@ -84,20 +84,6 @@ impl Memory {
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
     }
 
-    /// Lets the processor fetch the cache line at `offset`, to be written soon. Changes nothing.
-    #[inline]
-    pub(crate) fn fetch_for_writing(&self, offset: usize) {
-        let at = self.at(offset, 1);
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-            // SAFETY: A hint; it accesses nothing, whatever the address.
-            unsafe { _mm_prefetch::<_MM_HINT_ET0>(at.cast()) };
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = at;
-    }
-
     /// Copies `len` bytes at `offset` behind what is in `out`.
     #[inline]
     pub(crate) fn append(&self, offset: usize, len: usize, out: &mut BytesMut) {

@@ -62,8 +62,6 @@ impl Memory {
         }
     }
 
-    pub(crate) const fn fetch_for_writing(&self, _: usize) {}
-
     pub(crate) fn append(&self, offset: usize, len: usize, out: &mut BytesMut) {
         for at in (0..len).step_by(8) {
             self.payload[&(offset + at)].with(|_| ());
