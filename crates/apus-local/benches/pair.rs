@@ -74,6 +74,23 @@ fn round_trips(client: &Pair) -> Vec<u64> {
     times.split_off(ROUND_TRIPS / 10)
 }
 
+/// Both sides in turn by one thread: what the instructions cost, without a cache line that travels. Microseconds.
+fn alone(run: usize) -> f64 {
+    let (client, server) = pair(run);
+    let payload = Bytes::from(vec![7; 100]);
+    let mut events = Vec::new();
+    let begin = Instant::now();
+    for id in 0..ROUND_TRIPS as u64 {
+        client.send(id, std::slice::from_ref(&payload)).unwrap();
+        server.receive(Quota::default(), &mut events).unwrap();
+        let Some(Event::Request { id, payload }) = events.pop() else { panic!("a request") };
+        server.send(id, &[payload]).unwrap();
+        client.receive(Quota::default(), &mut events).unwrap();
+        events.clear();
+    }
+    begin.elapsed().as_secs_f64() * 1e6 / ROUND_TRIPS as f64
+}
+
 /// `calls` calls of `payload`, so many outstanding; how long they took.
 fn stream(client: &Pair, payload: &Bytes, calls: u64, outstanding: u64) -> Duration {
     let mut events = Vec::new();
@@ -153,30 +170,30 @@ fn unix_round_trips() -> Vec<u64> {
     })
 }
 
-/// 500 kB and a byte back over a unix socket, blocking: Gbit/s.
+/// 500 kB after 500 kB over a unix socket, blocking, and a byte back at the end: Gbit/s.
 fn unix_throughput() -> f64 {
     let (mut mine, mut other) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
         scope.spawn(move || {
             let mut bytes = vec![0; LONG];
-            while other.read_exact(&mut bytes).is_ok() && other.write_all(&[1]).is_ok() {}
+            for _ in 0..LONG_CALLS {
+                other.read_exact(&mut bytes).unwrap();
+            }
+            other.write_all(&[1]).unwrap();
         });
         let bytes = vec![7; LONG];
         let begin = Instant::now();
-        // As many outstanding as the socket holds: one is written while the other is read.
         for _ in 0..LONG_CALLS {
             mine.write_all(&bytes).unwrap();
         }
-        let mut acks = vec![0; LONG_CALLS as usize];
-        mine.read_exact(&mut acks).unwrap();
-        let seconds = begin.elapsed().as_secs_f64();
-        drop(mine);
-        (LONG_CALLS as usize * LONG * 8) as f64 / seconds / 1e9
+        mine.read_exact(&mut [0]).unwrap();
+        (LONG_CALLS as usize * LONG * 8) as f64 / begin.elapsed().as_secs_f64() / 1e9
     })
 }
 
 fn main() {
     println!("{:<34}{:>10}   least and most of {RUNS} runs", "", "median");
+    println!("{:<34}{}", "100 B round trip, one thread, µs", figures(|run| alone(30 + run)));
     let (mut p50, mut p99) = (Vec::new(), Vec::new());
     for run in 0..RUNS {
         let mut times = with_server(run, None, round_trips);

@@ -41,6 +41,8 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 ///
 /// When the last reference is dropped, the memory is unmapped and the socket closed; the peer sees that the pair
 /// was closed.
+// Two pairs of one process share no cache line either.
+#[repr(align(128))]
 pub struct Pair {
     number: u64,
     link: Link,

@@ -8,6 +8,9 @@ use crate::memory::Memory;
 use crate::record::{self, HEAD, Head, Kind, first};
 use crate::sync::Ordering;
 
+/// Cache lines that are written ahead: a record of 100 bytes has two, and behind it there is a 0 in a third.
+const WRITTEN_AHEAD: usize = 2;
+
 /// The writing end of a ring.
 pub(crate) struct Producer {
     memory: Arc<Memory>,
@@ -173,6 +176,15 @@ impl Slot<'_> {
             producer.store(at, first(Kind::Pad, 0), Ordering::Release);
         }
         producer.position = end;
+        // The lines behind the one that the reader looks at are in its cache still, from the last time round. They
+        // are written, and so fetched, after the record is visible: then the next short one waits for one line
+        // only (docs/perf-log.md 2026-11-21). Nobody reads them before.
+        if producer.free() > (WRITTEN_AHEAD + 1) * SLOT {
+            for line in 1..=WRITTEN_AHEAD {
+                let at = producer.offset(end + (line * SLOT) as u64);
+                producer.store(at, 0, Ordering::Relaxed);
+            }
+        }
         end
     }
 }
