@@ -75,6 +75,13 @@ pub enum FailReason {
         /// Length of the response in bytes.
         length: u32,
     },
+    /// The peer's process ended, or closed its endpoint. Only calls to a peer of the same host know that; over the
+    /// network it looks like one of the above.
+    #[error("the peer's process ended, or closed its endpoint")]
+    PeerEnded,
+    /// The peer broke the protocol of the memory that it shares with this host's endpoints.
+    #[error("the peer broke the protocol of shared memory")]
+    ProtocolBroken,
     /// The deadline of the call passed.
     #[error("deadline exceeded")]
     DeadlineExceeded,

@@ -72,6 +72,12 @@ impl Payload {
         }
     }
 
+    /// The slices, in order. None is empty, except that of an empty payload.
+    #[must_use]
+    pub fn slices(&self) -> &[Bytes] {
+        self.slices.as_slice()
+    }
+
     /// The pieces of the slices that lie in `range`, in order; none is empty.
     ///
     /// # Panics

@@ -93,6 +93,19 @@ impl Transport {
         self.keep = u32::try_from(bytes).unwrap_or(u32::MAX);
     }
 
+    /// Counts a message of `bytes` bytes that did not come over this network and waits for the same application:
+    /// both share `max_receive_bytes` (CAP-6). It ends with [`Transport::taken`].
+    pub const fn received_elsewhere(&mut self, bytes: usize) {
+        self.budget.receive += bytes as u64;
+    }
+
+    /// Whether what waits for the application has reached `max_receive_bytes`: nothing more shall be received
+    /// elsewhere until some of it is taken.
+    #[must_use]
+    pub const fn is_receive_full(&self) -> bool {
+        self.budget.receive >= self.config.max_receive_bytes()
+    }
+
     /// The application has taken `bytes` bytes of requests or responses, as they stood in the events'
     /// payload. They count as received no longer (CAP-6).
     ///
