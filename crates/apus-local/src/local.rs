@@ -14,7 +14,7 @@ use crate::handshake::{Accepting, Connecting, Listener};
 use crate::lock::{Lock, Rank};
 use crate::name::Name;
 use crate::pair::{Pair, Quota};
-use crate::registry::{Found, NotAdded, Registry, Reservation, Snapshot};
+use crate::registry::{Found, NotAdded, Registry, Reservation, Seen, Snapshot};
 use crate::sweep::{Arrival, Sweep};
 use apus_wire::Role;
 
@@ -22,9 +22,11 @@ use apus_wire::Role;
 /// honest clients greet at once.
 const MAX_NEWCOMERS: usize = 64;
 
-/// What the listener rings with. Pairs ring with their numbers, newcomers with these and the highest bit set.
+/// What the listener rings with. Pairs ring with their numbers, newcomers with these and the highest bit set, servers
+/// that have been greeted with the one below.
 const LISTENER: u64 = 0;
 const NEWCOMER: u64 = 1 << 63;
+const GREETED: u64 = 1 << 62;
 
 /// By what a pair is found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,8 +48,24 @@ pub struct Local {
 }
 
 struct Newcomers {
+    /// Clients that are to greet.
     waiting: Vec<(u64, Accepting)>,
+    /// Servers that have been greeted.
+    greeted: Vec<(u64, Attempt)>,
+    /// Of the next of either kind.
     next: u64,
+}
+
+/// What is known of a server.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Known {
+    /// There is a pair.
+    Pair(Arc<Pair>),
+    /// It has been greeted, and has not answered yet.
+    Greeted,
+    /// Nothing: it was never greeted, it has refused, or the pair with it has ended.
+    Nothing,
 }
 
 /// A peer that has been greeted and not answered yet.
@@ -82,7 +100,7 @@ impl Local {
         if let Some(listener) = &listener {
             bell.add(listener, LISTENER).map_err(ConnectError::system("watch a listener"))?;
         }
-        let newcomers = Newcomers { waiting: Vec::new(), next: NEWCOMER };
+        let newcomers = Newcomers { waiting: Vec::new(), greeted: Vec::new(), next: 0 };
         let registry = Registry::new(config.max_pairs);
         let newcomers = Lock::new(Rank::Newcomers, newcomers);
         Ok(Self { config, listener, bell, registry, newcomers })
@@ -107,6 +125,71 @@ impl Local {
                 self.registry.abandon(&reservation);
                 Err(error)
             }
+        }
+    }
+
+    /// Greets the server under `name`, and waits for nothing: [`Local::attend`] takes its answer, and
+    /// [`Local::known`] tells what has come of it. Does nothing if there is a pair, or somebody who connects.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Local::find`].
+    pub fn greet(&self, name: &Name) -> Result<(), ConnectError> {
+        let Lookup::Greeted(attempt) = self.find(name)? else { return Ok(()) };
+        self.await_answer(attempt)
+    }
+
+    /// What is known of the server under `name`. Makes no system call.
+    #[must_use]
+    pub fn known(&self, name: &Name) -> Known {
+        match self.registry.look(&Key::Server(name.clone())) {
+            Seen::Pair(pair) => Known::Pair(pair),
+            Seen::Connecting => Known::Greeted,
+            Seen::Nothing => Known::Nothing,
+        }
+    }
+
+    /// Waits no longer for an answer to [`Local::greet`].
+    pub fn turn_away(&self, name: &Name) {
+        let mut newcomers = self.newcomers.lock();
+        let is_it =
+            |(_, attempt): &(u64, Attempt)| attempt.reservation.is_for(&Key::Server(name.clone()));
+        let attempt =
+            newcomers.greeted.iter().position(is_it).map(|at| newcomers.greeted.remove(at));
+        drop(newcomers);
+        // Closing its socket takes it out of the epoll set.
+        if let Some((_, attempt)) = attempt {
+            self.give_up(&attempt);
+        }
+    }
+
+    /// Has the answer of a server ring.
+    fn await_answer(&self, attempt: Attempt) -> Result<(), ConnectError> {
+        let mut newcomers = self.newcomers.lock();
+        let key = newcomers.next | GREETED;
+        newcomers.next += 1;
+        if let Err(errno) = self.bell.add(&attempt, key) {
+            drop(newcomers);
+            self.give_up(&attempt);
+            return Err(ConnectError::system("watch a server")(errno));
+        }
+        newcomers.greeted.push((key, attempt));
+        Ok(())
+    }
+
+    /// A server has answered, or has gone.
+    fn answered(&self, key: u64) {
+        let mut newcomers = self.newcomers.lock();
+        let Some(at) = newcomers.greeted.iter().position(|(other, _)| *other == key) else {
+            return;
+        };
+        let (_, attempt) = newcomers.greeted.swap_remove(at);
+        drop(newcomers);
+        // Its socket rings from now on as that of the pair.
+        self.bell.remove(&attempt);
+        // Whoever wants to know what has come of it asks `known`.
+        if let Ok(Lookup::Greeted(attempt)) = self.advance(attempt) {
+            let _ = self.await_answer(attempt);
         }
     }
 
@@ -188,6 +271,7 @@ impl Local {
             match key {
                 LISTENER => self.accept()?,
                 NEWCOMER.. => self.welcome(key),
+                GREETED.. => self.answered(key),
                 number => {
                     // Not in the list: it has been removed meanwhile.
                     let pairs = sweep.snapshot.pairs();
@@ -207,7 +291,7 @@ impl Local {
         for _ in 0..MAX_NEWCOMERS {
             let Some(accepting) = listener.accept()? else { break };
             let mut newcomers = self.newcomers.lock();
-            let key = newcomers.next;
+            let key = newcomers.next | NEWCOMER;
             newcomers.next += 1;
             if self.bell.add(&accepting, key).is_ok() {
                 newcomers.waiting.push((key, accepting));
@@ -308,7 +392,9 @@ impl Local {
             pair.close();
             self.bell.remove(&*pair);
         }
-        self.newcomers.lock().waiting.clear();
+        let mut newcomers = self.newcomers.lock();
+        newcomers.waiting.clear();
+        newcomers.greeted.clear();
     }
 }
 
@@ -332,6 +418,9 @@ impl Drop for Local {
 
 impl std::fmt::Debug for Newcomers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Newcomers").field("waiting", &self.waiting.len()).finish_non_exhaustive()
+        f.debug_struct("Newcomers")
+            .field("waiting", &self.waiting.len())
+            .field("greeted", &self.greeted.len())
+            .finish_non_exhaustive()
     }
 }

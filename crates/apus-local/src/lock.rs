@@ -83,7 +83,7 @@ impl<T> std::ops::DerefMut for Held<'_, T> {
     }
 }
 
-#[cfg(all(debug_assertions, not(apus_loom)))]
+#[cfg(all(debug_assertions, not(apus_local_loom)))]
 mod order {
     use super::Rank;
     use std::cell::RefCell;
@@ -114,7 +114,7 @@ mod order {
     }
 }
 
-#[cfg(not(all(debug_assertions, not(apus_loom))))]
+#[cfg(not(all(debug_assertions, not(apus_local_loom))))]
 mod order {
     pub(super) struct Entry;
 
@@ -124,7 +124,7 @@ mod order {
     }
 }
 
-#[cfg(all(test, debug_assertions, not(apus_loom)))]
+#[cfg(all(test, debug_assertions, not(apus_local_loom)))]
 mod tests {
     use super::*;
 

@@ -4,7 +4,7 @@
 //! Run with
 //!
 //! ```sh
-//! RUSTFLAGS="--cfg apus_loom" cargo test --release -p apus-local --lib model
+//! RUSTFLAGS="--cfg apus_local_loom" cargo test --release -p apus-local --lib model
 //! ```
 //!
 //! Which flaws they were seen to find stands in docs/mutations.md.

@@ -63,6 +63,13 @@ pub(crate) struct Reservation<K> {
     number: u64,
 }
 
+impl<K: Eq> Reservation<K> {
+    /// Whether it is for `key`.
+    pub(crate) fn is_for(&self, key: &K) -> bool {
+        self.key == *key
+    }
+}
+
 /// What there is for a key.
 #[derive(Debug)]
 pub(crate) enum Found<K, P> {
@@ -76,6 +83,17 @@ pub(crate) enum Found<K, P> {
     Full,
     /// The registry is closed.
     Closed,
+}
+
+/// The same for somebody who does not want to connect.
+#[derive(Debug)]
+pub(crate) enum Seen<P> {
+    /// A pair.
+    Pair(Arc<P>),
+    /// Somebody connects at this moment.
+    Connecting,
+    /// Nothing.
+    Nothing,
 }
 
 /// What became of a pair that was to be added.
@@ -133,6 +151,15 @@ impl<K: Clone + Eq + Hash, P> Registry<K, P> {
         entries.next += 1;
         entries.map.insert(key.clone(), Entry::Reserved(number));
         Found::Nothing(Reservation { key: key.clone(), number })
+    }
+
+    /// What there is for `key`, without the right to make it.
+    pub(crate) fn look(&self, key: &K) -> Seen<P> {
+        match self.entries.lock().map.get(key) {
+            Some(Entry::There(pair)) => Seen::Pair(pair.clone()),
+            Some(Entry::Reserved(_)) => Seen::Connecting,
+            None => Seen::Nothing,
+        }
     }
 
     /// Adds the pair that was reserved for.
@@ -257,7 +284,7 @@ impl<K, P> std::fmt::Debug for Registry<K, P> {
     }
 }
 
-#[cfg(all(test, not(apus_loom)))]
+#[cfg(all(test, not(apus_local_loom)))]
 mod tests {
     use super::*;
 

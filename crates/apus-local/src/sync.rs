@@ -1,15 +1,15 @@
 //! Which primitives do pairs synchronise with?
 //!
-//! The system's, or loom's when they are model-checked (`--cfg apus_loom`).
+//! The system's, or loom's when they are model-checked (`--cfg apus_local_loom`).
 
-#[cfg(not(apus_loom))]
+#[cfg(not(apus_local_loom))]
 pub(crate) use std::{
     hint::spin_loop,
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
     sync::{Mutex, MutexGuard},
 };
 
-#[cfg(apus_loom)]
+#[cfg(apus_local_loom)]
 pub(crate) use loom::{
     hint::spin_loop,
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},

@@ -35,5 +35,5 @@ mod producer;
 pub(crate) use consumer::{Consumer, Record};
 pub(crate) use producer::{Producer, PushError};
 
-#[cfg(all(test, not(apus_loom)))]
+#[cfg(all(test, not(apus_local_loom)))]
 mod tests;
