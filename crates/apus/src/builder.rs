@@ -8,7 +8,7 @@ use crate::engine::{dedicated, keeper};
 use crate::error::BindError;
 use crate::overload::Quotas;
 use apus_driver::Driver;
-use apus_proto::Config;
+use apus_proto::{Config, Profile};
 use apus_udp::{Udp, UdpConfig};
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
@@ -39,6 +39,8 @@ pub struct Builder {
     serve: bool,
     max_queueing: Duration,
     share: u32,
+    local: bool,
+    local_config: apus_local::Config,
 }
 
 /// Who turns the endpoint's loop.
@@ -67,6 +69,8 @@ impl Default for Builder {
             serve: true,
             max_queueing: Backlog::MAX_QUEUEING,
             share: 100,
+            local: true,
+            local_config: apus_local::Config::default(),
         }
     }
 }
@@ -140,6 +144,26 @@ impl Builder {
         self
     }
 
+    /// Whether calls to a peer of this host go through memory that both share, if the peer agrees; `true` unless
+    /// said otherwise. Then the endpoint finds such peers by itself, and can be found by them if it serves. What an
+    /// application can rely on is the same, and so is what it sees, but for the time: a tenth.
+    ///
+    /// `false` for who measures the network, or does not want the memory (up to 772 KiB for each peer of this
+    /// host, paid by the client). The kernel profile does without. If the system refuses what it takes,
+    /// the endpoint does without, too ([`Endpoint::has_local_path`]).
+    pub const fn local(mut self, local: bool) -> Self {
+        self.local = local;
+        self
+    }
+
+    /// Settings of that way: sizes of the rings, how many peers, and which users' processes are let in and connected to
+    /// (only those of the same user unless said otherwise). `limits` and `identity` are the endpoint's own
+    /// affair and set by it.
+    pub fn local_config(mut self, config: apus_local::Config) -> Self {
+        self.local_config = config;
+        self
+    }
+
     /// Opens a UDP socket at `address` and starts the endpoint. Port 0 takes any free one.
     ///
     /// # Errors
@@ -150,7 +174,8 @@ impl Builder {
         address: impl ToSocketAddrs + std::fmt::Debug,
     ) -> Result<Endpoint, BindError> {
         let driver = self.open(&address)?;
-        self.on(driver)
+        let near = self.near();
+        self.start(driver, near)
     }
 
     /// Opens a UDP socket at any free port of all addresses of the host and starts an endpoint that
@@ -161,18 +186,28 @@ impl Builder {
     /// As for [`Builder::bind`].
     pub fn client(self) -> Result<Endpoint, BindError> {
         let driver = self.open_any()?;
-        self.serve(false).on(driver)
+        let near = self.near();
+        self.serve(false).start(driver, near)
     }
 
-    /// Starts the endpoint on top of another driver.
+    /// Starts the endpoint on top of another driver. It has no way through memory: that belongs to addresses of UDP.
     ///
     /// # Errors
     ///
     /// [`BindError::Start`]: the system refuses a thread, a descriptor or a random seed.
     pub fn on(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
+        self.start(driver, None)
+    }
+
+    /// Starts the endpoint, with a way through memory if there are settings for one.
+    fn start(
+        self,
+        driver: Box<dyn Driver>,
+        near: Option<apus_local::Config>,
+    ) -> Result<Endpoint, BindError> {
         let address = driver.local_addr();
         let start = |source| BindError::Start { address, source };
-        let shard = self.shard(driver, self.poll)?;
+        let shard = self.shard(driver, self.poll, near)?;
         let thread = match self.engine {
             Engine::Waiters => keeper::start(&shard),
             Engine::Dedicated { cpu } => dedicated::start(&shard, cpu, self.poll, self.share),
@@ -204,15 +239,22 @@ impl Builder {
         Ok(Box::new(Udp::open(&self.udp)?))
     }
 
+    /// Settings of the way through memory, if there shall be one.
+    pub(crate) fn near(&self) -> Option<apus_local::Config> {
+        let wanted = self.local && self.config.profile() == Profile::Udp;
+        wanted.then(|| self.local_config.clone())
+    }
+
     /// The parts that each kind of endpoint starts in its own way.
     pub(crate) fn shard(
         &self,
         driver: Box<dyn Driver>,
         poll: Poll,
+        near: Option<apus_local::Config>,
     ) -> Result<Arc<Shard>, BindError> {
         let address = driver.local_addr();
         let quotas = Quotas { receive: self.receive_batch, ..Quotas::DEFAULT };
-        Shard::new(driver, self.config.clone(), poll, quotas, self.serve, self.max_queueing)
+        Shard::new(driver, self.config.clone(), poll, quotas, self.serve, self.max_queueing, near)
             .map(Arc::new)
             .map_err(|source| BindError::Start { address, source })
     }

@@ -1,6 +1,5 @@
 //! What can be said about a call besides its request?
 
-use apus_proto::RpcId;
 use std::time::{Duration, Instant};
 
 use crate::engine::calls::Key;
@@ -65,7 +64,6 @@ impl CallOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId {
     pub(crate) key: Key,
-    pub(crate) rpc: RpcId,
 }
 
 /// The end of a call that was sent without waiting for it.

@@ -273,7 +273,7 @@ impl Endpoint {
     /// Lets a call go that was sent: its end will not come out of [`Endpoint::recv`]. `false` if it has
     /// ended already. The server may have executed it.
     pub fn cancel(&self, call: CallId) -> bool {
-        cancel(&mut self.shard.lock(), call.key, Some(call.rpc))
+        cancel(&mut self.shard.lock(), call)
     }
 
     /// Holds the messages of this endpoint back, so that they leave together: when a thread waits for
@@ -296,6 +296,13 @@ impl Endpoint {
     /// nothing if the endpoint is closed already.
     pub fn shutdown(&self) {
         self.shard.lock().close(Closed::ShutDown);
+    }
+
+    /// Whether calls to peers of this host can go through memory ([`Builder::local`]): it was wanted, and the system
+    /// gave what it takes.
+    #[must_use]
+    pub fn has_local_path(&self) -> bool {
+        self.shard.has_local_path()
     }
 
     /// All RPCs that live, in either role.

@@ -54,6 +54,11 @@ mod cork;
 mod endpoint;
 mod engine;
 mod error;
+pub mod local {
+    //! How is the way through memory to peers of the same host set up?
+
+    pub use apus_local::{Config, Limits, Sizes, Trust};
+}
 pub mod overload;
 mod request;
 mod submit;

@@ -1,10 +1,11 @@
 //! What does a server get?
 
 use crate::engine::core::{Arrived, Core};
+use crate::engine::local::Origin;
 use crate::engine::shard::Shard;
 use crate::engine::want::Room;
 use crate::error::ReplyError;
-use apus_proto::{Command, CommandError, Payload, RpcId};
+use apus_proto::{Command, CommandError, Payload, Refusal};
 use bytes::Bytes;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,19 +25,19 @@ pub struct Request {
 pub(crate) struct Pending {
     pub(crate) shard: Arc<Shard>,
     /// `None` when it has been answered.
-    rpc: Option<RpcId>,
+    origin: Option<Origin>,
 }
 
 impl std::fmt::Debug for Pending {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Pending").field(&self.rpc).finish()
+        f.debug_tuple("Pending").field(&self.origin).finish()
     }
 }
 
 impl Request {
     pub(crate) fn new(shard: Arc<Shard>, arrived: Arrived) -> Self {
-        let Arrived { rpc, from, payload } = arrived;
-        Self { inner: Pending { shard, rpc: Some(rpc) }, payload, from }
+        let Arrived { origin, from, payload } = arrived;
+        Self { inner: Pending { shard, origin: Some(origin) }, payload, from }
     }
 
     /// The client's message.
@@ -71,11 +72,11 @@ impl Request {
 impl Pending {
     /// Answers, waiting for room if necessary.
     fn reply(&mut self, mut payload: Payload) -> Result<(), ReplyError> {
-        let Self { shard, rpc } = self;
+        let Self { shard, origin } = self;
         let mut core = shard.lock();
         loop {
             let seen = core.room_changes();
-            match try_reply(&mut core, rpc, &mut payload) {
+            match try_reply(&mut core, origin, &mut payload) {
                 Err(ReplyError::Rejected(error)) if error.is_back_pressure() => {
                     core = shard.wait_for(core, &Room { seen }, None).0;
                 }
@@ -89,33 +90,39 @@ impl Pending {
     #[cfg(feature = "tokio")]
     pub(crate) fn try_reply(&mut self, payload: &mut Payload) -> (u64, Result<(), ReplyError>) {
         let mut core = self.shard.lock();
-        (core.room_changes(), try_reply(&mut core, &mut self.rpc, payload))
+        (core.room_changes(), try_reply(&mut core, &mut self.origin, payload))
     }
 }
 
 /// Answers `rpc`, which is `None` afterwards unless the reply may be tried again.
 fn try_reply(
     core: &mut Core,
-    rpc: &mut Option<RpcId>,
+    origin: &mut Option<Origin>,
     payload: &mut Payload,
 ) -> Result<(), ReplyError> {
     if let Some(closed) = &core.closed {
         return Err(closed.clone().into());
     }
-    let Some(live) = *rpc else { return Err(ReplyError::ClientGone) };
-    let now = core.command_time();
-    let checked = core.transport.check_reply(now, live, payload).and_then(|()| {
-        let payload = std::mem::take(payload);
-        core.transport.command(now, Command::Reply { rpc: live, payload })
-    });
-    match checked {
-        Ok(_) => {
-            *rpc = None;
-            core.after_reply();
+    let replied = match origin {
+        None => Err(CommandError::UnknownRpc),
+        Some(Origin::Local(pair, id)) => core.reply_locally(pair, *id, payload),
+        Some(Origin::Network(rpc)) => {
+            let rpc = *rpc;
+            let now = core.command_time();
+            let checked = core.transport.check_reply(now, rpc, payload).and_then(|()| {
+                let payload = std::mem::take(payload);
+                core.transport.command(now, Command::Reply { rpc, payload })
+            });
+            checked.map(|_| core.after_reply())
+        }
+    };
+    match replied {
+        Ok(()) => {
+            *origin = None;
             Ok(())
         }
         Err(CommandError::UnknownRpc) => {
-            *rpc = None;
+            *origin = None;
             Err(ReplyError::ClientGone)
         }
         Err(error) => Err(ReplyError::Rejected(error)),
@@ -124,12 +131,17 @@ fn try_reply(
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        let Some(rpc) = self.rpc else { return };
+        let Some(origin) = self.origin.take() else { return };
         let mut core = self.shard.lock();
-        let now = core.command_time();
-        // The client may have gone before; then there is nobody to tell.
-        if core.transport.command(now, Command::Abandon { rpc }).is_ok() {
-            core.after_command();
+        match origin {
+            Origin::Local(pair, id) => core.abandon_locally(&pair, id, Refusal::Abandoned),
+            Origin::Network(rpc) => {
+                let now = core.command_time();
+                // The client may have gone before; then there is nobody to tell.
+                if core.transport.command(now, Command::Abandon { rpc }).is_ok() {
+                    core.after_command();
+                }
+            }
         }
     }
 }

@@ -1,10 +1,10 @@
 //! How does a call enter the engine?
 
 use crate::call::{CallId, CallOptions};
-use crate::engine::calls::{Abandoned, Key};
+use crate::engine::calls::Abandoned;
 use crate::engine::core::Core;
 use crate::error::CallError;
-use apus_proto::{Call, Command, CommandError, Payload, RpcId};
+use apus_proto::{Call, Command, CommandError, Payload};
 use std::net::SocketAddr;
 
 /// A call to be made, kept so that it can be tried again when there is room.
@@ -29,6 +29,11 @@ impl Submission {
             core.want_fewer_calls();
             return Err(CallError::Rejected(CommandError::TooManyRpcs));
         }
+        match core.call_locally(self.to, &mut self.payload, self.options, self.shared) {
+            Some(Ok(key)) => return Ok(CallId { key }),
+            Some(Err(error)) => return Err(CallError::Rejected(error)),
+            None => {}
+        }
         let now = core.command_time();
         core.transport.check_call(now, self.to, &self.payload).map_err(CallError::Rejected)?;
         let key = core.calls.next_key();
@@ -40,13 +45,10 @@ impl Submission {
             idempotent: self.options.idempotent,
         };
         let rpc = core.transport.command(now, Command::Call(call)).map_err(CallError::Rejected)?;
-        let inserted = match self.shared {
-            Some(cookie) => core.calls.insert_shared(rpc, cookie),
-            None => core.calls.insert_private(rpc),
-        };
+        let inserted = core.calls.insert(rpc, self.shared);
         debug_assert_eq!(inserted, key, "the cookie names the call");
         core.after_command();
-        Ok(CallId { key, rpc })
+        Ok(CallId { key })
     }
 
     /// Whether to wait for room and try again after this error.
@@ -56,14 +58,19 @@ impl Submission {
 }
 
 /// Lets a call go, if it still lives; whether it did.
-pub(crate) fn cancel(core: &mut Core, key: Key, rpc: Option<RpcId>) -> bool {
-    match core.calls.abandon(key, rpc) {
+pub(crate) fn cancel(core: &mut Core, call: CallId) -> bool {
+    match core.calls.abandon(call.key) {
         Some(Abandoned::Running(rpc)) => {
             let now = core.command_time();
             // It lives as long as its slot does.
             let cancelled = core.transport.command(now, Command::Cancel { rpc }).is_ok();
             core.after_cancel();
             cancelled
+        }
+        Some(Abandoned::RunningLocally { pair, held }) => {
+            core.cancel_locally(call.key, pair, held);
+            core.after_cancel();
+            true
         }
         Some(Abandoned::Ended(bytes)) => {
             core.transport.taken(bytes);

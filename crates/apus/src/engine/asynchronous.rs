@@ -28,6 +28,8 @@ const PASSES_PER_POLL: usize = 16;
 struct Sources {
     driver: AsyncFd<OwnedFd>,
     signal: AsyncFd<OwnedFd>,
+    /// What local peers ring.
+    bell: Option<AsyncFd<OwnedFd>>,
     /// The runtime's own timers are exact to a millisecond, the pacer needs microseconds.
     timer: AsyncFd<OwnedFd>,
 }
@@ -40,14 +42,16 @@ struct Sources {
 pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<()> {
     let taken = shard.lock().turn.take();
     debug_assert!(taken, "the endpoint is new");
-    let driver = {
-        let receive = shard.receive.lock().unwrap_or_else(PoisonError::into_inner);
-        receive.as_fd().try_clone_to_owned()?
+    let (driver, bell) = {
+        let mut inlet = shard.receive.lock().unwrap_or_else(PoisonError::into_inner);
+        let (driver, bell) = inlet.descriptors();
+        (driver.try_clone_to_owned()?, bell.map(|bell| bell.try_clone_to_owned()).transpose()?)
     };
     let timer =
         timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
     let sources = Sources {
         driver: readable(driver)?,
+        bell: bell.map(readable).transpose()?,
         signal: readable(shard.signal.as_fd().try_clone_to_owned()?)?,
         timer: readable(timer)?,
     };
@@ -67,10 +71,8 @@ async fn turn(guard: CloseOnDrop, sources: Sources) {
         if !idle {
             tokio::task::yield_now().await;
         } else if let Some(sleep) = shard.announce_sleep() {
-            sources.sleep(shard, sleep).await;
-            let mut core = shard.lock();
-            core.sleeping_until = None;
-            core.sleeps_for_room = false;
+            let rung = sources.sleep(shard, sleep).await;
+            shard.end_sleep(rung);
         }
     }
 }
@@ -92,11 +94,11 @@ impl Drop for CloseOnDrop {
 impl Shard {
     /// Turns the loop for a while; whether there is nothing left to do.
     fn work(&self) -> bool {
-        let mut receive = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inlet = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
         // The clock is looked at in each round: a task does not spin.
         let mut rounds = super::run::ROUNDS_PER_LOOK - 1;
         for _ in 0..PASSES_PER_POLL {
-            match self.pass(&mut **receive, Look::Take, &mut rounds) {
+            match self.pass(&mut inlet, Look::Take, &mut rounds) {
                 Pass::Worked(mut core, _) => {
                     let none = core.finish_pass(&Closing, How::Polled);
                     debug_assert!(none.is_none(), "the task wants nothing");
@@ -114,6 +116,10 @@ impl Shard {
 
     /// Says until when the task sleeps; `None` if there is something to do at once.
     fn announce_sleep(&self) -> Option<Sleep> {
+        let mut inlet = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
+        if !inlet.prepare_to_sleep() {
+            return None;
+        }
         let mut core = self.lock();
         // While the socket is full, look again soon: tasks are not woken by a socket that has room.
         let now = core.clock.now();
@@ -124,12 +130,21 @@ impl Shard {
         let until = core.next_due().min(again).min(stopped.unwrap_or(again));
         if until <= now {
             core.sleeps_for_room = false;
+            inlet.awake(false);
             return None;
         }
         core.sleeping_until = Some(until);
         core.look_up = false;
         core.count_sleep();
         Some(Sleep { until, receiving: stopped.is_none() })
+    }
+
+    /// The task is awake again; local peers have rung, or not.
+    fn end_sleep(&self, rung: bool) {
+        self.receive.lock().unwrap_or_else(PoisonError::into_inner).awake(rung);
+        let mut core = self.lock();
+        core.sleeping_until = None;
+        core.sleeps_for_room = false;
     }
 }
 
@@ -144,15 +159,20 @@ struct Sleep {
 const STUCK_NANOS: u64 = 200_000;
 
 impl Sources {
-    /// Sleeps until something happens.
-    async fn sleep(&self, shard: &Shard, Sleep { until, receiving }: Sleep) {
+    /// Sleeps until something happens; whether local peers have rung.
+    async fn sleep(&self, shard: &Shard, Sleep { until, receiving }: Sleep) -> bool {
         let now = shard.clock.now();
         if until < Instant::NEVER && self.set_timer(until.since(now)).is_err() {
             // Without a timer the loop must go round.
-            return tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+            return true;
         }
         tokio::select! {
             ready = self.driver.ready(ARRIVAL), if receiving => clear(ready),
+            ready = self.rung(), if receiving => {
+                clear(ready);
+                return true;
+            }
             ready = self.signal.readable() => {
                 shard.signal.lower();
                 clear(ready);
@@ -162,6 +182,15 @@ impl Sources {
                 let _ = rustix::io::read(self.timer.get_ref(), &mut count);
                 clear(ready);
             }
+        }
+        false
+    }
+
+    /// Waits until local peers ring.
+    async fn rung(&self) -> io::Result<AsyncFdReadyGuard<'_, OwnedFd>> {
+        match &self.bell {
+            Some(bell) => bell.readable().await,
+            None => std::future::pending().await,
         }
     }
 

@@ -2,28 +2,66 @@
 
 use super::core::Ended;
 use super::handoff::From;
+use super::local::Way;
 use super::metrics::EngineMetrics;
 use super::waiter::{Told, Waiter};
 use super::wakes::Wakes;
-use apus_proto::{RpcError, RpcId};
+use apus_local::Ticket;
+use apus_proto::{Instant, Payload, RpcError, RpcId};
 use bytes::Bytes;
 use slab::Slab;
 use std::sync::Arc;
 
-/// Calls whose end has not been taken yet. A call's key is the cookie that the core gives back.
+/// Calls whose end has not been taken yet. A call's key is the cookie that the core gives back, and its id in
+/// shared memory.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     slots: Slab<Call>,
+    /// Of the next call: tells it from earlier ones in the same slot.
+    serial: u32,
 }
 
-/// Names a call until its end is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Key(usize);
+/// Names a call until its end is taken; no other call has it for four billion calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Key {
+    slot: u32,
+    serial: u32,
+}
 
 #[derive(Debug)]
 struct Call {
-    rpc: RpcId,
+    serial: u32,
+    way: Way,
+    /// If it goes through memory.
+    local: Option<LocalCall>,
     receipt: Receipt,
+}
+
+/// What is known of a call that goes through memory.
+#[derive(Debug)]
+pub(super) struct LocalCall {
+    /// Number of the pair.
+    pub(super) pair: u64,
+    pub(super) ticket: Ticket,
+    pub(super) deadline: Option<Instant>,
+    /// Whether it may be executed twice.
+    pub(super) idempotent: bool,
+    /// The request: if the pair ends, it may go over the network.
+    pub(super) payload: Payload,
+}
+
+/// What a call through memory occupies until it ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(super) deadline: Option<Instant>,
+    /// Of the request.
+    pub(super) bytes: usize,
+}
+
+impl LocalCall {
+    pub(super) fn held(&self) -> Held {
+        Held { deadline: self.deadline, bytes: self.payload.len() }
+    }
 }
 
 /// How a call's end is received.
@@ -35,22 +73,65 @@ enum Receipt {
     Shared { cookie: u64 },
 }
 
+impl Receipt {
+    /// That of a shared call with this cookie, or of a private one.
+    fn new(cookie: Option<u64>) -> Self {
+        cookie
+            .map_or(Self::Private { waiter: None, result: None }, |cookie| Self::Shared { cookie })
+    }
+}
+
 impl Calls {
     /// The key that the next call will get.
     pub(crate) fn next_key(&self) -> Key {
-        Key(self.slots.vacant_key())
+        // `max_client_rpcs` is less than 2^32.
+        Key { slot: self.slots.vacant_key() as u32, serial: self.serial }
     }
 
-    /// Adds a call whose end only its caller receives.
-    pub(crate) fn insert_private(&mut self, rpc: RpcId) -> Key {
-        Key(self
-            .slots
-            .insert(Call { rpc, receipt: Receipt::Private { waiter: None, result: None } }))
+    /// Adds a call over the network: with a cookie anybody receives its end, without only its caller.
+    pub(crate) fn insert(&mut self, rpc: RpcId, cookie: Option<u64>) -> Key {
+        self.add(Way::Network(rpc), None, cookie)
     }
 
-    /// Adds a call whose end anybody receives.
-    pub(crate) fn insert_shared(&mut self, rpc: RpcId, cookie: u64) -> Key {
-        Key(self.slots.insert(Call { rpc, receipt: Receipt::Shared { cookie } }))
+    /// Adds a call through memory.
+    pub(super) fn insert_local(&mut self, call: LocalCall, cookie: Option<u64>) -> Key {
+        self.add(Way::Local(call.pair), Some(call), cookie)
+    }
+
+    fn add(&mut self, way: Way, local: Option<LocalCall>, cookie: Option<u64>) -> Key {
+        let key = self.next_key();
+        self.serial = self.serial.wrapping_add(1);
+        let receipt = Receipt::new(cookie);
+        self.slots.insert(Call { serial: key.serial, way, local, receipt });
+        key
+    }
+
+    fn get(&self, key: Key) -> Option<&Call> {
+        self.slots.get(key.slot as usize).filter(|call| call.serial == key.serial)
+    }
+
+    fn get_mut(&mut self, key: Key) -> Option<&mut Call> {
+        self.slots.get_mut(key.slot as usize).filter(|call| call.serial == key.serial)
+    }
+
+    /// What is known of a call through memory that has not ended.
+    pub(super) fn local(&mut self, key: Key) -> Option<&mut LocalCall> {
+        self.get_mut(key)?.local.as_mut()
+    }
+
+    /// All calls through memory that have not ended, with the numbers of their pairs.
+    pub(super) fn all_local(&self) -> Vec<(u64, Key)> {
+        let all = self.slots.iter();
+        let key = |slot: usize, call: &Call| Key { slot: slot as u32, serial: call.serial };
+        all.filter_map(|(slot, call)| Some((call.local.as_ref()?.pair, key(slot, call)))).collect()
+    }
+
+    /// A call that went through memory goes over the network now.
+    pub(super) fn reroute(&mut self, key: Key, rpc: RpcId) {
+        if let Some(call) = self.get_mut(key) {
+            call.way = Way::Network(rpc);
+            call.local = None;
+        }
     }
 
     /// Calls whose end has not been taken, or made available to anybody.
@@ -60,60 +141,62 @@ impl Calls {
 
     /// The result of a private call, once; the call is forgotten then.
     pub(crate) fn take(&mut self, key: Key) -> Option<From<Result<Bytes, RpcError>>> {
-        let Call { receipt: Receipt::Private { result, .. }, .. } = self.slots.get_mut(key.0)?
-        else {
+        let Call { receipt: Receipt::Private { result, .. }, .. } = self.get_mut(key)? else {
             return None;
         };
         let result = result.take()?;
-        self.slots.remove(key.0);
+        self.slots.remove(key.slot as usize);
         Some(result)
     }
 
     /// Whoever made a private call waits for its end.
     pub(crate) fn enlist(&mut self, key: Key, new: Arc<Waiter>) {
-        if let Some(Call { receipt: Receipt::Private { waiter, .. }, .. }) =
-            self.slots.get_mut(key.0)
-        {
+        if let Some(Call { receipt: Receipt::Private { waiter, .. }, .. }) = self.get_mut(key) {
             *waiter = Some(new);
         }
     }
 
     /// It does not wait any more.
     pub(crate) fn delist(&mut self, key: Key) {
-        if let Some(Call { receipt: Receipt::Private { waiter, .. }, .. }) =
-            self.slots.get_mut(key.0)
-        {
+        if let Some(Call { receipt: Receipt::Private { waiter, .. }, .. }) = self.get_mut(key) {
             *waiter = None;
         }
     }
 
-    /// Forgets a call that nobody wants any more, if it is still that of `rpc`. What it was: the RPC
-    /// to be cancelled, or the bytes of a response that nobody takes.
-    pub(crate) fn abandon(&mut self, key: Key, rpc: Option<RpcId>) -> Option<Abandoned> {
-        let call = self.slots.get(key.0)?;
-        if rpc.is_some_and(|rpc| rpc != call.rpc) {
-            return None;
-        }
-        let call = self.slots.remove(key.0);
-        match call.receipt {
-            Receipt::Private { result: Some(result), .. } => {
+    /// Forgets a call that nobody wants any more. What it was: under way, and to be cancelled, or a response of so many
+    /// bytes that nobody takes.
+    pub(crate) fn abandon(&mut self, key: Key) -> Option<Abandoned> {
+        self.get(key)?;
+        let call = self.slots.remove(key.slot as usize);
+        match (call.receipt, call.way) {
+            (Receipt::Private { result: Some(result), .. }, _) => {
                 Some(Abandoned::Ended(result.message.map_or(0, |bytes| bytes.len())))
             }
-            _ => Some(Abandoned::Running(call.rpc)),
+            (_, Way::Network(rpc)) => Some(Abandoned::Running(rpc)),
+            (_, Way::Local(pair)) => {
+                let held = call.local?.held();
+                Some(Abandoned::RunningLocally { pair, held })
+            }
         }
+    }
+
+    /// What a call occupies that goes over the pair with this number and has not ended.
+    pub(super) fn held_by(&self, key: Key, pair: u64) -> Option<Held> {
+        let local = self.get(key).filter(|call| call.way == Way::Local(pair))?.local.as_ref()?;
+        Some(local.held())
     }
 
     /// A call has ended. A private one's caller is told; the end of a shared one is returned, for
     /// anybody to receive.
     pub(super) fn end(
         &mut self,
-        key: u64,
+        key: Key,
         ended: From<Result<Bytes, RpcError>>,
         wakes: &mut Wakes,
         metrics: &mut EngineMetrics,
     ) -> Option<Ended> {
-        let key = usize::try_from(key).unwrap_or(usize::MAX);
-        let call = self.slots.get_mut(key)?;
+        let call = self.get_mut(key)?;
+        call.local = None;
         match &mut call.receipt {
             Receipt::Private { waiter, result } => {
                 *result = Some(ended);
@@ -125,7 +208,7 @@ impl Calls {
             }
             Receipt::Shared { cookie } => {
                 let cookie = *cookie;
-                self.slots.remove(key);
+                self.slots.remove(key.slot as usize);
                 Some(Ended { cookie, result: ended.message })
             }
         }
@@ -135,15 +218,22 @@ impl Calls {
 impl Key {
     /// The cookie that the core gives back.
     pub(crate) const fn cookie(self) -> u64 {
-        self.0 as u64
+        (self.serial as u64) << 32 | self.slot as u64
+    }
+
+    /// The key with this cookie.
+    pub(crate) const fn from_cookie(cookie: u64) -> Self {
+        Self { slot: cookie as u32, serial: (cookie >> 32) as u32 }
     }
 }
 
 /// What became of a call that nobody wants any more.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Abandoned {
-    /// It was under way.
+    /// It was under way over the network.
     Running(RpcId),
+    /// It was under way through memory.
+    RunningLocally { pair: u64, held: Held },
     /// It had ended with a response of so many bytes.
     Ended(usize),
 }

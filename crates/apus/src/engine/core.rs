@@ -5,9 +5,10 @@
 
 use super::alarm::Alarm;
 use super::backlog::Backlog;
-use super::calls::Calls;
+use super::calls::{Calls, Key};
 use super::clock::Clock;
 use super::handoff::{From, Handoff};
+use super::local::{Origin, Path, Underway};
 use super::metrics::EngineMetrics;
 use super::paths::Paths;
 use super::token::ThreadToken;
@@ -17,7 +18,7 @@ use super::wakes::Wakes;
 use crate::error::Closed;
 use crate::overload::{Budget, Quotas, Work};
 use apus_driver::{Arrival, Burst, Ecn, Receive, Report, Transmit, Trouble};
-use apus_proto::{Address, Event, Instant, RpcError, RpcId, Transport, Unreachable};
+use apus_proto::{Address, Event, Instant, Refusal, RpcError, Transport, Unreachable};
 use bytes::Bytes;
 use smallvec::SmallVec;
 use std::io;
@@ -27,7 +28,7 @@ use std::time::Duration;
 /// A request that has arrived.
 #[derive(Debug)]
 pub(crate) struct Arrived {
-    pub(crate) rpc: RpcId,
+    pub(crate) origin: Origin,
     pub(crate) from: Address,
     pub(crate) payload: Bytes,
 }
@@ -44,11 +45,13 @@ pub(crate) struct Core {
     pub(crate) transport: Transport,
     pub(crate) clock: Clock,
     /// What the clock said at the last look.
-    time: Instant,
+    pub(super) time: Instant,
     transmit: Box<dyn Transmit>,
     paths: Paths,
     /// Calls whose result is awaited.
     pub(crate) calls: Calls,
+    /// Calls and requests that go through memory, if the endpoint has that way.
+    pub(crate) local: Option<Underway>,
     pub(crate) requests: Handoff<Arrived>,
     /// How many of those may wait.
     pub(super) backlog: Backlog,
@@ -102,6 +105,7 @@ impl Core {
         clock: Clock,
         quotas: Quotas,
         backlog: Backlog,
+        local: Option<Path>,
     ) -> Self {
         Self {
             transport,
@@ -110,6 +114,7 @@ impl Core {
             transmit,
             paths: Paths::default(),
             calls: Calls::default(),
+            local: local.map(Underway::new),
             requests: Handoff::default(),
             backlog,
             completions: Handoff::default(),
@@ -160,6 +165,16 @@ impl Core {
         self.budget.spend(Work::Receive, arrived);
     }
 
+    /// The same, with nothing but what came through memory: the clock can wait.
+    pub(super) fn begin_local_pass(&mut self) {
+        self.producer = ThreadToken::current();
+    }
+
+    /// Such a pass ends.
+    pub(super) fn end_local_pass(&mut self) {
+        self.backlog.pass(self.requests.len(), true, self.time);
+    }
+
     /// Hands the packets of the last receive to the protocol.
     pub(crate) fn handle_packets(&mut self, receive: &mut dyn Receive) {
         let now = self.time;
@@ -206,6 +221,7 @@ impl Core {
                 self.budget.spend(Work::Timers, usize::MAX);
             }
         }
+        self.handle_local_timers();
     }
 
     /// Sends what may leave. If the driver is broken, the endpoint is closed.
@@ -287,7 +303,8 @@ impl Core {
         while let Some(event) = self.transport.poll_event() {
             match event {
                 Event::Request { rpc, from, payload } => {
-                    self.requests.push(Arrived { rpc, from, payload }, self.producer);
+                    let origin = Origin::Network(rpc);
+                    self.requests.push(Arrived { origin, from, payload }, self.producer);
                 }
                 Event::Response { cookie, payload, .. } => self.end_call(cookie, Ok(payload)),
                 Event::Failed { cookie, error, .. } => self.end_call(cookie, Err(error)),
@@ -344,8 +361,17 @@ impl Core {
     }
 
     /// Whether everything that was sent has been acknowledged, and not only forgotten.
-    pub(super) const fn is_drained(&self) -> bool {
-        self.transport.unacknowledged_bytes() == 0 && !self.gave_up
+    pub(super) fn is_drained(&mut self) -> bool {
+        if self.transport.unacknowledged_bytes() > 0 || self.gave_up {
+            return false;
+        }
+        let now = self.time;
+        let Some(local) = &mut self.local else { return true };
+        let drained = local.is_drained();
+        if !drained {
+            local.look_again(now);
+        }
+        drained
     }
 
     fn tell_draining(&mut self) {
@@ -386,7 +412,8 @@ impl Core {
         if self.look_up || self.has_more_to_do() || is_full {
             return Instant::ZERO;
         }
-        self.transport.next_timeout().map_or(Instant::NEVER, |(at, _)| at)
+        let network = self.transport.next_timeout().map_or(Instant::NEVER, |(at, _)| at);
+        self.local.as_ref().map_or(network, |local| network.min(local.next_due()))
     }
 
     /// Whether a quota ended the last pass before everything was done.
@@ -494,12 +521,17 @@ impl Core {
         // A reply that was accepted leaves: the protocol forgets those that have not.
         self.transmit_held_back();
         self.look_at_clock();
-        self.gave_up = self.transport.unacknowledged_bytes() > 0;
+        self.gave_up = !self.is_drained();
         self.transport.shut_down(self.time);
         self.deliver();
-        for request in self.requests.drain() {
+        let requests: Vec<Arrived> = self.requests.drain().collect();
+        for request in requests {
             self.transport.taken(request.payload.len());
+            if let Origin::Local(pair, id) = request.origin {
+                self.abandon_locally(&pair, id, Refusal::ShuttingDown);
+            }
         }
+        self.close_locally();
         // The refusals leave, if the driver still can.
         let _ = self.try_transmit(usize::MAX);
         self.requests.dismiss(&mut self.wakes);
@@ -512,10 +544,11 @@ impl Core {
     }
 
     /// A call has ended: whoever awaits it is told.
-    fn end_call(&mut self, cookie: u64, result: Result<Bytes, RpcError>) {
+    pub(super) fn end_call(&mut self, cookie: u64, result: Result<Bytes, RpcError>) {
         let by = self.producer;
         let result = From { message: result, by };
-        if let Some(ended) = self.calls.end(cookie, result, &mut self.wakes, &mut self.metrics) {
+        let key = Key::from_cookie(cookie);
+        if let Some(ended) = self.calls.end(key, result, &mut self.wakes, &mut self.metrics) {
             self.completions.push(ended, by);
         }
     }

@@ -58,7 +58,7 @@ fn turn_with_a_share(shard: &Shard, poll: Poll, percent: u32) {
     let mut receive = shard.receive.lock().unwrap_or_else(PoisonError::into_inner);
     let mut used = processor_time();
     loop {
-        let (core, _) = shard.run(&mut **receive, &Closing, poll, Some(Instant::now() + LOOK));
+        let (core, _) = shard.run(&mut receive, &Closing, poll, Some(Instant::now() + LOOK));
         if core.closed.is_some() {
             return;
         }

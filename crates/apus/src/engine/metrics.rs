@@ -38,6 +38,16 @@ pub struct EngineMetrics {
     /// Times that a dedicated engine had used up its share of its core and left it to others
     /// ([`Builder::share`](crate::Builder::share)).
     pub rests: u64,
+    /// Calls that went through memory to a server of this host.
+    pub local_calls: u64,
+    /// Calls of those that went over the network in the end, since the server's process had ended.
+    pub local_fallbacks: u64,
+    /// Requests that came through memory from clients of this host.
+    pub local_requests: u64,
+    /// Requests that came that way and were refused: too many waited, or nothing is served.
+    pub local_refusals: u64,
+    /// Peers of this host whose memory was let go: they ended, were killed, or broke the protocol.
+    pub local_pairs_ended: u64,
     /// Batches of packets received.
     pub receive_batches: u64,
     /// Packets received.

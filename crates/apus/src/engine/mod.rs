@@ -10,7 +10,8 @@
 //!                     └───────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! An endpoint has one [`Shard`](shard::Shard): a socket, an instance of the protocol, and a loop. The
+//! An endpoint has one [`Shard`](shard::Shard): a socket, an instance of the protocol, memory that it shares with
+//! peers of its host ([`local`]), and a loop. The
 //! loop is turned by whoever waits ([`run`]), by a thread of its own ([`dedicated`]), by a task of a
 //! tokio runtime ([`asynchronous`]), and while nobody else does, by the [`keeper`].
 //!
@@ -64,6 +65,7 @@ pub(crate) mod dedicated;
 mod descriptor;
 pub(crate) mod handoff;
 pub(crate) mod keeper;
+pub(crate) mod local;
 pub(crate) mod metrics;
 #[cfg(all(test, apus_loom))]
 mod model;

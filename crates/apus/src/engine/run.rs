@@ -6,6 +6,7 @@
 use super::backlog::FULL_PASSES;
 use super::core::Core;
 use super::handoff::From;
+use super::local::Inlet;
 use super::poll::Poll;
 use super::shard::{Locked, Shard};
 use super::signal::Wanted;
@@ -13,7 +14,6 @@ use super::token::ThreadToken;
 use super::waiter::{Told, Waiter};
 use super::want::Want;
 use crate::error::Closed;
-use apus_driver::Receive;
 use std::cell::RefCell;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
@@ -108,7 +108,7 @@ impl Shard {
         deadline: Option<Instant>,
     ) -> (Locked<'_>, Option<W::Output>) {
         let mut receive = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut core, output) = self.run(&mut **receive, want, poll, deadline);
+        let (mut core, output) = self.run(&mut receive, want, poll, deadline);
         drop(receive);
         core.pass_turn();
         (core, output)
@@ -121,10 +121,10 @@ impl Shard {
         // Timers that are due have their turn though nothing arrives: looks keep the keeper away.
         let mut rounds = ROUNDS_PER_LOOK - 1;
         for _ in 0..FULL_PASSES {
-            match self.pass(&mut **receive, Look::Take, &mut rounds) {
+            match self.pass(&mut receive, Look::Take, &mut rounds) {
                 Pass::Worked(mut core, _) => {
                     core.finish();
-                    if !receive.may_have_more() {
+                    if !receive.network.may_have_more() {
                         break;
                     }
                 }
@@ -146,7 +146,7 @@ impl Shard {
     /// The loop.
     pub(super) fn run<W: Want>(
         &self,
-        receive: &mut dyn Receive,
+        inlet: &mut Inlet,
         want: &W,
         poll: Poll,
         deadline: Option<Instant>,
@@ -159,7 +159,7 @@ impl Shard {
         loop {
             // A deadline counts however much arrives, and however soon one sleeps.
             let look;
-            match self.pass(receive, arrivals, &mut rounds) {
+            match self.pass(inlet, arrivals, &mut rounds) {
                 Pass::Worked(mut core, arrived) => {
                     if let Some(output) = core.finish_pass(want, how) {
                         return (core, Some(output));
@@ -184,7 +184,7 @@ impl Shard {
                     look = rounds == 0;
                 }
                 Pass::Idle => {
-                    arrivals = match self.sleep(receive, want, deadline) {
+                    arrivals = match self.sleep(inlet, want, deadline) {
                         Slept::Over(core, output) => return (core, output),
                         Slept::Woken(arrivals) => arrivals,
                     };
@@ -209,49 +209,75 @@ impl Shard {
     }
 
     /// One pass of the loop: receive, handle, send.
-    pub(super) fn pass(
-        &self,
-        receive: &mut dyn Receive,
-        arrivals: Look,
-        rounds: &mut u32,
-    ) -> Pass<'_> {
-        let arrived = match arrivals {
-            Look::Leave => 0,
-            Look::Take if self.is_stopped() => 0,
-            Look::Take => match receive.receive(self.receive_quota) {
-                Ok(arrived) => arrived,
-                Err(error) => return Pass::Broken(error),
-            },
-        };
+    pub(super) fn pass(&self, inlet: &mut Inlet, arrivals: Look, rounds: &mut u32) -> Pass<'_> {
+        let stopped = self.is_stopped();
+        let near = if stopped { 0 } else { inlet.receive_local() };
+        let mut arrived = 0;
         let mut reported = false;
-        receive.reports(&mut |report| {
-            reported = true;
-            self.lock().handle_report(&report);
-        });
-        if arrived == 0 && !reported {
+        if arrivals == Look::Take && inlet.is_network_due() {
+            if !stopped {
+                match inlet.network.receive(self.receive_quota) {
+                    Ok(packets) => arrived = packets,
+                    Err(error) => return Pass::Broken(error),
+                }
+            }
+            inlet.network.reports(&mut |report| {
+                reported = true;
+                self.lock().handle_report(&report);
+            });
+        }
+        let quiet = arrived == 0 && !reported;
+        if quiet {
             *rounds = (*rounds + 1) % ROUNDS_PER_LOOK;
-            if *rounds != 0 || !self.is_due(self.clock.now()) {
+            let due = *rounds == 0 && self.is_due(self.clock.now());
+            if near == 0 && !due {
                 return Pass::Idle;
             }
         }
         let mut core = self.lock();
+        if near > 0 {
+            core.begin_local_pass();
+            core.handle_local(inlet);
+            if quiet && *rounds != 0 {
+                core.end_local_pass();
+                return Pass::Worked(core, 0);
+            }
+        }
         core.begin_pass(arrived);
         if arrived > 0 {
-            core.handle_packets(receive);
+            core.handle_packets(&mut *inlet.network);
         }
         core.handle_timers();
         core.transmit_in_pass();
-        core.deliver_in_pass(arrived == 0 || !receive.may_have_more());
+        core.deliver_in_pass(arrived == 0 || !inlet.network.may_have_more());
+        inlet.set_full(core.transport.is_receive_full());
         Pass::Worked(core, arrived)
     }
 
-    /// Sleeps in the kernel until a packet comes, a timer is due, or somebody kicks; unless there is
-    /// no reason to wait any more.
+    /// Sleeps in the kernel until a packet comes, a local peer rings, a timer is due, or somebody kicks; unless there
+    /// is no reason to wait any more.
     fn sleep<W: Want>(
         &self,
-        receive: &dyn Receive,
+        inlet: &mut Inlet,
         want: &W,
         deadline: Option<Instant>,
+    ) -> Slept<'_, W::Output> {
+        if !inlet.prepare_to_sleep() {
+            return Slept::Woken(Look::Leave);
+        }
+        let mut rung = false;
+        let slept = self.sleep_prepared(inlet, want, deadline, &mut rung);
+        inlet.awake(rung);
+        slept
+    }
+
+    /// The same, once local peers know. Says also whether one of them has rung.
+    fn sleep_prepared<W: Want>(
+        &self,
+        inlet: &mut Inlet,
+        want: &W,
+        deadline: Option<Instant>,
+        rung: &mut bool,
     ) -> Slept<'_, W::Output> {
         let mut core = self.lock();
         if let Some(output) = core.finish_pass(want, How::Polled) {
@@ -277,13 +303,16 @@ impl Shard {
         let forever = until == apus_proto::Instant::NEVER;
         let nanos = (!forever).then(|| until.since(now));
         let wanted = Wanted { readable: stopped.is_none(), writable };
-        let slept = self.signal.sleep(receive.as_fd(), wanted, nanos);
+        let slept = self.signal.sleep(inlet, wanted, nanos);
         let mut core = self.lock();
         core.sleeping_until = None;
         core.sleeps_for_room = false;
         match slept {
-            Ok(false) if stopped.is_none() => Slept::Woken(Look::Leave),
-            Ok(_) => Slept::Woken(Look::Take),
+            Ok(woken) => {
+                *rung = woken.rung;
+                let look = if woken.driver || stopped.is_some() { Look::Take } else { Look::Leave };
+                Slept::Woken(look)
+            }
             Err(error) => {
                 core.close(Closed::Driver(error.into()));
                 Slept::Over(core, None)

@@ -3,10 +3,11 @@
 use super::backlog::Backlog;
 use super::clock::Clock;
 use super::core::Core;
+use super::local::{Inlet, Path};
 use super::poll::Poll;
 use super::signal::Signal;
 use crate::overload::{Quotas, Work};
-use apus_driver::{Driver, Receive};
+use apus_driver::Driver;
 use apus_proto::{Config, Instant, Transport};
 use std::io;
 use std::net::SocketAddr;
@@ -18,9 +19,11 @@ use std::time::Duration;
 /// One socket, one instance of the protocol, and those who turn its loop.
 pub(crate) struct Shard {
     core: Mutex<Core>,
-    /// The driver's receiving half. Locked by the thread that has the turn, and by nobody else, so
+    /// Where messages come from. Locked by the thread that has the turn, and by nobody else, so
     /// that nobody ever waits for it.
-    pub(super) receive: Mutex<Box<dyn Receive>>,
+    pub(super) receive: Mutex<Inlet>,
+    /// The way through memory to peers of this host.
+    path: Option<Path>,
     pub(super) signal: Signal,
     /// When the protocol wants to be called, in its own nanoseconds: what the thread with the turn
     /// looks at while nothing arrives. 0 lets it look under the lock at once.
@@ -47,6 +50,7 @@ impl Shard {
         quotas: Quotas,
         serving: bool,
         max_queueing: Duration,
+        near: Option<apus_local::Config>,
     ) -> io::Result<Self> {
         let local_addr = driver.local_addr();
         let link_mbps = driver.capabilities().link_mbps;
@@ -58,6 +62,9 @@ impl Shard {
         transport.set_serving(serving);
         transport.set_link_rate(link_mbps.unwrap_or(0));
         let clock = Clock::start();
+        // Without it the endpoint works all the same, over the network.
+        let path = near
+            .and_then(|near| Path::open(local_addr, serving, transport.config(), near, seed).ok());
         Ok(Self {
             core: Mutex::new(Core::new(
                 transport,
@@ -65,8 +72,10 @@ impl Shard {
                 clock,
                 quotas,
                 Backlog::new(max_queueing),
+                path.clone(),
             )),
-            receive: Mutex::new(receive),
+            receive: Mutex::new(Inlet::new(receive, path.as_ref())),
+            path,
             signal: Signal::new()?,
             due: AtomicU64::new(0),
             stopped_until: AtomicU64::new(0),
@@ -83,6 +92,23 @@ impl Shard {
         // is still memory-safe, and the other threads must be able to end.
         let guard = self.core.lock().unwrap_or_else(PoisonError::into_inner);
         Locked { shard: self, guard: Some(guard) }
+    }
+
+    /// Greets peers that may be on this host. Makes system calls: no lock is held.
+    fn greet(&self, peers: Vec<SocketAddr>) {
+        let Some(path) = &self.path else { return };
+        for peer in peers {
+            let name = path.greet(peer);
+            let now = self.clock.now();
+            if let Some(local) = &mut self.lock().local {
+                local.routes.greeted(peer, name, now);
+            }
+        }
+    }
+
+    /// Whether the way through memory is open.
+    pub(crate) const fn has_local_path(&self) -> bool {
+        self.path.is_some()
     }
 
     /// Whether the protocol, or another thread, wants the loop to come under the lock.
@@ -150,6 +176,7 @@ impl Drop for Locked<'_> {
         let shard = self.shard;
         let kick = self.publish_due();
         let wakes = self.wakes.take();
+        let greetings = self.local.as_mut().map(|local| local.routes.take_greetings());
         self.metrics.wakeups += wakes.as_ref().map_or(0, |wakes| wakes.len() as u64);
         self.guard = None;
         if let Some(wakes) = wakes {
@@ -158,5 +185,6 @@ impl Drop for Locked<'_> {
         if kick {
             shard.signal.raise();
         }
+        shard.greet(greetings.unwrap_or_default());
     }
 }

@@ -1,6 +1,8 @@
 //! How is the thread that sleeps in the kernel with the turn told to look up?
 
+use super::local::Inlet;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use smallvec::SmallVec;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -20,6 +22,15 @@ pub(crate) struct Wanted {
     pub(crate) writable: bool,
 }
 
+/// What ended a sleep; nothing, if time was up or the signal was raised.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Woken {
+    /// Something happened to the driver.
+    pub(crate) driver: bool,
+    /// A local peer has rung.
+    pub(crate) rung: bool,
+}
+
 impl Signal {
     pub(crate) fn new() -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
@@ -37,33 +48,40 @@ impl Signal {
         let _ = rustix::io::read(&self.event, &mut count);
     }
 
-    /// Sleeps until `driver` is as wanted, the signal is raised, or `nanos` have passed. Whether something
-    /// happened to the driver.
+    /// Sleeps until the driver is as wanted, a local peer rings, the signal is raised, or `nanos` have passed.
     ///
     /// # Errors
     ///
     /// The system's, except for interruptions.
     pub(crate) fn sleep(
         &self,
-        driver: BorrowedFd<'_>,
+        inlet: &mut Inlet,
         wanted: Wanted,
         nanos: Option<u64>,
-    ) -> io::Result<bool> {
+    ) -> io::Result<Woken> {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, wanted.readable);
         flags.set(PollFlags::OUT, wanted.writable);
-        let mut fds =
-            [PollFd::from_borrowed_fd(driver, flags), PollFd::new(&self.event, PollFlags::IN)];
+        let (driver, bell) = inlet.descriptors();
+        let mut fds = SmallVec::<[PollFd<'_>; 3]>::new();
+        fds.push(PollFd::new(&self.event, PollFlags::IN));
+        fds.push(PollFd::from_borrowed_fd(driver, flags));
+        fds.extend(
+            bell.filter(|_| wanted.readable)
+                .map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN)),
+        );
         let timeout = nanos.map(timespec);
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => return Ok(true),
+            Err(rustix::io::Errno::INTR) => return Ok(Woken { driver: true, rung: true }),
             Err(error) => return Err(error.into()),
         }
-        if fds[1].revents().contains(PollFlags::IN) {
+        let has = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
+        let woken = Woken { driver: has(1), rung: has(2) };
+        if has(0) {
             self.lower();
         }
-        Ok(!fds[0].revents().is_empty())
+        Ok(woken)
     }
 }
 

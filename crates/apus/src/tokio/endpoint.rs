@@ -5,7 +5,6 @@ use crate::builder::Builder;
 use crate::call::{CallId, CallOptions, Completion};
 use crate::endpoint::Metrics;
 use crate::engine::asynchronous::{self, WaitFor};
-use crate::engine::calls::Key;
 use crate::engine::shard::Shard;
 use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
 use crate::error::{BindError, CallError, Closed};
@@ -73,7 +72,8 @@ impl Endpoint {
             Err(error) => return Err(resolve(error)),
         };
         let driver = builder.open(&&addresses[..])?;
-        Self::on(&builder, driver)
+        let near = builder.near();
+        Self::start(&builder, driver, near)
     }
 
     /// An endpoint at any free port that does not serve requests.
@@ -100,10 +100,11 @@ impl Endpoint {
     /// As for [`Endpoint::bind`].
     pub fn client_with(builder: Builder) -> Result<Self, BindError> {
         let driver = builder.open_any()?;
-        Self::on(&builder.serve(false), driver)
+        let near = builder.near();
+        Self::start(&builder.serve(false), driver, near)
     }
 
-    /// An endpoint on top of another driver.
+    /// An endpoint on top of another driver. It has no way through memory to peers of the same host.
     ///
     /// # Errors
     ///
@@ -113,7 +114,15 @@ impl Endpoint {
     ///
     /// As for [`Endpoint::bind`].
     pub fn on(builder: &Builder, driver: Box<dyn Driver>) -> Result<Self, BindError> {
-        let shard = builder.shard(driver, crate::Poll::Block)?;
+        Self::start(builder, driver, None)
+    }
+
+    fn start(
+        builder: &Builder,
+        driver: Box<dyn Driver>,
+        near: Option<apus_local::Config>,
+    ) -> Result<Self, BindError> {
+        let shard = builder.shard(driver, crate::Poll::Block, near)?;
         let address = shard.local_addr;
         asynchronous::start(&shard).map_err(|source| BindError::Start { address, source })?;
         Ok(Self { _open: Arc::new(Open { shard: shard.clone() }), shard })
@@ -151,7 +160,7 @@ impl Endpoint {
     ) -> Result<Bytes, CallError> {
         let mut submission = Submission { to, payload: request.into(), options, shared: None };
         let call = self.submit(&mut submission).await?;
-        let mut guard = CancelOnDrop { shard: &self.shard, call: Some(call.key) };
+        let mut guard = CancelOnDrop { shard: &self.shard, call: Some(call) };
         let ended = WaitFor::new(&self.shard, EndOf(call.key)).await;
         // It has ended; there is nothing to cancel any more.
         guard.call = None;
@@ -273,7 +282,7 @@ impl Endpoint {
     /// Lets a call go that was sent: its end will not come out of [`Endpoint::recv`]. `false` if it has
     /// ended already. The server may have executed it.
     pub fn cancel(&self, call: CallId) -> bool {
-        cancel(&mut self.shard.lock(), call.key, Some(call.rpc))
+        cancel(&mut self.shard.lock(), call)
     }
 
     /// Waits until all messages that were sent have arrived, or the endpoint is closed.
@@ -285,6 +294,13 @@ impl Endpoint {
     /// nothing if the endpoint is closed already.
     pub fn shutdown(&self) {
         self.shard.lock().close(Closed::ShutDown);
+    }
+
+    /// Whether calls to peers of this host can go through memory ([`Builder::local`]): it was wanted, and the system
+    /// gave what it takes.
+    #[must_use]
+    pub fn has_local_path(&self) -> bool {
+        self.shard.has_local_path()
     }
 
     /// All RPCs that live, in either role.
@@ -333,13 +349,13 @@ impl Endpoint {
 /// Cancels a call whose future is dropped before it has ended.
 struct CancelOnDrop<'a> {
     shard: &'a Arc<Shard>,
-    call: Option<Key>,
+    call: Option<CallId>,
 }
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(call) = self.call {
-            cancel(&mut self.shard.lock(), call, None);
+            cancel(&mut self.shard.lock(), call);
         }
     }
 }

@@ -173,14 +173,3 @@ fn a_reply_out_of_range_is_refused_and_the_client_learns_it() {
         assert!(error.to_string().contains("without a reply"), "{error}");
     });
 }
-
-#[test]
-fn what_lives_can_be_looked_at() {
-    let (client, server) = pair(&Builder::default());
-    client.send(server.local_addr(), bytes(0, 100), 0).unwrap();
-    let info = client.info();
-    assert_eq!(info.len(), 1);
-    assert_eq!(info[0].peer, server.local_addr());
-    assert_eq!(info[0].outgoing, Some((100, 100, 100)), "length, sent, granted");
-    assert_eq!(client.metrics().protocol.progress.client_requests_started, 1);
-}

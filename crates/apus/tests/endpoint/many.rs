@@ -82,28 +82,6 @@ fn all_kinds_of_waiting_at_once() {
     });
 }
 
-/// Requirement SEND-10.
-#[test]
-fn a_cork_lets_messages_leave_together() {
-    let (client, server, echo) = echo_pair(&Builder::default());
-    let cork = client.cork();
-    for cookie in 0..10 {
-        client.send(server, bytes(0, 100), cookie).unwrap();
-    }
-    let sent = || client.metrics().protocol.packets_sent.iter().sum::<u64>();
-    assert_eq!(sent(), 0, "they wait");
-    for cookie in 10..64 {
-        client.send(server, bytes(0, 100), cookie).unwrap();
-    }
-    assert!(sent() >= 64, "enough have gathered");
-    client.send(server, bytes(0, 100), 64).unwrap();
-    drop(cork);
-    for _ in 0..65 {
-        client.recv().unwrap().result.unwrap();
-    }
-    assert_at_rest(&[&client, &echo.endpoint]);
-}
-
 #[test]
 fn whoever_waits_lets_corked_messages_leave() {
     let (client, server, _echo) = echo_pair(&Builder::default());

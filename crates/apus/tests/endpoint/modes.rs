@@ -37,12 +37,14 @@ fn a_deadline_ends_every_way_to_wait() {
 #[test]
 fn a_receiver_that_polls_itself_needs_no_handoff() {
     let (client, server, echo) = echo_pair(&Builder::default().poll(Poll::Spin));
+    let messages = |endpoint: &Endpoint| endpoint.metrics().engine.messages;
+    let before = [&client, &echo.endpoint].map(messages);
     for i in 0..500 {
         client.call(server, bytes(i, 64)).unwrap();
     }
-    for endpoint in [&client, &echo.endpoint] {
+    for (endpoint, before) in [&client, &echo.endpoint].into_iter().zip(before) {
         let metrics = endpoint.metrics().engine;
-        assert_eq!(metrics.messages, 500);
+        assert_eq!(metrics.messages - before, 500);
         assert_eq!(metrics.spurious_wakeups, 0);
         // A thread that the system stops for milliseconds leaves the loop to the keeper meanwhile.
         let most = if metrics.keeper_turns == 0 { 0 } else { 50 };
@@ -106,21 +108,6 @@ fn a_dedicated_engine_hands_each_message_over_once() {
     }
 }
 
-/// While the application computes, the keeper grants, asks again and acknowledges.
-#[test]
-fn the_loop_turns_while_nobody_waits() {
-    let (client, server) = pair(&Builder::default());
-    // Far more than is unscheduled: it needs grants.
-    client.send(server.local_addr(), bytes(1, 400_000), 0).unwrap();
-    while server.metrics().protocol.progress.server_requests_done == 0 {
-        // Neither side waits for anything.
-        std::thread::yield_now();
-    }
-    assert!(server.metrics().engine.keeper_turns > 0);
-    let request = server.try_recv_request().unwrap().unwrap();
-    assert_eq!(*request.payload(), bytes(1, 400_000));
-}
-
 #[test]
 fn pinning_to_a_cpu_that_does_not_exist_is_an_error() {
     let engine = Engine::Dedicated { cpu: Some(1_000_000) };
@@ -147,16 +134,5 @@ fn udp_carries_ipv4_ipv6_and_both() {
         }
         server.shutdown();
         thread.join().unwrap();
-    }
-}
-
-#[test]
-fn a_receive_batch_is_as_large_as_the_builder_says() {
-    for packets in [0, 1] {
-        let (client, address, _server) = echo_pair(&Builder::default().receive_batch(packets));
-        assert_eq!(client.call(address, vec![7; 200_000]).unwrap().len(), 200_000);
-        let metrics = client.metrics().engine;
-        assert!(metrics.packets_received > 20, "{metrics:?}");
-        assert_eq!(metrics.receive_batches, metrics.packets_received, "one by one");
     }
 }

@@ -1,26 +1,22 @@
 //! More than an endpoint can do: what is refused, what goes on, and who gives way.
 
-use crate::{ShutDown, assert_at_rest, bytes, echo_pair};
+use crate::{ShutDown, bytes, roomy_pair};
 use apus::{
     Builder, CallError, CallOptions, Endpoint, Engine, FailReason, Poll, Refusal, RpcError,
 };
 use apus_driver::Driver;
-use apus_driver::loopback::{Network, NetworkConfig};
-use std::collections::HashSet;
+use apus_driver::loopback::Network;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Requests under way: several times as many as wait before anybody is refused.
-const UNDER_WAY: u64 = 2_000;
+pub(crate) const UNDER_WAY: u64 = 2_000;
 
 /// Two endpoints on a network that loses none of these: a client that misses its refusal is told when it asks that
 /// the server is through with it, and not why.
-fn pair(builder: &Builder) -> (Endpoint, Endpoint) {
-    let queue = 4 * UNDER_WAY as usize;
-    let network = Network::with_config(NetworkConfig { queue, ..NetworkConfig::default() });
-    let on = || builder.clone().on(Box::new(network.host())).unwrap();
-    (on(), on())
+pub(crate) fn pair(builder: &Builder) -> (Endpoint, Endpoint) {
+    roomy_pair(builder, 4 * UNDER_WAY as usize)
 }
 
 fn is_overloaded(error: &RpcError) -> bool {
@@ -93,60 +89,7 @@ fn far_too_many_requests_are_refused_and_those_accepted_are_all_answered() {
     }
 }
 
-/// Serves requests of 20 µs under pressure until a reply waits for the next look at the network; what its thread does
-/// `then`, the client must get that reply. Its requests are numbered.
-fn a_reply_that_waits_arrives_whatever_its_thread_does(then: impl FnOnce(&Endpoint) + Send) {
-    let (client, server) = pair(&Builder::default().poll(Poll::Block));
-    let held = AtomicU64::new(u64::MAX);
-    std::thread::scope(|scope| {
-        let _ends = ShutDown(&[&client, &server]);
-        scope.spawn(|| {
-            while let Ok(mut request) = server.recv_request() {
-                let began = Instant::now();
-                while began.elapsed() < Duration::from_micros(20) {
-                    std::hint::spin_loop();
-                }
-                let payload = request.take_payload();
-                let number = u64::from_le_bytes(payload[..].try_into().unwrap());
-                let before = server.metrics().engine.held_replies;
-                request.reply(payload).unwrap();
-                if server.metrics().engine.held_replies > before {
-                    held.store(number, Ordering::Relaxed);
-                    then(&server);
-                    return;
-                }
-            }
-        });
-        let (mut sent, mut ended, mut answered) = (0_u64, 0, HashSet::new());
-        while !answered.contains(&held.load(Ordering::Relaxed)) {
-            while sent - ended < UNDER_WAY {
-                client.send(server.local_addr(), sent.to_le_bytes().to_vec(), sent).unwrap();
-                sent += 1;
-            }
-            if let Some(end) = client.recv_timeout(Duration::from_millis(1)).unwrap() {
-                ended += 1;
-                let held = held.load(Ordering::Relaxed);
-                assert!(end.cookie != held || end.result.is_ok(), "it was replied to: {end:?}");
-                answered.extend(end.result.is_ok().then_some(end.cookie));
-            }
-        }
-    });
-}
-
-/// Invariant B3 of the engine's backlog: a reply waits for the next look at the network, and whoever made it may
-/// never look again.
-#[test]
-fn a_reply_that_waits_for_others_leaves_although_its_thread_is_busy() {
-    a_reply_that_waits_arrives_whatever_its_thread_does(|_| {});
-}
-
-/// The protocol forgets what has not left when the endpoint is shut down.
-#[test]
-fn a_reply_that_waits_for_others_leaves_before_its_endpoint_is_shut_down() {
-    a_reply_that_waits_arrives_whatever_its_thread_does(Endpoint::shutdown);
-}
-
-/// The same with the only thing that holds replies without an overload.
+/// A reply that was accepted leaves: the protocol forgets what has not when the endpoint is shut down.
 #[test]
 fn a_reply_under_a_cork_leaves_before_its_endpoint_is_shut_down() {
     let (client, server) = pair(&Builder::default());
@@ -196,19 +139,6 @@ fn an_endpoint_that_is_told_so_lets_requests_wait_for_as_long_as_they_like() {
         server.shutdown();
         assert_eq!(serving.join().unwrap(), 4_000);
     });
-}
-
-/// A pass of the loop ends, however long the message.
-#[test]
-fn a_long_message_uses_up_quotas() {
-    let (client, server, echo) = echo_pair(&Builder::default());
-    while client.metrics().engine.quota_exhaustions == 0
-        || echo.endpoint.metrics().engine.quota_exhaustions == 0
-    {
-        let payload = bytes(1, 3_000_000);
-        assert_eq!(client.call(server, payload.clone()).unwrap(), payload);
-    }
-    assert_at_rest(&[&client, &echo.endpoint]);
 }
 
 /// A dedicated engine that spins, on the core of somebody who has work to do.

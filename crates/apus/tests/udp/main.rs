@@ -4,6 +4,11 @@ use apus::{Builder, Bytes, CallOptions, Config, Endpoint, FailReason, Outcome, P
 use std::net::{IpAddr, SocketAddr};
 use std::thread::JoinHandle;
 
+/// The two sides are on one host, and shall not notice it.
+fn over_udp() -> Builder {
+    Builder::default().local(false)
+}
+
 fn echo(server: Endpoint) -> JoinHandle<u64> {
     std::thread::spawn(move || {
         let mut served = 0;
@@ -36,7 +41,7 @@ fn a_closed_port_is_reported_by_the_system() {
             continue;
         };
         let address = socket.local_addr().unwrap();
-        let client = Builder::default().config(config.clone()).client().unwrap();
+        let client = over_udp().config(config.clone()).client().unwrap();
         drop(socket);
         let error = failure(client.call(address, "hello"));
         assert_eq!(error.reason, FailReason::PortClosed, "{error}");
@@ -57,13 +62,13 @@ fn both_families_and_one_socket_for_both() {
         ("[::]:0", "::ffff:127.0.0.1"),
     ];
     for (bind, host) in ways {
-        let Ok(server) = Endpoint::bind(bind) else {
+        let Ok(server) = over_udp().bind(bind) else {
             eprintln!("SKIPPED: {bind} cannot be bound");
             continue;
         };
         let host: IpAddr = host.parse().unwrap();
         let to = SocketAddr::new(host, server.local_addr().port());
-        let client = Endpoint::client().unwrap();
+        let client = over_udp().client().unwrap();
         let expected = SocketAddr::new(host.to_canonical(), client.local_addr().port());
         let thread = std::thread::spawn({
             let server = server.clone();
@@ -87,10 +92,10 @@ fn both_families_and_one_socket_for_both() {
 /// The longest message there is, both ways.
 #[test]
 fn sixty_four_megabytes() {
-    let server = Endpoint::builder().poll(Poll::Block).bind("127.0.0.1:0").unwrap();
+    let server = over_udp().poll(Poll::Block).bind("127.0.0.1:0").unwrap();
     let address = server.local_addr();
     let thread = echo(server.clone());
-    let client = Endpoint::builder().poll(Poll::Block).client().unwrap();
+    let client = over_udp().poll(Poll::Block).client().unwrap();
     let request: Bytes = (0..67_108_864_usize).map(|i| (i * 31 + i / 251) as u8).collect();
     let response = client.call(address, request.clone()).unwrap();
     assert!(response == request, "byte by byte");
@@ -109,10 +114,10 @@ fn sixty_four_megabytes() {
 #[test]
 fn a_restarted_server_is_recognised() {
     for idempotent in [false, true] {
-        let first = Endpoint::bind("127.0.0.1:0").unwrap();
+        let first = over_udp().bind("127.0.0.1:0").unwrap();
         let address = first.local_addr();
         let thread = echo(first.clone());
-        let client = Endpoint::client().unwrap();
+        let client = over_udp().client().unwrap();
         assert_eq!(client.call(address, "one").unwrap(), "one");
         // The acknowledgment arrives before the port is closed; otherwise the system reports that.
         assert!(client.drain(std::time::Duration::from_secs(60)));
@@ -120,7 +125,7 @@ fn a_restarted_server_is_recognised() {
         thread.join().unwrap();
         drop(first);
 
-        let second = Endpoint::bind(address).unwrap();
+        let second = over_udp().bind(address).unwrap();
         let thread = echo(second.clone());
         let options = CallOptions::new().idempotent(idempotent);
         let result = client.call_with(address, "two", options);
@@ -141,10 +146,10 @@ fn a_restarted_server_is_recognised() {
 /// back.
 #[test]
 fn garbage_disturbs_nobody() {
-    let server = Endpoint::bind("127.0.0.1:0").unwrap();
+    let server = over_udp().bind("127.0.0.1:0").unwrap();
     let address = server.local_addr();
     let thread = echo(server.clone());
-    let client = Endpoint::client().unwrap();
+    let client = over_udp().client().unwrap();
     let vandal = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     vandal.set_nonblocking(true).unwrap();
     let mut random = 1_u64;

@@ -1,0 +1,249 @@
+//! What does the thread with the turn receive from?
+//!
+//! From the driver, and from the memory that is shared with peers of this host. A look at the network costs a
+//! system call, one at memory ten nanoseconds or so: while messages come through memory, the network is looked at
+//! seldom enough to be no burden, and often enough that nobody there waits.
+
+use super::path::Path;
+use apus_driver::Receive;
+use apus_local::{Arrival, Event, Gone, Local, Pair, Quota, Sweep};
+use apus_proto::{FailReason, Outcome, RpcError};
+use bytes::Bytes;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Where messages come from. Locked by the thread that has the turn, and by nobody else.
+pub(crate) struct Inlet {
+    /// The driver's receiving half.
+    pub(in crate::engine) network: Box<dyn Receive>,
+    local: Option<Near>,
+}
+
+/// The part in memory.
+struct Near {
+    local: Arc<Local>,
+    sweep: Sweep,
+    /// What came with the last look.
+    taken: Vec<Taken>,
+    balance: Balance,
+    /// Whether so much waits for the application that nothing more is taken.
+    full: bool,
+    /// The system refused something: its descriptor is left alone until then.
+    muted_until: Option<Instant>,
+}
+
+/// What came through memory.
+#[derive(Debug)]
+pub(super) enum Taken {
+    /// A request of a client.
+    Request { pair: Arc<Pair>, id: u64, payload: Bytes },
+    /// The client does not want the answer any more.
+    Cancelled { pair: u64, id: u64 },
+    /// The end of a call, as the server says.
+    Ended { pair: u64, id: u64, result: Result<Bytes, RpcError> },
+    /// There is room to send again.
+    Room,
+    /// A pair has ended.
+    Gone { pair: Arc<Pair>, why: Gone },
+}
+
+/// How long the system's descriptors are left alone after it refused something. Ours: what it lacked may be there again.
+const MUTED: Duration = Duration::from_millis(100);
+
+impl Inlet {
+    pub(crate) fn new(network: Box<dyn Receive>, path: Option<&Path>) -> Self {
+        let local = path.map(|path| Near {
+            local: path.local.clone(),
+            sweep: Sweep::default(),
+            taken: Vec::new(),
+            balance: Balance::default(),
+            full: false,
+            muted_until: None,
+        });
+        Self { network, local }
+    }
+
+    /// Whether the network is to be looked at in this pass.
+    pub(in crate::engine) fn is_network_due(&mut self) -> bool {
+        let Some(near) = &mut self.local else { return true };
+        let due = near.balance.is_network_due();
+        if due && near.balance.is_attendance_due() {
+            near.attend();
+        }
+        due
+    }
+
+    /// Takes what is in memory; how many messages, and words about messages, are to be handled.
+    pub(in crate::engine) fn receive_local(&mut self) -> usize {
+        self.local.as_mut().map_or(0, Near::receive)
+    }
+
+    /// What was taken, to be handled.
+    pub(super) fn taken(&mut self) -> Option<&mut Vec<Taken>> {
+        self.local.as_mut().map(|near| &mut near.taken)
+    }
+
+    /// So much waits for the application that nothing more is taken from memory, or not any more.
+    pub(in crate::engine) fn set_full(&mut self, full: bool) {
+        if let Some(near) = &mut self.local {
+            near.full = full;
+        }
+    }
+
+    /// Announces to local peers that this side is going to sleep. `false`: it must not, something has come. Must be
+    /// followed by [`Inlet::awake`].
+    pub(in crate::engine) fn prepare_to_sleep(&mut self) -> bool {
+        let Some(near) = &mut self.local else { return true };
+        let prepared = near.full || near.local.prepare_to_sleep(&mut near.sweep);
+        if !prepared {
+            near.local.awake(&near.sweep);
+        }
+        prepared
+    }
+
+    /// This side does not sleep any more; local peers have rung, or not.
+    pub(in crate::engine) fn awake(&mut self, rung: bool) {
+        let Some(near) = &mut self.local else { return };
+        near.local.awake(&near.sweep);
+        if rung {
+            near.attend();
+        }
+    }
+
+    /// On what one sleeps: the driver, and what becomes readable when a local peer rings or somebody new comes.
+    pub(in crate::engine) fn descriptors(&mut self) -> (BorrowedFd<'_>, Option<BorrowedFd<'_>>) {
+        let bell = self.local.as_mut().and_then(|near| {
+            near.muted_until = near.muted_until.filter(|until| Instant::now() < *until);
+            near.muted_until.is_none().then(|| near.local.as_fd())
+        });
+        (self.network.as_fd(), bell)
+    }
+}
+
+impl Near {
+    fn receive(&mut self) -> usize {
+        if self.full {
+            return 0;
+        }
+        let Self { local, sweep, taken, balance, .. } = self;
+        let records = local.receive(sweep, Quota::default(), |pair, arrival| {
+            taken.push(Taken::new(pair, arrival));
+        });
+        balance.looked(records);
+        taken.len()
+    }
+
+    /// Lets clients in, takes answers to greetings, and sees who has died.
+    fn attend(&mut self) {
+        if self.local.attend(&mut self.sweep, Some(Duration::ZERO)).is_err() {
+            self.muted_until = Instant::now().checked_add(MUTED);
+        }
+    }
+}
+
+impl Taken {
+    fn new(pair: &Arc<Pair>, arrival: Arrival) -> Self {
+        let number = pair.number();
+        let failed = |reason, outcome| Err(RpcError { reason, outcome });
+        let event = match arrival {
+            Arrival::Gone(why) => return Self::Gone { pair: pair.clone(), why },
+            Arrival::Event(event) => event,
+        };
+        match event {
+            Event::Request { id, payload } => Self::Request { pair: pair.clone(), id, payload },
+            Event::Cancelled { id } => Self::Cancelled { pair: number, id },
+            Event::Response { id, payload } => {
+                Self::Ended { pair: number, id, result: Ok(payload) }
+            }
+            Event::Refused { id, why } => {
+                let before = why.is_before_execution();
+                let outcome = if before { Outcome::NotExecuted } else { Outcome::Unknown };
+                Self::Ended { pair: number, id, result: failed(FailReason::Refused(why), outcome) }
+            }
+            Event::Declined { id, length } => {
+                let reason = FailReason::ResponseTooLarge { length };
+                Self::Ended { pair: number, id, result: failed(reason, Outcome::Executed) }
+            }
+            // Room, and an event that a later crate may know: whoever waits tries again.
+            _ => Self::Room,
+        }
+    }
+}
+
+/// When the network is looked at beside memory. Counts in looks at memory that find nothing.
+#[derive(Debug, Default)]
+struct Balance {
+    /// Since the network was looked at.
+    spent: u32,
+    /// For how long nothing must come through memory until it is looked at as often as the network.
+    warm: u32,
+    /// Looks at the network since the sockets of local peers were looked at.
+    looks: u32,
+}
+
+impl Balance {
+    /// What may be spent between two looks at the network: about 5 µs, in which as many packets gather as one takes
+    /// at once.
+    const LIMIT: u32 = 256;
+    /// What a record costs.
+    const RECORD: u32 = 8;
+    /// Looks at the network for one at the sockets of local peers, which tell of those who come and those who were
+    /// killed: a hundredth of their cost.
+    const LOOKS: u32 = 64;
+
+    const fn is_network_due(&mut self) -> bool {
+        let due = self.warm == 0 || self.spent >= Self::LIMIT;
+        if due {
+            self.spent = 0;
+        }
+        due
+    }
+
+    const fn is_attendance_due(&mut self) -> bool {
+        self.looks = (self.looks + 1) % Self::LOOKS;
+        self.looks == 0
+    }
+
+    fn looked(&mut self, records: usize) {
+        let records = u32::try_from(records).unwrap_or(u32::MAX);
+        self.spent = self.spent.saturating_add(records.saturating_mul(Self::RECORD).max(1));
+        self.warm = if records > 0 { Self::LIMIT } else { self.warm.saturating_sub(1) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks at memory between two looks at the network, if each finds so many records.
+    fn between(balance: &mut Balance, records: usize) -> u32 {
+        for looks in 0.. {
+            if balance.is_network_due() {
+                return looks;
+            }
+            balance.looked(records);
+        }
+        unreachable!("it comes")
+    }
+
+    #[test]
+    fn the_network_is_looked_at_each_time_unless_something_comes_through_memory() {
+        let mut balance = Balance::default();
+        balance.looked(0);
+        assert_eq!(between(&mut balance, 0), 0);
+        balance.looked(1);
+        assert_eq!(between(&mut balance, 1), 31);
+        assert_eq!(between(&mut balance, 64), 1, "a full ring does not keep the network away");
+        let quiet = between(&mut balance, 0);
+        assert!((200..=256).contains(&quiet), "{quiet}");
+        assert_eq!(between(&mut balance, 0), 0, "nothing came for as long");
+    }
+
+    #[test]
+    fn sockets_are_looked_at_now_and_then() {
+        let mut balance = Balance::default();
+        let attended = (0..640).filter(|_| balance.is_attendance_due()).count();
+        assert_eq!(attended, 10);
+    }
+}

@@ -1,0 +1,76 @@
+//! What only a way with packets shows.
+
+use crate::{assert_at_rest, bytes, echo_pair, pair};
+use apus::Builder;
+
+#[test]
+fn what_lives_can_be_looked_at() {
+    let (client, server) = pair(&Builder::default());
+    client.send(server.local_addr(), bytes(0, 100), 0).unwrap();
+    let info = client.info();
+    assert_eq!(info.len(), 1);
+    assert_eq!(info[0].peer, server.local_addr());
+    assert_eq!(info[0].outgoing, Some((100, 100, 100)), "length, sent, granted");
+    assert_eq!(client.metrics().protocol.progress.client_requests_started, 1);
+}
+
+/// Requirement SEND-10.
+#[test]
+fn a_cork_lets_messages_leave_together() {
+    let (client, server, echo) = echo_pair(&Builder::default());
+    let cork = client.cork();
+    for cookie in 0..10 {
+        client.send(server, bytes(0, 100), cookie).unwrap();
+    }
+    let sent = || client.metrics().protocol.packets_sent.iter().sum::<u64>();
+    assert_eq!(sent(), 0, "they wait");
+    for cookie in 10..64 {
+        client.send(server, bytes(0, 100), cookie).unwrap();
+    }
+    assert!(sent() >= 64, "enough have gathered");
+    client.send(server, bytes(0, 100), 64).unwrap();
+    drop(cork);
+    for _ in 0..65 {
+        client.recv().unwrap().result.unwrap();
+    }
+    assert_at_rest(&[&client, &echo.endpoint]);
+}
+
+#[test]
+fn a_receive_batch_is_as_large_as_the_builder_says() {
+    for packets in [0, 1] {
+        let (client, address, _server) = echo_pair(&Builder::default().receive_batch(packets));
+        assert_eq!(client.call(address, vec![7; 200_000]).unwrap().len(), 200_000);
+        let metrics = client.metrics().engine;
+        assert!(metrics.packets_received > 20, "{metrics:?}");
+        assert_eq!(metrics.receive_batches, metrics.packets_received, "one by one");
+    }
+}
+
+/// While the application computes, the keeper grants, asks again and acknowledges.
+#[test]
+fn the_loop_turns_while_nobody_waits() {
+    let (client, server) = pair(&Builder::default());
+    // Far more than is unscheduled: it needs grants.
+    client.send(server.local_addr(), bytes(1, 400_000), 0).unwrap();
+    while server.metrics().protocol.progress.server_requests_done == 0 {
+        // Neither side waits for anything.
+        std::thread::yield_now();
+    }
+    assert!(server.metrics().engine.keeper_turns > 0);
+    let request = server.try_recv_request().unwrap().unwrap();
+    assert_eq!(*request.payload(), bytes(1, 400_000));
+}
+
+/// A pass of the loop ends, however long the message.
+#[test]
+fn a_long_message_uses_up_quotas() {
+    let (client, server, echo) = echo_pair(&Builder::default());
+    while client.metrics().engine.quota_exhaustions == 0
+        || echo.endpoint.metrics().engine.quota_exhaustions == 0
+    {
+        let payload = bytes(1, 3_000_000);
+        assert_eq!(client.call(server, payload.clone()).unwrap(), payload);
+    }
+    assert_at_rest(&[&client, &echo.endpoint]);
+}
