@@ -12,6 +12,11 @@ mod modes;
 #[path = "../endpoint/overload.rs"]
 mod overload;
 
+mod killed;
+#[cfg(feature = "tokio")]
+mod tasks;
+mod ways;
+
 use apus::{Builder, Endpoint};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

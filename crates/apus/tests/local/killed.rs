@@ -1,0 +1,110 @@
+//! What becomes of calls when the server's process is killed?
+//!
+//! This program runs itself as the server.
+
+use apus::{CallError, CallOptions, Endpoint, FailReason, Outcome};
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+
+/// Set in the process that is the server.
+const SERVER: &str = "APUS_TEST_SERVER";
+
+/// Ends with the test.
+struct Server {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Server {
+    fn start() -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "killed::the_server", "--nocapture", "--test-threads", "1"])
+            .env(SERVER, "1")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let address = loop {
+            let line = lines.next().unwrap().unwrap();
+            // What the test harness says stands before it, in the same line or not.
+            if let Some((_, address)) = line.split_once("listening on ") {
+                break address.parse().unwrap();
+            }
+        };
+        Self { child, address }
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have been killed before.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Not a test: the other process. It answers those that warm up, and only takes the others.
+#[test]
+fn the_server() {
+    if std::env::var_os(SERVER).is_none() {
+        return;
+    }
+    let server = Endpoint::bind("127.0.0.1:0").unwrap();
+    println!("listening on {}", server.local_addr());
+    let mut taken = Vec::new();
+    while let Ok(request) = server.recv_request() {
+        if request.payload() == "warm up" {
+            request.reply("warm").unwrap();
+        } else {
+            taken.push(request);
+        }
+    }
+}
+
+fn warm_up(client: &Endpoint, to: SocketAddr) {
+    while client.metrics().engine.local_calls == 0 {
+        client.call(to, "warm up").unwrap();
+    }
+}
+
+#[test]
+fn a_call_that_the_server_took_fails_and_says_that_nobody_knows() {
+    let mut server = Server::start();
+    let client = Endpoint::client().unwrap();
+    warm_up(&client, server.address);
+    let before = client.metrics().engine.local_calls;
+    client.send(server.address, "take this", 1).unwrap();
+    assert_eq!(client.metrics().engine.local_calls, before + 1);
+    // It has read the first when it has answered the second.
+    client.call(server.address, "warm up").unwrap();
+    server.kill();
+    let error = client.recv().unwrap().result.unwrap_err();
+    assert_eq!((error.reason, error.outcome), (FailReason::PeerEnded, Outcome::Unknown));
+    assert_eq!(client.metrics().engine.local_pairs_ended, 1);
+    // Nobody listens there any more, as the network says.
+    let CallError::Failed(error) = client.call(server.address, "hello?").unwrap_err() else {
+        panic!("it was accepted")
+    };
+    assert_eq!(error.reason, FailReason::PortClosed, "{error}");
+}
+
+/// What may be executed twice goes over the network, and learns there that the port is closed.
+#[test]
+fn an_idempotent_call_tries_the_network() {
+    let mut server = Server::start();
+    let client = Endpoint::client().unwrap();
+    warm_up(&client, server.address);
+    let options = CallOptions::new().idempotent(true);
+    client.send_with(server.address, "take this", 1, options).unwrap();
+    client.call(server.address, "warm up").unwrap();
+    server.kill();
+    let error = client.recv().unwrap().result.unwrap_err();
+    assert_ne!(error.reason, FailReason::PeerEnded, "{error}");
+    assert_eq!(client.metrics().engine.local_fallbacks, 1);
+}

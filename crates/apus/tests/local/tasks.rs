@@ -1,0 +1,90 @@
+//! Tasks that exchange messages through memory: their runtime sleeps on what local peers ring.
+
+use crate::bytes;
+use apus::tokio::Endpoint;
+use apus::{Builder, CallOptions, FailReason};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+fn one_thread() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+fn several_threads() -> Runtime {
+    let mut several = tokio::runtime::Builder::new_multi_thread();
+    several.worker_threads(2).enable_all().build().unwrap()
+}
+
+async fn echo(server: Endpoint) {
+    while let Ok(request) = server.recv_request().await {
+        let payload = request.payload().clone();
+        // The client may have gone.
+        let _ = request.reply(payload).await;
+    }
+}
+
+/// Calls until calls go through memory.
+async fn acquaint(client: &Endpoint, server: &Endpoint) {
+    while client.metrics().engine.local_calls == 0 {
+        client.call(server.local_addr(), "are you there?").await.unwrap();
+    }
+}
+
+#[test]
+fn tasks_of_one_runtime_call_each_other() {
+    for runtime in [one_thread(), several_threads()] {
+        runtime.block_on(async {
+            let server = Endpoint::bind("127.0.0.1:0").await.unwrap();
+            tokio::spawn(echo(server.clone()));
+            let client = Endpoint::client().unwrap();
+            acquaint(&client, &server).await;
+            for (seed, size) in [1, 100, 4_000, 100_000, 1_000_000].into_iter().enumerate() {
+                let request = bytes(seed, size);
+                let response = client.call(server.local_addr(), request.clone()).await.unwrap();
+                assert_eq!(response, request, "{size}");
+            }
+            client.drain().await;
+            server.drain().await;
+            assert!(client.metrics().engine.local_calls >= 6);
+            assert_eq!(client.metrics().engine.spurious_wakeups, 0, "E3");
+        });
+    }
+}
+
+/// A thread that blocks, and a runtime that sleeps.
+#[test]
+fn a_thread_calls_a_task_and_the_other_way_round() {
+    let runtime = several_threads();
+    let server = runtime.block_on(Endpoint::bind("127.0.0.1:0")).unwrap();
+    runtime.spawn(echo(server.clone()));
+    let client = Builder::default().poll(apus::Poll::Block).bind("127.0.0.1:0").unwrap();
+    let thread = crate::echo(client.clone());
+    while client.metrics().engine.local_calls < 100 {
+        assert_eq!(client.call(server.local_addr(), bytes(1, 500)).unwrap(), bytes(1, 500));
+    }
+    runtime.block_on(async {
+        while server.metrics().engine.local_calls < 100 {
+            let response = server.call(client.local_addr(), bytes(2, 500)).await.unwrap();
+            assert_eq!(response, bytes(2, 500));
+        }
+    });
+    client.shutdown();
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_deadline_ends_a_call_of_a_task() {
+    let runtime = one_thread();
+    runtime.block_on(async {
+        let server = Endpoint::bind("127.0.0.1:0").await.unwrap();
+        let answering = tokio::spawn(echo(server.clone()));
+        let client = Endpoint::client().unwrap();
+        acquaint(&client, &server).await;
+        answering.abort();
+        let _ = answering.await;
+        let options = CallOptions::new().timeout(Duration::from_millis(10));
+        let error = client.call_with(server.local_addr(), "hello?", options).await.unwrap_err();
+        let apus::CallError::Failed(error) = error else { panic!("{error}") };
+        assert_eq!(error.reason, FailReason::DeadlineExceeded);
+    });
+}
