@@ -122,7 +122,7 @@ pub use {
     config::Config,
     credentials::{Credentials, Trust},
     handshake::{Accepting, Connecting, Listener},
-    local::{Attempt, Known, Local, Lookup},
+    local::{Attempt, Attended, Known, Local, Lookup},
     name::Name,
     pair::{Batch, Pair, Peer, Quota},
     sweep::{Arrival, Sweep},

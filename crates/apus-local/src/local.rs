@@ -17,6 +17,7 @@ use crate::pair::{Pair, Quota};
 use crate::registry::{Found, NotAdded, Registry, Reservation, Seen, Snapshot};
 use crate::sweep::{Arrival, Sweep};
 use apus_wire::Role;
+use smallvec::SmallVec;
 
 /// Clients that may have connected and not greeted. Who comes then takes the place of whoever waits longest:
 /// honest clients greet at once.
@@ -27,6 +28,8 @@ const MAX_NEWCOMERS: usize = 64;
 const LISTENER: u64 = 0;
 const NEWCOMER: u64 = 1 << 63;
 const GREETED: u64 = 1 << 62;
+/// Descriptors of somebody else that stand in the same set ([`Local::watch`]), with their numbers.
+const COMPANION: u64 = 1 << 61;
 
 /// By what a pair is found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -54,6 +57,16 @@ struct Newcomers {
     greeted: Vec<(u64, Attempt)>,
     /// Of the next of either kind.
     next: u64,
+}
+
+/// What [`Local::attend`] has found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Attended {
+    /// Descriptors that were ready, those of companions included.
+    pub ready: usize,
+    /// The companions among them: bit `n` stands for number `n`.
+    pub companions: u64,
 }
 
 /// What is known of a server.
@@ -254,7 +267,7 @@ impl Local {
     }
 
     /// Lets clients in, and heeds what the sockets of pairs say; waits for that, at most `time` (`None`: for
-    /// ever). Returns how many had something to say.
+    /// ever).
     ///
     /// To be called when the descriptor is readable, and now and then while nobody sleeps on it: only the
     /// sockets tell of new clients, and of peers that were killed.
@@ -262,16 +275,22 @@ impl Local {
     /// # Errors
     ///
     /// The system's, which concern the whole endpoint.
-    pub fn attend(&self, sweep: &mut Sweep, time: Option<Duration>) -> Result<usize, ConnectError> {
-        let mut keys = Vec::new();
-        let rung = self.bell.wait(time, |key| keys.push(key));
-        let rung = rung.map_err(ConnectError::system("wait for local peers"))?;
+    pub fn attend(
+        &self,
+        sweep: &mut Sweep,
+        time: Option<Duration>,
+    ) -> Result<Attended, ConnectError> {
+        let mut keys = SmallVec::<[u64; 8]>::new();
+        let ready = self.bell.wait(time, |key| keys.push(key));
+        let ready = ready.map_err(ConnectError::system("wait for local peers"))?;
+        let mut companions = 0;
         self.registry.renew(&mut sweep.snapshot);
         for key in keys {
             match key {
                 LISTENER => self.accept()?,
                 NEWCOMER.. => self.welcome(key),
                 GREETED.. => self.answered(key),
+                COMPANION.. => companions |= 1 << (key & !COMPANION),
                 number => {
                     // Not in the list: it has been removed meanwhile.
                     let pairs = sweep.snapshot.pairs();
@@ -282,7 +301,23 @@ impl Local {
                 }
             }
         }
-        Ok(rung)
+        Ok(Attended { ready, companions })
+    }
+
+    /// Has [`Local::attend`] wake up when `companion` is readable, and say so by this number, 0 to 63: so a thread
+    /// sleeps on all its descriptors in one call. It must be open as long as this is.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    ///
+    /// # Panics
+    ///
+    /// If the number is greater than 63.
+    pub fn watch(&self, companion: impl AsFd, number: u32) -> Result<(), ConnectError> {
+        assert!(number < 64, "companions have numbers up to 63");
+        let key = COMPANION | u64::from(number);
+        self.bell.add(companion, key).map_err(ConnectError::system("watch a companion"))
     }
 
     /// Lets newcomers in, to greet.

@@ -39,6 +39,12 @@ pub struct Sweep {
 }
 
 impl Sweep {
+    /// Whether there were pairs at the last look.
+    #[must_use]
+    pub fn has_pairs(&self) -> bool {
+        !self.snapshot.pairs().is_empty()
+    }
+
     /// One pass over all pairs, at most `quota` of each pair's short records and of all chunks together. Returns
     /// how many records were taken.
     pub(crate) fn pass(

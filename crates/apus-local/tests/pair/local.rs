@@ -62,7 +62,7 @@ fn echo(local: &Local, stop: &AtomicBool) -> Vec<Gone> {
             return ends;
         }
         if local.prepare_to_sleep(&mut sweep) {
-            assert!(local.attend(&mut sweep, Some(LONG)).unwrap() > 0, "lost wake-up");
+            assert!(local.attend(&mut sweep, Some(LONG)).unwrap().ready > 0, "lost wake-up");
         }
         local.awake(&sweep);
     }
@@ -251,4 +251,17 @@ fn long_messages_are_taken_shortest_first_across_pairs() {
         }
     }
     assert_eq!(order, [5_000, 20_000, 60_000]);
+}
+
+/// What is not a pair's wakes the same sleeper, and is told apart.
+#[test]
+fn a_companion_is_watched_beside_the_pairs() {
+    let local = Local::new(None, small()).unwrap();
+    let (mut far, near) = UnixStream::pair().unwrap();
+    local.watch(&near, 5).unwrap();
+    let mut sweep = Sweep::default();
+    assert_eq!(local.attend(&mut sweep, Some(Duration::ZERO)).unwrap().companions, 0);
+    std::io::Write::write_all(&mut far, b"x").unwrap();
+    let attended = local.attend(&mut sweep, Some(LONG)).unwrap();
+    assert_eq!((attended.ready, attended.companions), (1, 1 << 5));
 }

@@ -176,7 +176,7 @@ impl Drop for Locked<'_> {
         let shard = self.shard;
         let kick = self.publish_due();
         let wakes = self.wakes.take();
-        let greetings = self.local.as_mut().map(|local| local.routes.take_greetings());
+        let greetings = self.local.as_mut().and_then(|local| local.routes.take_greetings());
         self.metrics.wakeups += wakes.as_ref().map_or(0, |wakes| wakes.len() as u64);
         self.guard = None;
         if let Some(wakes) = wakes {
@@ -185,6 +185,8 @@ impl Drop for Locked<'_> {
         if kick {
             shard.signal.raise();
         }
-        shard.greet(greetings.unwrap_or_default());
+        if let Some(peers) = greetings {
+            shard.greet(peers);
+        }
     }
 }

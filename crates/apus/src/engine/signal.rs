@@ -22,13 +22,15 @@ pub(crate) struct Wanted {
     pub(crate) writable: bool,
 }
 
-/// What ended a sleep; nothing, if time was up or the signal was raised.
+/// What ended a sleep; nothing, if time was up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Woken {
     /// Something happened to the driver.
     pub(crate) driver: bool,
-    /// A local peer has rung.
+    /// A local peer has rung, and was not attended to yet.
     pub(crate) rung: bool,
+    /// The signal was raised.
+    pub(crate) signal: bool,
 }
 
 impl Signal {
@@ -59,6 +61,12 @@ impl Signal {
         wanted: Wanted,
         nanos: Option<u64>,
     ) -> io::Result<Woken> {
+        if let Some(woken) = inlet.sleep_beside_pairs(self, wanted, nanos) {
+            if woken.signal {
+                self.lower();
+            }
+            return Ok(woken);
+        }
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, wanted.readable);
         flags.set(PollFlags::OUT, wanted.writable);
@@ -73,12 +81,14 @@ impl Signal {
         let timeout = nanos.map(timespec);
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => return Ok(Woken { driver: true, rung: true }),
+            Err(rustix::io::Errno::INTR) => {
+                return Ok(Woken { driver: true, rung: true, signal: false });
+            }
             Err(error) => return Err(error.into()),
         }
         let has = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
-        let woken = Woken { driver: has(1), rung: has(2) };
-        if has(0) {
+        let woken = Woken { driver: has(1), rung: has(2), signal: has(0) };
+        if woken.signal {
             self.lower();
         }
         Ok(woken)

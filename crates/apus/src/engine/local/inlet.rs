@@ -5,8 +5,9 @@
 //! seldom enough to be no burden, and often enough that nobody there waits.
 
 use super::path::Path;
+use crate::engine::signal::{Signal, Wanted, Woken};
 use apus_driver::Receive;
-use apus_local::{Arrival, Event, Gone, Local, Pair, Quota, Sweep};
+use apus_local::{Arrival, Attended, Event, Gone, Local, Pair, Quota, Sweep};
 use apus_proto::{FailReason, Outcome, RpcError};
 use bytes::Bytes;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -31,7 +32,16 @@ struct Near {
     full: bool,
     /// The system refused something: its descriptor is left alone until then.
     muted_until: Option<Instant>,
+    /// Whether the driver and the signal stand beside the pairs' sockets; `None`: nobody has wanted it yet.
+    has_companions: Option<bool>,
 }
+
+/// What stands beside the pairs' sockets.
+const DRIVER: u32 = 0;
+const SIGNAL: u32 = 1;
+
+const MILLISECOND: u64 = 1_000_000;
+
 
 /// What came through memory.
 #[derive(Debug)]
@@ -54,6 +64,7 @@ const MUTED: Duration = Duration::from_millis(100);
 impl Inlet {
     pub(crate) fn new(network: Box<dyn Receive>, path: Option<&Path>) -> Self {
         let local = path.map(|path| Near {
+            has_companions: None,
             local: path.local.clone(),
             sweep: Sweep::default(),
             taken: Vec::new(),
@@ -111,6 +122,35 @@ impl Inlet {
         }
     }
 
+    /// Sleeps on the driver, the signal and all pairs in one call, which costs less than the usual way if a pair rings.
+    /// `None`: the usual way, since there is no pair, or more is wanted than this can do (whole milliseconds, and
+    /// nothing but reading).
+    pub(in crate::engine) fn sleep_beside_pairs(
+        &mut self,
+        signal: &Signal,
+        wanted: Wanted,
+        nanos: Option<u64>,
+    ) -> Option<Woken> {
+        let Self { network, local } = self;
+        let near = local.as_mut().filter(|near| near.sweep.has_pairs())?;
+        let possible = wanted.readable && !wanted.writable;
+        if !possible || nanos.is_some_and(|nanos| nanos < MILLISECOND) {
+            return None;
+        }
+        // A task sleeps in its runtime, which would hear of the companions twice: they come in with the first thread.
+        let watch = || {
+            near.local.watch(&**network, DRIVER).is_ok() && near.local.watch(signal, SIGNAL).is_ok()
+        };
+        if !*near.has_companions.get_or_insert_with(watch) {
+            return None;
+        }
+        // Rounded down: whoever wakes up too early sleeps again.
+        let time = nanos.map(|nanos| Duration::from_millis(nanos / MILLISECOND));
+        let attended = near.attend_for(time)?;
+        let has = |number: u32| attended.companions >> number & 1 == 1;
+        Some(Woken { driver: has(DRIVER), rung: false, signal: has(SIGNAL) })
+    }
+
     /// On what one sleeps: the driver, and what becomes readable when a local peer rings or somebody new comes.
     pub(in crate::engine) fn descriptors(&mut self) -> (BorrowedFd<'_>, Option<BorrowedFd<'_>>) {
         let bell = self.local.as_mut().and_then(|near| {
@@ -136,9 +176,20 @@ impl Near {
 
     /// Lets clients in, takes answers to greetings, and sees who has died.
     fn attend(&mut self) {
-        if self.local.attend(&mut self.sweep, Some(Duration::ZERO)).is_err() {
-            self.muted_until = Instant::now().checked_add(MUTED);
+        self.attend_for(Some(Duration::ZERO));
+    }
+
+    /// The same, and waits for that. `None`: the system has refused something.
+    fn attend_for(&mut self, time: Option<Duration>) -> Option<Attended> {
+        if self.muted_until.is_some_and(|until| Instant::now() < until) {
+            return None;
         }
+        let attended = self.local.attend(&mut self.sweep, time).ok();
+        self.muted_until = match attended {
+            Some(_) => None,
+            None => Instant::now().checked_add(MUTED),
+        };
+        attended
     }
 }
 

@@ -107,9 +107,9 @@ impl Routes {
         last
     }
 
-    /// Who is to be greeted, once.
-    pub(crate) fn take_greetings(&mut self) -> Vec<SocketAddr> {
-        std::mem::take(&mut self.to_greet)
+    /// Who is to be greeted, if anybody is; once.
+    pub(crate) fn take_greetings(&mut self) -> Option<Vec<SocketAddr>> {
+        (!self.to_greet.is_empty()).then(|| std::mem::take(&mut self.to_greet))
     }
 
     /// `to` was greeted under this name, or could not be.
