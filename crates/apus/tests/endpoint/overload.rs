@@ -16,7 +16,8 @@ pub(crate) const UNDER_WAY: u64 = 2_000;
 /// Two endpoints on a network that loses none of these: a client that misses its refusal is told when it asks that
 /// the server is through with it, and not why.
 pub(crate) fn pair(builder: &Builder) -> (Endpoint, Endpoint) {
-    roomy_pair(builder, 4 * UNDER_WAY as usize)
+    // A client that the system stops for a while is asked again and again meanwhile.
+    roomy_pair(builder, 400 * UNDER_WAY as usize)
 }
 
 fn is_overloaded(error: &RpcError) -> bool {
