@@ -42,7 +42,6 @@ const SIGNAL: u32 = 1;
 
 const MILLISECOND: u64 = 1_000_000;
 
-
 /// What came through memory.
 #[derive(Debug)]
 pub(super) enum Taken {
