@@ -15,20 +15,24 @@
 //! - **P1** All endpoints of experiments begin with [`builder`], which says over which path their messages go. All
 //!   experiments but `local` measure the network's path: there they must not take the one through
 //!   shared memory, which endpoints take by themselves when their peer is on this host.
+//! - **P2** What is said to have gone over a path has: what counts is compared with what the endpoint counted.
 
 mod client;
 mod pair;
+pub(crate) mod path;
 mod receiving;
 pub(crate) mod server;
 
 pub use pair::BarePair;
 pub(crate) use pair::both_sides;
+pub use path::Path;
+pub(crate) use path::builder;
 pub use receiving::Receiving;
 pub(crate) use receiving::counters;
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use apus::{Builder, Endpoint};
+use apus::{Builder, Bytes, Endpoint};
 use serde::{Deserialize, Serialize};
 
 use crate::contender::{Contender, Plan, Replies, Side};
@@ -51,20 +55,6 @@ pub enum Calls {
     OneByOne,
     /// As many as the plan says; messages that are ready leave together.
     Many(Replies),
-}
-
-/// Where messages go between two endpoints of this host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Path {
-    /// Over UDP, as between hosts.
-    Udp,
-    /// Where the endpoints choose: through shared memory.
-    Local,
-}
-
-/// The settings of an endpoint whose messages go that way (P1).
-pub(crate) fn builder(path: Path) -> Builder {
-    Endpoint::builder().local(path == Path::Local)
 }
 
 impl Contender for Apus {
@@ -103,10 +93,16 @@ impl Contender for Apus {
 
     fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error> {
         let endpoint = open_client(builder(self.path).poll(plan.poll), control)?;
-        match self.calls {
+        if self.path == Path::Local {
+            let request = Bytes::from_static(&[0]);
+            path::meet(&endpoint, || client::call(&endpoint, server, &request).map(drop))?;
+        }
+        let side = match self.calls {
             Calls::OneByOne => client::one_by_one(&endpoint, server, plan, control.stop()),
             Calls::Many(replies) => client::many(&endpoint, server, plan, replies, control.stop()),
-        }
+        }?;
+        path::check(self.path, &endpoint, side.messages)?;
+        Ok(side)
     }
 }
 

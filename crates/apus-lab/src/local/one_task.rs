@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::entrant::Entrant;
-use crate::apus::{Path, both_sides, builder, open};
+use crate::apus::{Path, both_sides, builder, open, path};
 use crate::baseline::Boundaries;
 use crate::baseline::stream::server::accept;
 use crate::baseline::tcp::socket::{self, Settings};
@@ -119,8 +119,15 @@ fn endpoints(path: Path, plan: &Plan, stop: &Stop) -> Result<Side, Error> {
         let ended = client.recv().map_err(|error| Error::endpoint(calling(), error))?;
         ended.result.map(drop).map_err(|error| Error::endpoint(calling(), error))
     };
+    if path == Path::Local {
+        path::meet(&client, exchange)?;
+    }
     match measure(plan, stop, exchange) {
         Err(_) if stop.is_asked() => Ok(Side::default()),
-        measured => measured,
+        // Each call is a message there and one back.
+        measured => measured.and_then(|side| {
+            path::check(path, &client, side.messages / 2)?;
+            Ok(side)
+        }),
     }
 }
