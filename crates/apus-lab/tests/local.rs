@@ -6,8 +6,8 @@ use apus_lab::process::Host;
 use apus_lab::{Error, Poll, agent};
 use serde_json::{Value, json};
 
-const ALL: [&str; 6] =
-    ["apus-local", "apus-local-pair", "unix", "unix-seqpacket", "tcp", "apus-udp"];
+const ALL: [&str; 7] =
+    ["apus-local", "apus-local-pair", "unix", "unix-stream", "unix-seqpacket", "tcp", "apus-udp"];
 
 /// Runs in threads of this process, and gives what a machine and what people would read.
 fn run(change: impl FnOnce(&mut Options)) -> Result<(Value, String), Error> {
@@ -81,16 +81,43 @@ fn a_result_says_what_was_asked_for() {
     };
     let (json, text) = run(change).unwrap();
     assert_eq!(json["experiment"], "local");
-    assert_eq!(names(&json), ["unix", "tcp"], "in the order of the rows");
+    assert_eq!(
+        names(&json),
+        ["unix", "unix-stream", "unix-seqpacket", "tcp"],
+        "in the order of the rows"
+    );
     let config = &json["config"];
     assert_eq!((&config["size"], &config["sizes"]), (&json!(7), &json!([7])));
     assert_eq!((&config["outstanding"], &config["large_outstanding"]), (&json!(3), &json!(3)));
     assert_eq!((&config["runs"], &config["poll"]), (&json!(2), &json!("block")));
-    assert!(config["settings"]["unix"].as_str().unwrap().contains("SOCK_STREAM"));
+    assert!(config["settings"]["unix-stream"].as_str().unwrap().contains("SOCK_STREAM"));
     assert!(config["settings"]["tcp"].as_str().unwrap().contains("TCP_NODELAY"));
     assert_eq!(json["ratios"], json!({}), "who is compared with the others takes no part");
     assert!(!has(&rows(&json)[0], "gbps") && !has(&rows(&json)[0], "kops"));
     assert!(!text.contains("by size"), "one size needs no table of its own:\n{text}");
+}
+
+/// In one run there is one value, so the better one of both kinds is the least time and the greatest rate.
+#[test]
+fn unix_is_the_better_kind_figure_by_figure() {
+    let change = |options: &mut Options| {
+        (options.runs, options.workers, options.clients) = (1, 1, 1);
+        options.only = vec!["unix".to_owned()];
+    };
+    let (json, _) = run(change).unwrap();
+    let [unix, stream, packets] = rows(&json) else { panic!("{json}") };
+    let both = |figure: &str| {
+        let [stream, packets] = [stream, packets].map(|row| row[figure].as_f64().unwrap());
+        (stream.min(packets), stream.max(packets))
+    };
+    assert_eq!(unix["p50_us"], both("p50_us").0);
+    assert_eq!(unix["p99_us"], both("p99_us").0);
+    assert_eq!(unix["krps"], both("krps").1);
+    assert_eq!(unix["kops"], both("kops").1);
+    assert_eq!(unix["gbps"], stream["gbps"], "packets are not large");
+    assert_eq!(unix["clients"], stream["clients"], "streams only");
+    let notes = json["notes"].to_string();
+    assert!(notes.contains("unix is the faster kind") && notes.contains("gbps of unix-stream"));
 }
 
 #[test]

@@ -14,10 +14,11 @@ pub(super) const NAME: &str = "local";
 /// Processes of one host: shared memory beside unix sockets and TCP
 ///
 /// `apus-local` are endpoints, which take the path through shared memory by themselves when their peer is on the same
-/// host; `apus-local-pair` is what they have below them, without an endpoint. `unix` is a unix socket (SOCK_STREAM,
-/// which is at least as fast as SOCK_SEQPACKET, shown as `unix-seqpacket`), `tcp` a connection over loopback with
-/// TCP_NODELAY, `apus-udp` endpoints over loopback that leave shared memory alone. Sockets carry a length before each message,
-/// one send for each, and readers take what is there. All wait as --poll says.
+/// host; `apus-local-pair` is what they have below them, without an endpoint. `unix` is the faster kind of unix socket, figure
+/// by figure in each run: of `unix-stream` (SOCK_STREAM) and `unix-seqpacket` (SOCK_SEQPACKET), whose packets are as long as a
+/// socket's buffer at most. `tcp` is a connection over loopback with TCP_NODELAY, `apus-udp` endpoints over loopback that leave
+/// shared memory alone. Sockets carry a length before each message, one send for each, and readers take what is
+/// there; but servers of many clients use epoll and answer what is ready in one send. All wait as --poll says.
 ///
 /// p50 and p99: one request and its echo at a time. krps: with --outstanding of them under way. Messages of 64 KiB and more are
 /// large: at most 8 are under way, their replies are short, and gbps is what the server receives. Rows and ratios

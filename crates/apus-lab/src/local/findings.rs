@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::report::Seen;
+use super::report::{Line, Seen};
 use crate::result::table::{self, spread_in_words};
 use crate::result::{Outcome, Table};
 use crate::stats::Spread;
@@ -36,7 +36,7 @@ pub(super) fn tables(seen: &Seen<'_>) -> Vec<Table> {
             ("krps", "many under way: thousand messages a second, by size"),
             ("gbps", "many under way: Gbit/s, by size"),
         ] {
-            let values = |index, entrant| seen.at_size(index, entrant, figure);
+            let values = |index, line: &Line| seen.at_size(index, line, figure);
             tables.extend(table_of(title, "bytes", sizes, seen, values));
         }
     }
@@ -44,7 +44,7 @@ pub(super) fn tables(seen: &Seen<'_>) -> Vec<Table> {
         ("kops", "workers, each in one task: thousand writes and reads of a byte a second, in sum"),
         ("krps", "workers, each two tasks: thousand round trips of a byte a second, in sum"),
     ] {
-        let values = |index, entrant| seen.of_workers(index, entrant, figure);
+        let values = |index, line: &Line| seen.of_workers(index, line, figure);
         tables.extend(table_of(title, "workers", workers, seen, values));
     }
     for (figure, title) in [
@@ -52,7 +52,7 @@ pub(super) fn tables(seen: &Seen<'_>) -> Vec<Table> {
         ("p99_us", "clients of one server: p99 of the one that waits longest, µs"),
         ("least_by_most", "clients of one server: messages of the slowest by those of the fastest"),
     ] {
-        let values = |index, entrant| seen.of_clients(index, entrant, figure);
+        let values = |index, line: &Line| seen.of_clients(index, line, figure);
         tables.extend(table_of(title, "clients", clients, seen, values));
     }
     tables
@@ -64,20 +64,20 @@ fn table_of(
     key: &str,
     keys: &[usize],
     seen: &Seen<'_>,
-    values: impl Fn(usize, usize) -> Option<Vec<f64>>,
+    values: impl Fn(usize, &Line) -> Option<Vec<f64>>,
 ) -> Option<Table> {
-    let has_value = |entrant: &usize| (0..keys.len()).any(|at| values(at, *entrant).is_some());
-    let entrants: Vec<usize> = (0..seen.entrants.len()).filter(has_value).collect();
-    let cell = |at, entrant: &usize| {
-        values(at, *entrant).map_or_else(String::new, |runs| spread_in_words(&Spread::over(&runs)))
+    let has_value = |column: &&Line| (0..keys.len()).any(|at| values(at, column).is_some());
+    let columns: Vec<&Line> = seen.lines.iter().filter(has_value).collect();
+    let cell = |at, column: &&Line| {
+        values(at, column).map_or_else(String::new, |runs| spread_in_words(&Spread::over(&runs)))
     };
     let line = |(at, key): (usize, &usize)| {
-        let cells = entrants.iter().map(|entrant| cell(at, entrant));
+        let cells = columns.iter().map(|column| cell(at, column));
         [key.to_string()].into_iter().chain(cells).collect()
     };
-    let has_line = |at: &usize| entrants.iter().any(|entrant| values(*at, *entrant).is_some());
+    let has_line = |at: &usize| columns.iter().any(|column| values(*at, column).is_some());
     let lines = keys.iter().enumerate().filter(|(at, _)| has_line(at)).map(line);
-    let names = entrants.iter().map(|entrant| seen.entrants[*entrant].name().to_owned());
+    let names = columns.iter().map(|column| column.name.to_owned());
     let header = [key.to_owned()].into_iter().chain(names).collect();
     let table = Table { title: title.to_owned(), header, lines: lines.collect() };
     (!table.lines.is_empty()).then_some(table)

@@ -31,7 +31,7 @@ const EXCHANGES: u64 = 64;
 /// Writes and reads for the time that the plan gives.
 pub(super) fn run(entrant: Entrant, plan: &Plan, stop: &Stop) -> Result<Side, Error> {
     match entrant {
-        Entrant::Unix => streams(unix::socket::pair(Boundaries::Lost)?, plan, stop),
+        Entrant::Stream => streams(unix::socket::pair(Boundaries::Lost)?, plan, stop),
         Entrant::Packets => streams(unix::socket::pair(Boundaries::Kept)?, plan, stop),
         Entrant::Tcp => match connection(stop)? {
             Some(ends) => streams(ends, plan, stop),

@@ -55,12 +55,9 @@ pub(super) fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
 
 /// Those who were asked for and can take part with a size at least.
 fn selected(options: &Options, notes: &mut Vec<String>) -> Result<Vec<Entrant>, Error> {
-    check_only(&options.only, &Entrant::ALL.map(Entrant::name))?;
-    let asked = |entrant: &Entrant| {
-        options.only.is_empty() || options.only.iter().any(|name| name == entrant.name())
-    };
+    check_only(&options.only, &Entrant::names())?;
     let mut entrants = Vec::new();
-    for entrant in Entrant::ALL.into_iter().filter(asked) {
+    for entrant in Entrant::ALL.into_iter().filter(|entrant| entrant.is_asked(&options.only)) {
         let whys = options.sizes.iter().filter_map(|&size| sits_out(entrant, size, options));
         let whys: Vec<String> = whys.collect();
         notes.extend(whys.iter().map(|why| format!("{} sits out: {why}", entrant.name())));
@@ -170,12 +167,14 @@ impl Bench<'_> {
         let calls = Calls::Many(Replies::Echo);
         let size = self.options.sizes[0];
         let outstanding = self.options.many(size).div_ceil(count);
-        let plan = self.options.plan(size, outstanding, self.poll_of(count + 1));
         let name = entrant.name();
+        let plan = self.options.plan(size, outstanding, self.options.poll);
         let details = told(entrant, calls, &plan, Role::ServerOfMany, false);
         let core = Cores::choose().server;
         let mut server = self.host.start(task(&format!("{name} server"), core, details))?;
         let role = Role::Client(server.address()?);
+        // The server has a core for itself.
+        let plan = Plan { poll: self.poll_of(count + 1), ..plan };
         let clients = (0..count).map(|index| {
             let details = told(entrant, calls, &plan, role, count > 1);
             task(&format!("{name} client"), Cores::of_client(index), details)

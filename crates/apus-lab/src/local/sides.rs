@@ -69,7 +69,7 @@ fn serve_many(
     control: &mut Control,
 ) -> Result<Side, Error> {
     match entrant {
-        Entrant::Unix => {
+        Entrant::Stream => {
             let place = unix::socket::listen(Boundaries::Lost)?;
             echo_on(&place.listener, place.address, plan, control)
         }
