@@ -12,7 +12,7 @@
 //!
 //! # Invariants
 //!
-//! - **P1** All endpoints of experiments begin with [`builder`], which says over which path their messages go. All
+//! - **P1** All endpoints of experiments begin with `builder` (in `path`), which says over which path their messages go. All
 //!   experiments but `local` measure the network's path: there they must not take the one through
 //!   shared memory, which endpoints take by themselves when their peer is on this host.
 //! - **P2** What is said to have gone over a path has: what counts is compared with what the endpoint counted.
