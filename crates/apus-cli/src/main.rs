@@ -1,7 +1,7 @@
 //! What can be done with apus from a shell?
 //!
 //! ```text
-//!   demo, bench           measure apus beside UDP and TCP (apus-lab does the work)
+//!   demo, bench           measure apus beside UDP, TCP and unix sockets (apus-lab does the work)
 //!   lab                   old failures and their cures (apus-lab does the work)
 //!   sim                   the protocol in a simulated fabric (apus-sim does the work)
 //!   fabric                a network of several hosts to try programs in (apus-lab does the work)
@@ -9,7 +9,7 @@
 //!   completions, man      for shells and readers, from the definitions of the commands
 //!     │
 //!   command_line          the commands together, wrong arguments, examples
-//!   repetition, address   what several commands ask for
+//!   repetition, address, path   what several commands ask for
 //!   output, destination, files   where results go
 //!   failure               why there is none, and the exit status
 //! ```
@@ -30,6 +30,7 @@ mod files;
 mod lab;
 mod man;
 mod output;
+mod path;
 mod repetition;
 mod serve;
 mod sim;

@@ -16,6 +16,7 @@ use signal_hook::iterator::Signals;
 use crate::address::Address;
 use crate::failure::Failure;
 use crate::output;
+use crate::path::Path;
 
 /// Run an echo service: every request is answered with its own bytes
 ///
@@ -40,6 +41,9 @@ pub(crate) struct Arguments {
     /// then sleep (`hybrid` alone: 50)
     #[arg(long, value_name = "MODE", default_value_t = Poll::default())]
     poll: Poll,
+    /// Which way messages go to peers on this host
+    #[arg(long, value_name = "PATH", value_enum, default_value_t = Path::Auto)]
+    path: Path,
     /// Print JSON, one object per line: `listening` at the beginning, what was served at the end
     #[arg(long)]
     json: bool,
@@ -73,8 +77,8 @@ enum End {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (tell, told) = channel();
     watch_signals(tell.clone()).map_err(|error| Failure::of("catch signals", &error))?;
-    let endpoint = Endpoint::builder().poll(arguments.poll).bind(arguments.address.as_str());
-    let endpoint = endpoint.map_err(|error| {
+    let settings = Endpoint::builder().poll(arguments.poll).local(arguments.path.may_be_local());
+    let endpoint = settings.bind(arguments.address.as_str()).map_err(|error| {
         Failure::Work(format!("{error}\n`apus serve 127.0.0.1:0` listens on any free port."))
     })?;
     let (end, served) = thread::scope(|scope| {

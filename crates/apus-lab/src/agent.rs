@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::error::Error;
 use crate::process::{Control, Task, agent_main};
-use crate::{bench, cluster, demo, handoff, livelock, overload};
+use crate::{bench, cluster, demo, handoff, livelock, local, overload};
 
 /// Is one side of an experiment. A program that runs experiments calls this, and does nothing else,
 /// when its first argument is [`crate::process::AGENT`].
@@ -23,6 +23,7 @@ pub fn main() -> ExitCode {
 pub fn run(task: &Task, control: &mut Control) -> Result<Value, Error> {
     match task.job.as_str() {
         bench::JOB => bench::agent(task, control),
+        local::JOB => local::agent(task, control),
         demo::JOB => demo::agent(task, control),
         overload::JOB => overload::agent(task, control),
         cluster::JOB => cluster::agent(task, control),

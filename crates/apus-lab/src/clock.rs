@@ -7,6 +7,7 @@
 //!
 //! [`Instant::now`]: std::time::Instant::now
 
+use std::thread;
 use std::time::Duration;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -16,6 +17,11 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 #[must_use]
 pub fn now() -> u64 {
     nanoseconds(clock_gettime(ClockId::Monotonic))
+}
+
+/// Sleeps until [`now`] says `at`; not at all if that has passed.
+pub fn sleep_until(at: u64) {
+    thread::sleep(Duration::from_nanos(at.saturating_sub(now())));
 }
 
 /// Nanoseconds of processor time that this process has used so far, all its threads together, in

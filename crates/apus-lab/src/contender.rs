@@ -78,7 +78,7 @@ impl Plan {
 }
 
 /// What a server answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Replies {
     /// The request itself.
     Echo,

@@ -1,18 +1,19 @@
 //! What does apus achieve, compared with what else there is?
 //!
 //! Everything that is claimed about apus is measured beside something else, on the same machine, in
-//! the same run. Four kinds of experiment do that:
+//! the same run. Five kinds of experiment do that:
 //!
 //! - [`bench`](mod@bench): one figure (round trip time, throughput, rate, handoffs) of contenders that
 //!   take turns;
+//! - [`local`]: messages between processes of one host, of any size, between any number of them;
 //! - [`demo`]: the whole picture, messages of a published workload at a load that hurts;
 //! - [`cluster`](mod@cluster): the same between hosts on links that are busy, for any value of any setting;
 //! - [`livelock`](mod@livelock): what comes out of a router while more and more goes in.
 //!
 //! ```text
-//!   bench, demo, cluster, livelock   which experiments there are, and in which order they find things out
+//!   bench, local, demo, cluster, livelock   which experiments there are, and in which order they find things out
 //!     ├── apus                 what is measured, used as an application would
-//!     ├── baseline             what it is compared with: UDP and TCP, as fast as they go
+//!     ├── baseline             what it is compared with: UDP, TCP and unix sockets, as fast as they go
 //!     ├── transport, load      requests and replies of any size, and what makes them
 //!     ├── contender, meter     what a contender is, and what of its work counts
 //!     ├── process, agent       each side in a process of its own, on a core of its own
@@ -67,6 +68,7 @@ pub mod launcher;
 pub mod lines;
 pub mod livelock;
 mod load;
+pub mod local;
 pub mod machine;
 pub mod meter;
 pub mod overload;

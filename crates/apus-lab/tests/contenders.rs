@@ -3,15 +3,21 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
-use apus::Endpoint;
-use apus_lab::apus::{Apus, Receiving};
-use apus_lab::baseline::{Sends, Tcp, Udp, UdpGso};
+use apus::{Bytes, Endpoint};
+use apus_lab::apus::{Apus, BarePair, Calls, Path, Receiving};
+use apus_lab::baseline::{Boundaries, Sends, Tcp, Udp, UdpGso, Unix};
 use apus_lab::contender::{Contender, Plan, Replies, Side};
 use apus_lab::process::{Agent, Control, Host, Runner, Task};
 use apus_lab::{Error, Poll};
+use apus_local::{Config, Connecting, Event, Quota};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, connect, recv, send, socket,
+};
 use serde_json::{Value, json};
 
 const POLLS: [Poll; 3] = [Poll::Spin, Poll::Hybrid(Duration::from_micros(1)), Poll::Block];
@@ -54,6 +60,14 @@ macro_rules! sides {
         }
         (serve as Runner, drive as Runner)
     }};
+}
+
+const fn apus(calls: Calls, path: Path) -> Apus {
+    Apus { calls, path }
+}
+
+const fn unix(boundaries: Boundaries, replies: Replies) -> Unix {
+    Unix { boundaries, replies }
 }
 
 /// Bytes that differ from their neighbours.
@@ -129,8 +143,10 @@ fn udp_servers_send_each_datagram_back() {
 #[test]
 fn apus_servers_send_each_message_back() {
     let contenders = [
-        sides!(Apus::OneByOne),
-        sides!(Apus::Many(Replies::Echo)),
+        sides!(apus(Calls::OneByOne, Path::Udp)),
+        sides!(apus(Calls::Many(Replies::Echo), Path::Udp)),
+        sides!(apus(Calls::OneByOne, Path::Local)),
+        sides!(apus(Calls::Many(Replies::Echo), Path::Local)),
         sides!(Receiving::SelfPolling),
         sides!(Receiving::Receivers(2)),
     ];
@@ -149,9 +165,89 @@ fn apus_servers_send_each_message_back() {
     }
 }
 
+/// A connection to the unix socket of a server, as its clients make it.
+fn unix_socket(server: SocketAddr, kind: SocketType) -> OwnedFd {
+    let name = SocketAddrUnix::new_abstract_name(format!("apus-lab/{server}").as_bytes()).unwrap();
+    let socket = socket(AddressFamily::UNIX, kind, None).unwrap();
+    connect(&socket, &name).unwrap();
+    socket
+}
+
+#[test]
+fn unix_servers_send_each_message_back() {
+    let (serve, _) = sides!(unix(Boundaries::Lost, Replies::Echo));
+    for poll in POLLS {
+        let mut server = start(serve, json!({"poll": poll}));
+        let socket = unix_socket(server.address().unwrap(), SocketType::STREAM);
+        let mut stream = UnixStream::from(socket);
+        let sent: Vec<u8> =
+            [0, 1, 100, 70_000, 3, 500_000].iter().flat_map(|&n| framed(&pattern(n))).collect();
+        let mut writer = stream.try_clone().unwrap();
+        let copy = sent.clone();
+        let writer = thread::spawn(move || writer.write_all(&copy).unwrap());
+        let mut received = vec![0; sent.len()];
+        stream.read_exact(&mut received).unwrap();
+        writer.join().unwrap();
+        assert!(received == sent, "{poll}");
+        drop(stream);
+        server.stop::<Side>().unwrap();
+    }
+}
+
+#[test]
+fn unix_servers_that_keep_messages_apart_send_each_packet_back() {
+    let (serve, _) = sides!(unix(Boundaries::Kept, Replies::Echo));
+    for poll in POLLS {
+        let mut server = start(serve, json!({"poll": poll}));
+        let socket = unix_socket(server.address().unwrap(), SocketType::SEQPACKET);
+        // The longest one is longer than what is taken from a stream at once.
+        for length in [1, 100, 65_532, 65_536, 200_000, 7] {
+            let sent = framed(&pattern(length));
+            send(&socket, &sent, SendFlags::empty()).unwrap();
+            let mut received = vec![0; 1 << 20];
+            let (count, _) = recv(&socket, &mut received[..], RecvFlags::empty()).unwrap();
+            assert!(received[..count] == sent, "{length} bytes, {poll}");
+        }
+        drop(socket);
+        server.stop::<Side>().unwrap();
+    }
+}
+
+#[test]
+fn packets_that_do_not_fit_into_a_socket_sit_out() {
+    let large = Plan { size: 60_000_000, ..plan(Poll::Block) };
+    let why = unix(Boundaries::Kept, Replies::Echo).sits_out(&large).unwrap();
+    assert!(why.starts_with("60000000 bytes do not fit into its socket's buffer"), "{why}");
+    assert_eq!(unix(Boundaries::Lost, Replies::Echo).sits_out(&large), None);
+    assert_eq!(unix(Boundaries::Kept, Replies::Echo).sits_out(&plan(Poll::Block)), None);
+}
+
+#[test]
+fn a_bare_pair_sends_each_message_back() {
+    let (serve, _) = sides!(BarePair { calls: Calls::OneByOne });
+    for poll in POLLS {
+        let mut server = start(serve, json!({"poll": poll}));
+        let name = apus_local::Name::of(server.address().unwrap());
+        let connecting = Connecting::start(&name, &Config::default()).unwrap();
+        let pair = connecting.finish(Duration::MAX).unwrap();
+        for (id, length) in [(5, 1), (6, 1400), (7, 4097), (8, 500_000)] {
+            let sent = Bytes::from(pattern(length));
+            pair.send(id, std::slice::from_ref(&sent)).unwrap();
+            let mut events = Vec::new();
+            while events.is_empty() {
+                pair.wait(Some(Duration::ZERO), None);
+                pair.receive(Quota::default(), &mut events).unwrap();
+            }
+            assert!(events == [Event::Response { id, payload: sent }], "{length} bytes, {poll}");
+        }
+        drop(pair);
+        server.stop::<Side>().unwrap();
+    }
+}
+
 #[test]
 fn an_apus_server_with_short_replies_answers_each_message_once() {
-    let (serve, _) = sides!(Apus::Many(Replies::Short));
+    let (serve, _) = sides!(apus(Calls::Many(Replies::Short), Path::Udp));
     let mut server = start(serve, json!({"poll": Poll::Block}));
     let address = server.address().unwrap();
     let client = Endpoint::client().unwrap();
@@ -166,9 +262,9 @@ fn an_apus_server_with_short_replies_answers_each_message_once() {
 #[test]
 fn each_contender_completes_messages_in_each_polling_mode() {
     let contenders = [
-        sides!(Apus::OneByOne),
-        sides!(Apus::Many(Replies::Echo)),
-        sides!(Apus::Many(Replies::Short)),
+        sides!(apus(Calls::OneByOne, Path::Udp)),
+        sides!(apus(Calls::Many(Replies::Echo), Path::Udp)),
+        sides!(apus(Calls::Many(Replies::Short), Path::Udp)),
         sides!(Receiving::SelfPolling),
         sides!(Receiving::Receivers(3)),
         sides!(Udp { connected: false }),
@@ -176,6 +272,16 @@ fn each_contender_completes_messages_in_each_polling_mode() {
         sides!(Tcp { sends: Sends::One, replies: Replies::Echo }),
         sides!(Tcp { sends: Sends::One, replies: Replies::Short }),
         sides!(Tcp { sends: Sends::Ready, replies: Replies::Echo }),
+        sides!(apus(Calls::OneByOne, Path::Local)),
+        sides!(apus(Calls::Many(Replies::Echo), Path::Local)),
+        sides!(apus(Calls::Many(Replies::Short), Path::Local)),
+        sides!(BarePair { calls: Calls::OneByOne }),
+        sides!(BarePair { calls: Calls::Many(Replies::Echo) }),
+        sides!(BarePair { calls: Calls::Many(Replies::Short) }),
+        sides!(unix(Boundaries::Lost, Replies::Echo)),
+        sides!(unix(Boundaries::Lost, Replies::Short)),
+        sides!(unix(Boundaries::Kept, Replies::Echo)),
+        sides!(unix(Boundaries::Kept, Replies::Short)),
     ];
     for (serve, drive) in contenders {
         for poll in POLLS {
@@ -207,12 +313,16 @@ fn merged_datagrams_are_counted_by_their_bytes() {
 #[test]
 fn a_server_that_nobody_talks_to_stops_when_told() {
     let contenders = [
-        sides!(Apus::OneByOne),
-        sides!(Apus::Many(Replies::Echo)),
+        sides!(apus(Calls::OneByOne, Path::Udp)),
+        sides!(apus(Calls::Many(Replies::Echo), Path::Udp)),
         sides!(Receiving::Receivers(4)),
         sides!(Udp { connected: true }),
         sides!(UdpGso),
         sides!(Tcp { sends: Sends::One, replies: Replies::Echo }),
+        sides!(apus(Calls::OneByOne, Path::Local)),
+        sides!(BarePair { calls: Calls::OneByOne }),
+        sides!(unix(Boundaries::Lost, Replies::Echo)),
+        sides!(unix(Boundaries::Kept, Replies::Echo)),
     ];
     for (serve, _) in contenders {
         for poll in POLLS {
@@ -257,7 +367,10 @@ fn a_server_that_is_not_there_is_an_error_of_the_client() {
     // Nobody else gets the port as long as this socket has it; nobody receives from it either.
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = socket.local_addr().unwrap();
-    for (_, drive) in [sides!(Apus::OneByOne), sides!(Apus::Many(Replies::Echo))] {
+    for (_, drive) in [
+        sides!(apus(Calls::OneByOne, Path::Udp)),
+        sides!(apus(Calls::Many(Replies::Echo), Path::Udp)),
+    ] {
         let client = start(drive, json!({"poll": Poll::Block, "server": address}));
         let error = client.result::<Side>(Duration::ZERO).unwrap_err().to_string();
         assert!(error.contains(&format!("call {address}: ")), "{error}");
@@ -274,7 +387,10 @@ fn a_reply_of_another_length_is_an_error_of_the_client() {
             let _ = request.reply("short");
         }
     });
-    for (_, drive) in [sides!(Apus::OneByOne), sides!(Apus::Many(Replies::Echo))] {
+    for (_, drive) in [
+        sides!(apus(Calls::OneByOne, Path::Udp)),
+        sides!(apus(Calls::Many(Replies::Echo), Path::Udp)),
+    ] {
         let client = start(drive, json!({"poll": Poll::Block, "server": address}));
         let error = client.result::<Side>(Duration::ZERO).unwrap_err().to_string();
         assert!(

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   contest     contenders take turns: rtt, throughput, rate, handoff
+//!   local       processes of one host, beside unix sockets
 //!   overload    a server that is offered more than it can do
 //!   cluster     hosts on links of a real rate, busy with the messages of a workload
 //!   sweep       the same, once for each value of some settings
@@ -14,6 +15,7 @@ mod asked;
 mod cluster;
 mod contest;
 mod hosts;
+mod local;
 mod overload;
 mod results;
 mod sweep;
@@ -27,6 +29,7 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub(crate) enum Arguments {
     Contest(contest::Arguments),
+    Local(local::Arguments),
     Overload(overload::Arguments),
     Cluster(Box<cluster::Arguments>),
     Sweep(Box<sweep::Arguments>),
@@ -36,6 +39,7 @@ pub(crate) enum Arguments {
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments {
         Arguments::Contest(arguments) => contest::run(arguments),
+        Arguments::Local(arguments) => local::run(arguments),
         Arguments::Overload(arguments) => overload::run(arguments),
         Arguments::Cluster(arguments) => cluster::run(&arguments),
         Arguments::Sweep(arguments) => sweep::run(&arguments),
@@ -50,8 +54,9 @@ impl Args for Arguments {
             .long_about(
                 "How fast is apus, beside UDP and TCP?\n\nThe contenders of an experiment take turns in one \
                  run, each side in a process of its own. Every figure is a median over the runs; ratios are \
-                 computed inside each run. `cluster` and `sweep` measure on links that are busy; the others on this \
-                 machine's loopback, client and server each on a core of its own if there are enough.",
+                 computed inside each run. `cluster` and `sweep` measure on links that are busy; `local` what \
+                 processes of one host have; the others on this machine's loopback, where apus goes over UDP as \
+                 between hosts. Client and server are each on a core of its own if there are enough.",
             )
             .after_help(
                 "Examples:\n  apus bench rtt\n  apus bench rate --json --runs 3\n  apus bench cluster \
@@ -60,6 +65,7 @@ impl Args for Arguments {
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommands(contest::commands())
+            .subcommand(local::command())
             .subcommand(overload::command())
             .subcommand(cluster::command())
             .subcommand(sweep::command())
@@ -75,6 +81,7 @@ impl FromArgMatches for Arguments {
         let missing = || clap::Error::new(ErrorKind::MissingSubcommand);
         let (name, matches) = matches.subcommand().ok_or_else(missing)?;
         match name {
+            local::NAME => local::Arguments::from_arg_matches(matches).map(Self::Local),
             overload::NAME => overload::Arguments::from_arg_matches(matches).map(Self::Overload),
             cluster::NAME => cluster::Arguments::from_arg_matches(matches)
                 .map(|arguments| Self::Cluster(Box::new(arguments))),

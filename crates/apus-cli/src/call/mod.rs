@@ -18,6 +18,7 @@ use crate::address::Address;
 use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::output;
+use crate::path::Path;
 
 /// Call a service by hand: what it replies, how long that takes, and what went wrong if it did
 ///
@@ -28,7 +29,7 @@ use crate::output;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   apus call 127.0.0.1:4000 --size 100
-  apus call localhost:4000 --size 1000000 --count 100
+  apus call localhost:4000 --size 1000000 --count 100 --path udp
   apus call [::1]:4000 --file request.bin --output reply.bin --json")]
 pub(crate) struct Arguments {
     /// The service: HOST:PORT
@@ -55,6 +56,9 @@ pub(crate) struct Arguments {
     /// Go on after a call that failed
     #[arg(long)]
     keep_going: bool,
+    /// Which way messages go to peers on this host
+    #[arg(long, value_name = "PATH", value_enum, default_value_t = Path::Auto)]
+    path: Path,
     /// Do not say anything about single calls that did not fail
     #[arg(long)]
     quiet: bool,
@@ -121,7 +125,8 @@ fn peer(arguments: &Arguments) -> Result<Peer, Failure> {
         let help = "Is the name right? An IP address needs no name service.";
         Failure::Work(format!("resolve {name}: {error}\n{help}"))
     })?;
-    let endpoint = Endpoint::client().map_err(|error| Failure::Work(error.to_string()))?;
+    let settings = Endpoint::builder().local(arguments.path.may_be_local());
+    let endpoint = settings.client().map_err(|error| Failure::Work(error.to_string()))?;
     Ok(Peer::new(endpoint, addresses, arguments.timeout))
 }
 

@@ -26,7 +26,7 @@ const SLOWDOWNS: &[&str] = &[
     "by_size",
 ];
 
-const PROMISES: [Promise; 10] = [
+const PROMISES: [Promise; 11] = [
     Promise {
         experiment: "rtt",
         rows: &["apus", "udp", "udp-connected", "tcp"],
@@ -50,6 +50,12 @@ const PROMISES: [Promise; 10] = [
         rows: &["self-polling", "receivers=1", "receivers=2", "receivers=3", "receivers=4"],
         figures: &["messages", "handoffs", "handoffs_per_message", "spurious_wakeups"],
         ratios: &[],
+    },
+    Promise {
+        experiment: "local",
+        rows: &["apus-local", "apus-local-pair", "unix", "unix-stream", "tcp", "apus-udp"],
+        figures: &["p50_us", "p99_us", "krps", "gbps"],
+        ratios: &["p50 apus-local/unix", "krps apus-local/unix", "gbps apus-local/unix"],
     },
     Promise {
         experiment: "overload",

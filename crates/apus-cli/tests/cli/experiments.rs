@@ -21,6 +21,23 @@ fn every_bench_prints_one_object_as_promised() {
     }
 }
 
+/// Each worker and each client is a process of its own here, and there are more of them than cores.
+#[test]
+fn local_prints_one_object_as_promised() {
+    let words = "bench local --seconds 0.05 --runs 1 --workers 2 --clients 2 --json";
+    let output = run(words.split(' '));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json = check("local", &text(&output.stdout)).unwrap();
+    for row in json["rows"].as_array().unwrap() {
+        let list = |name: &str| row[name].as_array().cloned().unwrap_or_default();
+        assert!(list("workers").iter().map(|it| &it["n"]).eq([1, 2].iter()), "{row}");
+        let clients = list("clients");
+        assert!(clients.is_empty() || clients.len() == 2, "{row}");
+        let shares = clients.iter().map(|it| it["least_by_most"].as_f64().unwrap());
+        assert!(shares.into_iter().all(|share| share > 0.0 && share <= 1.0), "{row}");
+    }
+}
+
 #[test]
 fn overload_prints_one_object_as_promised() {
     let words = "bench overload --loads 0.75,4 --seconds 0.2 --runs 1 --json";

@@ -19,11 +19,21 @@ pub(super) fn one_by_one(
     stop: &Stop,
 ) -> Result<Side, Error> {
     let request = Bytes::from(vec![0; plan.size]);
-    ping_pong(plan, |_| match endpoint.call(server, request.clone()) {
+    ping_pong(plan, |_| match call(endpoint, server, &request) {
         Ok(reply) => expect_length(&reply, plan.size, server).map(|()| true),
         Err(_) if stop.is_asked() => Ok(false),
-        Err(error) => Err(Error::endpoint(format!("call {server}"), error)),
+        Err(error) => Err(error),
     })
+}
+
+/// One call.
+pub(super) fn call(
+    endpoint: &Endpoint,
+    server: SocketAddr,
+    request: &Bytes,
+) -> Result<Bytes, Error> {
+    let reply = endpoint.call(server, request.clone());
+    reply.map_err(|error| Error::endpoint(format!("call {server}"), error))
 }
 
 /// Keeps as many calls under way as the plan says, for as long as it says, and receives what is under

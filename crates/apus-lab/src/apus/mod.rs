@@ -4,21 +4,36 @@
 //! parameters, one endpoint and one thread on each side. What the clients and servers of the
 //! experiments do is in `client` and `server`.
 //!
-//! - [`Apus`]: in `rtt`, `throughput` and `rate`.
+//! - [`Apus`]: in `rtt`, `throughput`, `rate` and `local`.
 //! - [`Receiving`]: in `handoff`.
+//! - [`BarePair`]: in `local`, what an endpoint has below it there.
 //!
 //! How it carries the demo's load is told there.
+//!
+//! # Invariants
+//!
+//! - **P1** All endpoints of experiments begin with `builder` (in `path`), which says over which path their messages go. All
+//!   experiments but `local` measure the network's path: there they must not take the one through
+//!   shared memory, which endpoints take by themselves when their peer is on this host.
+//! - **P2** What is said to have gone over a path has: what counts is compared with what the endpoint counted.
 
 mod client;
+mod pair;
+pub(crate) mod path;
 mod receiving;
 pub(crate) mod server;
 
+pub use pair::BarePair;
+pub(crate) use pair::both_sides;
+pub use path::Path;
+pub(crate) use path::builder;
 pub use receiving::Receiving;
 pub(crate) use receiving::counters;
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use apus::{Builder, Endpoint, Poll};
+use apus::{Builder, Bytes, Endpoint};
+use serde::{Deserialize, Serialize};
 
 use crate::contender::{Contender, Plan, Replies, Side};
 use crate::error::Error;
@@ -26,44 +41,68 @@ use crate::process::Control;
 
 /// Requests and replies between two endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Apus {
+pub struct Apus {
+    /// How many calls are under way.
+    pub calls: Calls,
+    /// Where messages go.
+    pub path: Path,
+}
+
+/// How many calls are under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Calls {
     /// Each call waits for its reply, and the server echoes.
     OneByOne,
-    /// As many calls are under way as the plan says; messages that are ready leave together.
+    /// As many as the plan says; messages that are ready leave together.
     Many(Replies),
 }
 
 impl Contender for Apus {
     fn name(&self) -> &'static str {
-        "apus"
+        match self.path {
+            Path::Udp => "apus",
+            Path::Local => "apus-local",
+        }
     }
 
     fn settings(&self) -> String {
-        let calls = match self {
-            Self::OneByOne => "call by call",
-            Self::Many(_) => {
+        let calls = match self.calls {
+            Calls::OneByOne => "call by call",
+            Calls::Many(_) => {
                 "send, recv_many and recv_requests, messages that are ready leave together (cork)"
             }
         };
-        format!("one endpoint on each side, default parameters, whoever waits polls, {calls}")
+        let path = match self.path {
+            Path::Udp => "over UDP",
+            Path::Local => "through shared memory",
+        };
+        format!(
+            "one endpoint on each side, {path}, default parameters, whoever waits polls, {calls}"
+        )
     }
 
     fn serve(&self, plan: &Plan, control: &mut Control) -> Result<Side, Error> {
-        let endpoint = serve_at(Endpoint::builder().poll(plan.poll), control)?;
-        match self {
-            Self::OneByOne => server::echo(&endpoint),
-            Self::Many(Replies::Echo) => server::echo_together(&endpoint),
-            Self::Many(Replies::Short) => return server::absorb(&endpoint, plan),
+        let endpoint = serve_at(builder(self.path).poll(plan.poll), control)?;
+        match self.calls {
+            Calls::OneByOne => server::echo(&endpoint),
+            Calls::Many(Replies::Echo) => server::echo_together(&endpoint),
+            Calls::Many(Replies::Short) => return server::absorb(&endpoint, plan),
         }?;
         Ok(Side::default())
     }
 
     fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error> {
-        let endpoint = open_client(plan.poll, control)?;
-        match self {
-            Self::OneByOne => client::one_by_one(&endpoint, server, plan, control.stop()),
-            Self::Many(replies) => client::many(&endpoint, server, plan, *replies, control.stop()),
+        let endpoint = open_client(builder(self.path).poll(plan.poll), control)?;
+        if self.path == Path::Local {
+            let request = Bytes::from_static(&[0]);
+            path::meet(&endpoint, || client::call(&endpoint, server, &request).map(drop))?;
         }
+        let side = match self.calls {
+            Calls::OneByOne => client::one_by_one(&endpoint, server, plan, control.stop()),
+            Calls::Many(replies) => client::many(&endpoint, server, plan, replies, control.stop()),
+        }?;
+        path::check(self.path, &endpoint, side.messages)?;
+        Ok(side)
     }
 }
 
@@ -76,8 +115,8 @@ pub(crate) fn serve_at(settings: Builder, control: &mut Control) -> Result<Endpo
 }
 
 /// Opens a client, to be shut down when the side is told to stop.
-fn open_client(poll: Poll, control: &Control) -> Result<Endpoint, Error> {
-    let endpoint = open(Endpoint::builder().poll(poll).serve(false))?;
+fn open_client(settings: Builder, control: &Control) -> Result<Endpoint, Error> {
+    let endpoint = open(settings.serve(false))?;
     shut_down_on_stop(&endpoint, control);
     Ok(endpoint)
 }

@@ -8,9 +8,9 @@ use std::net::SocketAddr;
 use std::panic::resume_unwind;
 use std::thread;
 
-use apus::{Endpoint, Engine};
+use apus::Engine;
 
-use super::{client, open_client, serve_at, server};
+use super::{Path, builder, client, open_client, serve_at, server};
 use crate::contender::{Contender, Plan, Replies, Side};
 use crate::error::Error;
 use crate::process::Control;
@@ -69,7 +69,7 @@ impl Contender for Receiving {
             Self::SelfPolling => (Engine::Waiters, 1),
             Self::Receivers(count) => (Engine::Dedicated { cpu: None }, *count),
         };
-        let endpoint = serve_at(Endpoint::builder().poll(plan.poll).engine(engine), control)?;
+        let endpoint = serve_at(builder(Path::Udp).poll(plan.poll).engine(engine), control)?;
         thread::scope(|scope| {
             let start = |_| scope.spawn(|| server::echo(&endpoint));
             let threads: Vec<_> = (0..receivers).map(start).collect();
@@ -89,7 +89,7 @@ impl Contender for Receiving {
     }
 
     fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error> {
-        let endpoint = open_client(plan.poll, control)?;
+        let endpoint = open_client(builder(Path::Udp).poll(plan.poll), control)?;
         client::many(&endpoint, server, plan, Replies::Echo, control.stop())
     }
 }

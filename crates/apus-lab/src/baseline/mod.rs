@@ -7,12 +7,17 @@
 //! - [`Udp`]: a bare datagram there and back, the floor under every message transport over UDP.
 //! - [`UdpGso`]: as many bytes per second as UDP sockets carry.
 //! - [`Tcp`]: length-prefixed messages on a TCP connection, what most users have.
+//! - [`Unix`]: the same on a unix socket, what users of one host have.
 
+pub(crate) mod stream;
 pub(crate) mod tcp;
 mod udp;
 mod udp_gso;
+pub(crate) mod unix;
 pub(crate) mod wait;
 
-pub use tcp::{Sends, Tcp};
+pub use stream::Sends;
+pub use tcp::Tcp;
 pub use udp::Udp;
 pub use udp_gso::UdpGso;
+pub use unix::{Boundaries, Unix};

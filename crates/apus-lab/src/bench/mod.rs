@@ -15,7 +15,7 @@ mod throughput;
 
 pub use handoff::HANDOFF;
 pub use options::Options;
-pub(crate) use options::check_repetition;
+pub(crate) use options::{check_only, check_repetition, nobody_left};
 pub use rate::RATE;
 pub use reading::Reading;
 pub use rounds::Pair;

@@ -91,6 +91,22 @@ pub(crate) fn check_repetition(seconds: f64, runs: usize) -> Result<(), Error> {
     require((1..=1000).contains(&runs), "runs", "there are 1 to 1000 runs; try 5")
 }
 
+/// Whether all that are asked for take part.
+pub(crate) fn check_only(only: &[String], names: &[&str]) -> Result<(), Error> {
+    let Some(stranger) = only.iter().find(|name| !names.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let names = names.join(", ");
+    let problem = format!("`{stranger}` takes no part in it; these do: {names}");
+    Err(Error::Option { option: "only", problem })
+}
+
+/// All who were asked for sit out; the notes say why.
+pub(crate) fn nobody_left(notes: &[String]) -> Error {
+    let problem = format!("nobody is left to measure ({})", notes.join("; "));
+    Error::Option { option: "only", problem }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

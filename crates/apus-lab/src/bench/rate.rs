@@ -1,7 +1,7 @@
 //! How many small requests per second does one core on each side handle?
 
 use super::{Experiment, Options, Pair, Reading};
-use crate::apus::Apus;
+use crate::apus::{Apus, Calls, Path};
 use crate::baseline::{Sends, Tcp};
 use crate::contender::{Contender, Replies};
 
@@ -17,7 +17,7 @@ pub static RATE: Experiment = Experiment {
 
 fn contenders() -> Vec<Box<dyn Contender>> {
     vec![
-        Box::new(Apus::Many(Replies::Echo)),
+        Box::new(Apus { calls: Calls::Many(Replies::Echo), path: Path::Udp }),
         Box::new(Tcp { sends: Sends::One, replies: Replies::Echo }),
         Box::new(Tcp { sends: Sends::Ready, replies: Replies::Echo }),
     ]

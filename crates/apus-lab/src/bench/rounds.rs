@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{EXPERIMENTS, Experiment, JOB, Options, Reading};
+use super::{EXPERIMENTS, Experiment, JOB, Options, Reading, check_only, nobody_left};
 use crate::contender::{Contender, Plan, Side};
 use crate::error::Error;
 use crate::machine::{Cores, Neighbours};
@@ -72,11 +72,7 @@ fn selected(
     let plan = options.plan();
     let mut contenders = (experiment.contenders)();
     let names: Vec<&str> = contenders.iter().map(|contender| contender.name()).collect();
-    let wrong = |problem| Error::Option { option: "only", problem };
-    if let Some(stranger) = options.only.iter().find(|name| !names.contains(&name.as_str())) {
-        let names = names.join(", ");
-        return Err(wrong(format!("`{stranger}` takes no part in it; these do: {names}")));
-    }
+    check_only(&options.only, &names)?;
     contenders.retain(|contender| {
         options.only.is_empty() || options.only.iter().any(|name| name == contender.name())
     });
@@ -88,7 +84,7 @@ fn selected(
         None => true,
     });
     if contenders.is_empty() {
-        return Err(wrong(format!("nobody is left to measure ({})", notes.join("; "))));
+        return Err(nobody_left(notes));
     }
     Ok(contenders)
 }

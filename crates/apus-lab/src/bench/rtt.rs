@@ -1,7 +1,7 @@
 //! How long does one request and its reply take?
 
 use super::{Experiment, Options, Pair, Reading};
-use crate::apus::Apus;
+use crate::apus::{Apus, Calls, Path};
 use crate::baseline::{Sends, Tcp, Udp};
 use crate::contender::{Contender, Replies};
 
@@ -17,7 +17,7 @@ pub static RTT: Experiment = Experiment {
 
 fn contenders() -> Vec<Box<dyn Contender>> {
     vec![
-        Box::new(Apus::OneByOne),
+        Box::new(Apus { calls: Calls::OneByOne, path: Path::Udp }),
         Box::new(Udp { connected: false }),
         Box::new(Udp { connected: true }),
         Box::new(Tcp { sends: Sends::One, replies: Replies::Echo }),

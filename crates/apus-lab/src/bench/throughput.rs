@@ -1,7 +1,7 @@
 //! How many bytes per second go from client to server in large messages?
 
 use super::{Experiment, Options, Pair, Reading};
-use crate::apus::Apus;
+use crate::apus::{Apus, Calls, Path};
 use crate::baseline::{Sends, Tcp, UdpGso};
 use crate::contender::{Contender, Replies, Side};
 
@@ -17,7 +17,7 @@ pub static THROUGHPUT: Experiment = Experiment {
 
 fn contenders() -> Vec<Box<dyn Contender>> {
     vec![
-        Box::new(Apus::Many(Replies::Short)),
+        Box::new(Apus { calls: Calls::Many(Replies::Short), path: Path::Udp }),
         Box::new(UdpGso),
         Box::new(Tcp { sends: Sends::One, replies: Replies::Short }),
     ]

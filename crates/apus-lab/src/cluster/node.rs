@@ -164,7 +164,7 @@ fn work(node: &dyn Node, poll: Poll, control: &mut Control) -> Result<Value, Err
         Phase::Unloaded { duration } => {
             let client = &mut *node.connect(&work.peers[..1], 1)?;
             let sizes: Vec<u32> = work.shares.iter().map(|&(size, _)| size).collect();
-            wait_until(at);
+            clock::sleep_until(at);
             let best = unloaded(client, &sizes, clock::as_nanoseconds(*duration), idle)?;
             Ok(json!(best))
         }
@@ -198,14 +198,14 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Nod
     let watch_cores = *watch_cores;
     let ticks = move || watch_cores.then(Ticks::now).flatten();
     let spent = thread::spawn(move || {
-        wait_until(at + warm);
+        clock::sleep_until(at + warm);
         let (cpu, before) = (clock::cpu_time(), ticks());
-        wait_until(at + ends);
+        clock::sleep_until(at + ends);
         let idle = before.zip(ticks()).and_then(|(before, after)| before.idle_until(after));
         (clock::cpu_time() - cpu, idle)
     });
     let mut slowdowns = Slowdowns::new(scale.clone());
-    wait_until(at);
+    clock::sleep_until(at);
     let tally = open_loop(
         client,
         load,
@@ -237,9 +237,4 @@ fn requests(work: &Work, rate: f64) -> Result<impl Iterator<Item = Request> + us
         .sample_iter(rng(seed, Stream::Destinations));
     let drawn = sizes.zip(arrivals).zip(peers);
     Ok(drawn.map(|((size, due), peer)| Request { size, peer, due: clock::as_nanoseconds(due) }))
-}
-
-/// Sleeps until an instant of this host's clock.
-fn wait_until(at: u64) {
-    thread::sleep(Duration::from_nanos(at.saturating_sub(clock::now())));
 }

@@ -1,27 +1,20 @@
 //! How often does the product hand a message over?
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::panic::resume_unwind;
 use std::thread;
 
-use apus::{Bytes, Endpoint, Engine, Poll};
+use apus::{Bytes, Engine, Poll};
 
 use super::socket::Counts;
-use crate::apus::server;
+use crate::apus::{Path, builder, open, server};
 use crate::error::Error;
 
 /// Requests of 64 bytes, one after the other, to an endpoint with so many receivers and a dedicated engine, or with
 /// one that polls the network itself.
 pub(super) fn trial(receivers: Option<usize>, messages: u64, poll: Poll) -> Result<Counts, Error> {
     let engine = receivers.map_or(Engine::Waiters, |_| Engine::Dedicated { cpu: None });
-    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let open = |engine| {
-        let settings = Endpoint::builder().poll(poll).engine(engine);
-        settings
-            .bind(any)
-            .map_err(|error| Error::endpoint(format!("open an endpoint at {any}"), error))
-    };
-    let (server, client) = (open(engine)?, open(Engine::Waiters)?);
+    let settings = || builder(Path::Udp).poll(poll);
+    let (server, client) = (open(settings().engine(engine))?, open(settings())?);
     let to = server.local_addr();
     thread::scope(|scope| {
         let receive = |_| scope.spawn(|| server::echo(&server));

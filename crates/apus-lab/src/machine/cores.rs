@@ -19,10 +19,38 @@ impl Cores {
     /// one for the server, so that they hardly ever are two threads of one physical core.
     #[must_use]
     pub fn choose() -> Self {
-        match allowed()[..] {
-            [first, .., last] => Self { client: Some(first), server: Some(last) },
-            _ => Self { client: None, server: None },
+        Self::of_pair(0)
+    }
+
+    /// The cores of one of several pairs of a client and a server that work at the same time: clients take them
+    /// from the first one on, servers from the last one back. Pairs share cores if there are not two for each.
+    #[must_use]
+    pub fn of_pair(index: usize) -> Self {
+        Self::of_pair_on(&allowed(), index)
+    }
+
+    fn of_pair_on(cores: &[usize], index: usize) -> Self {
+        if cores.len() < 2 {
+            return Self { client: None, server: None };
         }
+        let index = index % cores.len();
+        Self { client: Some(cores[index]), server: Some(cores[cores.len() - 1 - index]) }
+    }
+
+    /// The core of one of several clients of the same server, which has the last one for itself; of
+    /// one core, the system's choice.
+    #[must_use]
+    pub fn of_client(index: usize) -> Option<usize> {
+        match &allowed()[..] {
+            [clients @ .., _] if !clients.is_empty() => Some(clients[index % clients.len()]),
+            _ => None,
+        }
+    }
+
+    /// Whether so many tasks have a core each.
+    #[must_use]
+    pub fn suffice_for(tasks: usize) -> bool {
+        tasks <= allowed().len()
     }
 
     /// How both sides wait if they were asked to wait like this: on one core, who spins keeps the
@@ -92,6 +120,16 @@ mod tests {
     fn two_cores_are_used_as_asked_and_nothing_is_said() {
         let cores = Cores { client: Some(0), server: Some(1) };
         assert_eq!((cores.poll(Poll::Spin), cores.note()), (Poll::Spin, None));
+    }
+
+    #[test]
+    fn pairs_share_no_core_while_there_are_two_for_each() {
+        let pair = |index| Cores::of_pair_on(&[3, 4, 5, 6], index);
+        assert_eq!(pair(0), Cores { client: Some(3), server: Some(6) });
+        assert_eq!(pair(1), Cores { client: Some(4), server: Some(5) });
+        assert_eq!(pair(2), Cores { client: Some(5), server: Some(4) }, "two tasks on each");
+        assert_eq!(pair(4), pair(0));
+        assert_eq!(Cores::of_pair_on(&[3], 1), Cores { client: None, server: None });
     }
 
     #[test]

@@ -64,7 +64,8 @@ pub fn settings(outcome: &Outcome) -> Vec<(String, String)> {
 }
 
 /// All figures of these rows that a table can show.
-pub(super) fn columns(rows: &[Row]) -> Vec<&str> {
+#[must_use]
+pub fn columns(rows: &[Row]) -> Vec<&str> {
     let mut columns: Vec<&str> = Vec::new();
     for (name, figure) in rows.iter().flat_map(|row| &row.figures) {
         if !matches!(figure, Figure::Detail(_)) && !columns.contains(&name.as_str()) {

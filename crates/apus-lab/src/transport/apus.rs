@@ -16,7 +16,7 @@ use apus::{
 use apus_wire::Kind;
 
 use super::{Client, Ended, Node, Opening, Transport, Work};
-use crate::apus::server;
+use crate::apus::{Path, builder, server};
 use crate::error::Error;
 use crate::process::Stop;
 
@@ -46,7 +46,7 @@ impl Transport for Apus {
     fn open(&self, opening: &Opening) -> Result<Box<dyn Node>, Error> {
         let address = SocketAddr::from((opening.at, 0));
         let udp = UdpConfig { max_ip_packet: opening.mtu, ..UdpConfig::default() };
-        let settings = Endpoint::builder()
+        let settings = builder(Path::Udp)
             .poll(opening.poll)
             .serve(opening.serve)
             .config(config(opening.link_mbps, &opening.parameters)?)

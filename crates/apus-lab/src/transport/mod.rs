@@ -23,6 +23,7 @@ use crate::error::{Error, require};
 use crate::process::Stop;
 
 pub use self::apus::Apus;
+pub(crate) use self::tcp::serve as serve_streams;
 pub use self::tcp::{Connections, Tcp};
 pub use self::work::Work;
 

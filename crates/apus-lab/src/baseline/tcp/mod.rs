@@ -1,8 +1,6 @@
 //! How fast are messages on a TCP connection?
 //!
-//! What most users have: each message is a length (4 bytes, big-endian) and its payload, and leaves
-//! in one call of `send`, the two being next to each other in memory (a gathering `sendmsg` of both
-//! was as fast: 6.30 and 6.33 us there and back). Receivers take whatever has arrived in one call.
+//! What most users have. How messages are framed and exchanged is told in `stream`.
 //!
 //! Settings, and what was tried:
 //!
@@ -15,16 +13,14 @@
 //!   and bytes fall out of the caches between sender and receiver: 61,000 instead of 72,000 requests
 //!   of W4 a second. 128 or 512 KiB make little difference, and nor does a receive buffer of a fixed
 //!   size.
-//! - One connection, one thread on each side.
 
-mod client;
-pub(crate) mod frames;
-pub(crate) mod memory;
-mod server;
 pub(crate) mod socket;
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
+use self::socket::{Settings, listen_at, open};
+use super::stream::frames::Inbox;
+use super::stream::{Sends, client, server};
 use crate::contender::{Contender, Plan, Replies, Side};
 use crate::error::Error;
 use crate::process::Control;
@@ -38,15 +34,6 @@ pub struct Tcp {
     pub replies: Replies,
 }
 
-/// How many messages one `send` carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sends {
-    /// One: every message leaves by itself, as most RPC layers do it.
-    One,
-    /// All that are ready, as a pipelining client and server do it.
-    Ready,
-}
-
 impl Contender for Tcp {
     fn name(&self) -> &'static str {
         match self.sends {
@@ -56,21 +43,21 @@ impl Contender for Tcp {
     }
 
     fn settings(&self) -> String {
-        let sends = match self.sends {
-            Sends::One => "one send per message",
-            Sends::Ready => "one send for all messages that are ready",
-        };
-        format!("one connection, {}, {sends}", socket::Settings::LOOPBACK)
+        format!("one connection, {}, {}", Settings::LOOPBACK, self.sends.settings())
     }
 
     fn serve(&self, plan: &Plan, control: &mut Control) -> Result<Side, Error> {
-        match self.replies {
-            Replies::Echo => server::echo(plan, self.sends, control),
-            Replies::Short => server::absorb(plan, control),
-        }
+        let (listener, address) = listen_at(Ipv4Addr::LOCALHOST.into(), &Settings::LOOPBACK)?;
+        control.ready(address)?;
+        // The listener's settings are inherited.
+        let Some(stream) = server::accept(&listener, control.stop())? else {
+            return Ok(Side::default());
+        };
+        server::serve(&stream, Inbox::default(), self.sends, self.replies, plan, control.stop())
     }
 
     fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error> {
-        client::drive(plan, self.sends, server, control)
+        let stream = open(server, &Settings::LOOPBACK)?;
+        client::drive(stream, Inbox::default(), self.sends, plan, server, control.stop())
     }
 }

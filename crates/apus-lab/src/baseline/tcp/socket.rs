@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::net::sockopt::{
@@ -11,9 +11,7 @@ use rustix::net::sockopt::{
 };
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen, socket_with};
 
-use crate::baseline::wait::wake_on_stop;
 use crate::error::{Doing, Error};
-use crate::process::Stop;
 
 /// Bytes of the send buffer that are asked for; the module says why.
 pub(crate) const LOOPBACK_SEND_BUFFER: usize = 256 << 10;
@@ -103,15 +101,6 @@ fn listener(address: SocketAddr, settings: &Settings) -> Result<TcpListener, Err
         .and_then(|()| listen(&socket, BACKLOG))
         .doing(|| format!("listen at {address}"))?;
     Ok(socket.into())
-}
-
-/// The next connection, or `None` once the server is to stop. The listener's settings are inherited.
-pub(crate) fn accept(listener: &TcpListener, stop: &Stop) -> Result<Option<TcpStream>, Error> {
-    wake_on_stop(listener, stop)?;
-    match listener.accept() {
-        _ if stop.is_asked() => Ok(None),
-        accepted => Ok(Some(accepted.doing(|| "accept a connection".to_owned())?.0)),
-    }
 }
 
 /// A connection to `server`.

@@ -9,8 +9,8 @@ use apus::Poll;
 
 use super::connection::Connection;
 use super::readiness::{Readiness, Ready, Token};
-use crate::baseline::tcp::frames::PREFIX;
-use crate::baseline::tcp::memory::Memory;
+use crate::baseline::stream::frames::PREFIX;
+use crate::baseline::stream::memory::Memory;
 use crate::baseline::tcp::socket::{Settings, open};
 use crate::clock;
 use crate::error::{Doing, Error};

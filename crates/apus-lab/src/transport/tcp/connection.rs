@@ -7,8 +7,8 @@ use rustix::net::{RecvFlags, recv};
 
 use super::outbox::Outbox;
 use super::readiness::{Readiness, Token};
-use crate::baseline::tcp::frames::Inbox;
-use crate::baseline::tcp::memory::Memory;
+use crate::baseline::stream::frames::Inbox;
+use crate::baseline::stream::memory::Memory;
 
 /// Most bytes that one connection receives or sends before another one has its turn.
 ///

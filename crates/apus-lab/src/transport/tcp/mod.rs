@@ -25,6 +25,8 @@ mod server;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::server::serve;
+
 use std::fmt;
 use std::str::FromStr;
 

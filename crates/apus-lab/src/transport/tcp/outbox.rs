@@ -8,7 +8,7 @@ use std::rc::Rc;
 use rustix::io::{Errno, IoSlice};
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
-use crate::baseline::tcp::memory::Memory;
+use crate::baseline::stream::memory::Memory;
 
 /// Bytes that wait to be sent, in pieces so that payload need not be copied.
 ///

@@ -1,6 +1,6 @@
 //! How does the server echo on many connections?
 
-use std::net::TcpListener;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use apus::Poll;
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::connection::Connection;
 use super::readiness::{Readiness, Ready, Token};
-use crate::baseline::tcp::memory::Memory;
+use crate::baseline::stream::memory::Memory;
 use crate::clock;
 use crate::error::{Doing, Error};
 use crate::process::Stop;
@@ -17,14 +17,16 @@ use crate::transport::Work;
 /// The listener's token; connections have the following ones.
 const LISTENER: Token = 0;
 
-/// Echoes each message on the connection it came from, after some work.
-pub(super) fn serve(
-    listener: &TcpListener,
+/// Echoes each message on the connection it came from, after some work. The connections may be of any kind that
+/// carries bytes.
+pub(crate) fn serve(
+    listener: &impl AsFd,
     poll: Poll,
     work: Work,
     stop: &Stop,
 ) -> Result<(), Error> {
-    listener.set_nonblocking(true).doing(|| "make the listener non-blocking".to_owned())?;
+    rustix::io::ioctl_fionbio(listener, true)
+        .doing(|| "make the listener non-blocking".to_owned())?;
     let mut readiness = Readiness::new().doing(|| "create an epoll descriptor".to_owned())?;
     readiness.watch(listener, LISTENER).doing(|| "watch the listener".to_owned())?;
 
@@ -55,7 +57,7 @@ pub(super) fn serve(
 
 /// Takes the next connection.
 fn accept(
-    listener: &TcpListener,
+    listener: &impl AsFd,
     connections: &mut Vec<Option<Connection>>,
     readiness: &Readiness,
     memory: &Memory,

@@ -1,23 +1,55 @@
 //! What does the server do with a connection?
 
-use std::net::{Ipv4Addr, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{SendFlags, recv, send};
 
 use super::Sends;
 use super::frames::{Frames, Inbox, frame};
-use super::socket::{Settings, accept, listen_at};
-use crate::baseline::wait::Waiter;
+use crate::baseline::wait::{Waiter, wake_on_stop};
 use crate::clock;
 use crate::contender::{Plan, Replies, Side};
 use crate::error::{Doing, Error};
 use crate::meter::Meter;
-use crate::process::Control;
+use crate::process::Stop;
+
+/// The next connection, or `None` once the server is to stop.
+pub(crate) fn accept(listener: &impl AsFd, stop: &Stop) -> Result<Option<OwnedFd>, Error> {
+    wake_on_stop(listener, stop)?;
+    loop {
+        return match rustix::net::accept(listener) {
+            _ if stop.is_asked() => Ok(None),
+            Err(Errno::INTR) => continue,
+            accepted => accepted.map(Some).doing(|| "accept a connection".to_owned()),
+        };
+    }
+}
+
+/// Answers the messages on a connection until the client closes it.
+pub(crate) fn serve(
+    stream: &OwnedFd,
+    inbox: Inbox,
+    sends: Sends,
+    replies: Replies,
+    plan: &Plan,
+    stop: &Stop,
+) -> Result<Side, Error> {
+    match replies {
+        Replies::Echo => echo(stream, inbox, sends, plan, stop),
+        Replies::Short => absorb(stream, inbox, plan, stop),
+    }
+}
 
 /// Sends each message back.
-pub(super) fn echo(plan: &Plan, sends: Sends, control: &mut Control) -> Result<Side, Error> {
-    serve(plan, control, |frames, stream| match sends {
+fn echo(
+    stream: &OwnedFd,
+    inbox: Inbox,
+    sends: Sends,
+    plan: &Plan,
+    stop: &Stop,
+) -> Result<Side, Error> {
+    receive(stream, inbox, plan, stop, |frames| match sends {
         Sends::Ready => send_all(stream, frames.bytes),
         Sends::One => frames.iter().try_for_each(|frame| send_all(stream, frame)),
     })?;
@@ -25,10 +57,10 @@ pub(super) fn echo(plan: &Plan, sends: Sends, control: &mut Control) -> Result<S
 }
 
 /// Answers each message with a short one, and counts.
-pub(super) fn absorb(plan: &Plan, control: &mut Control) -> Result<Side, Error> {
+fn absorb(stream: &OwnedFd, inbox: Inbox, plan: &Plan, stop: &Stop) -> Result<Side, Error> {
     let reply = frame(&Replies::SHORT);
     let mut meter = None;
-    serve(plan, control, |frames, stream| {
+    receive(stream, inbox, plan, stop, |frames| {
         if frames.count == 0 {
             return Ok(());
         }
@@ -39,24 +71,22 @@ pub(super) fn absorb(plan: &Plan, control: &mut Control) -> Result<Side, Error> 
     Ok(meter.map_or_else(Side::default, Meter::finish))
 }
 
-/// Receives messages on one connection until the client closes it, and gives them to `answer`.
-fn serve(
+/// Receives messages until the client closes the connection, and gives them to `answer`.
+fn receive(
+    stream: &OwnedFd,
+    mut inbox: Inbox,
     plan: &Plan,
-    control: &mut Control,
-    mut answer: impl FnMut(Frames<'_>, &TcpStream) -> Result<(), Errno>,
+    stop: &Stop,
+    mut answer: impl FnMut(Frames<'_>) -> Result<(), Errno>,
 ) -> Result<(), Error> {
-    let (listener, address) = listen_at(Ipv4Addr::LOCALHOST.into(), &Settings::LOOPBACK)?;
-    control.ready(address)?;
-    let Some(stream) = accept(&listener, control.stop())? else { return Ok(()) };
-    let waiter = Waiter::new(plan.poll, control.stop());
-    let mut inbox = Inbox::default();
+    let waiter = Waiter::new(plan.poll, stop);
     loop {
-        match waiter.receive(|flags| Ok(recv(&stream, inbox.room(), flags)?.0)) {
+        match waiter.receive(|flags| Ok(recv(stream, inbox.room(), flags)?.0)) {
             Ok(None | Some(0)) | Err(Errno::CONNRESET) => return Ok(()),
             Ok(Some(count)) => inbox.received(count),
             Err(error) => return Err(error).doing(|| "receive requests".to_owned()),
         }
-        match answer(inbox.take(), &stream) {
+        match answer(inbox.take()) {
             Ok(()) => {}
             Err(Errno::CONNRESET | Errno::PIPE) => return Ok(()),
             Err(error) => return Err(error).doing(|| "send replies".to_owned()),
@@ -65,7 +95,7 @@ fn serve(
 }
 
 /// Sends all of it. The client always receives when it cannot send, so this does not wait for ever.
-fn send_all(stream: &TcpStream, mut bytes: &[u8]) -> Result<(), Errno> {
+fn send_all(stream: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match send(stream, bytes, SendFlags::NOSIGNAL) {
             Ok(count) => bytes = &bytes[count..],

@@ -21,11 +21,12 @@ pub(crate) fn frame(payload: &[u8]) -> Vec<u8> {
 ///
 /// - **F1** `begin <= end <= bytes.len()`; `bytes[begin..end]` has arrived and was not taken.
 /// - **F2** `begin` is the beginning of a frame.
-/// - **F3** A frame that is longer than [`Inbox::CHUNK`] begins at the beginning of `bytes` and is
-///   received up to its end and no further, so that its memory can be given away as it is.
-#[derive(Default)]
+/// - **F3** A frame that is longer than `chunk` begins at the beginning of `bytes` and is received up to
+///   its end and no further, so that its memory can be given away as it is.
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
+    /// Bytes that one call receives at most, if the frame that arrives is not longer.
+    chunk: usize,
     begin: usize,
     end: usize,
     /// Where `bytes` comes from, and goes when it is not needed.
@@ -33,13 +34,18 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// Bytes that one call receives at most, if the frame that arrives is not longer. Ours: as large
-    /// as the largest segment that loopback delivers.
+    /// Bytes that one call receives at most on a byte stream. Ours: as large as the largest segment that
+    /// loopback delivers.
     const CHUNK: usize = 64 << 10;
 
     /// An empty one that shares `memory` with others.
-    pub(crate) fn new(memory: Memory) -> Self {
-        Self { memory, ..Self::default() }
+    pub(crate) const fn new(memory: Memory) -> Self {
+        Self { bytes: Vec::new(), chunk: Self::CHUNK, begin: 0, end: 0, memory }
+    }
+
+    /// For packets of at most so many bytes, each of them a frame: what a call has no room for is lost.
+    pub(crate) fn of_packets(longest: usize) -> Self {
+        Self { chunk: longest.max(Self::CHUNK), ..Self::default() }
     }
 
     /// Where the next bytes go; never empty.
@@ -48,11 +54,11 @@ impl Inbox {
             (self.begin, self.end) = (0, 0);
         }
         let frame = self.first_length().unwrap_or(PREFIX);
-        let needed = frame.max(Self::CHUNK);
+        let needed = frame.max(self.chunk);
         if self.bytes.is_empty() {
             self.bytes = self.memory.take();
         }
-        if self.begin + needed > self.bytes.len() || (frame > Self::CHUNK && self.begin > 0) {
+        if self.begin + needed > self.bytes.len() || (frame > self.chunk && self.begin > 0) {
             self.bytes.copy_within(self.begin..self.end, 0);
             (self.begin, self.end) = (0, self.end - self.begin);
             self.bytes.resize(needed.max(self.bytes.len()), 0);
@@ -81,7 +87,7 @@ impl Inbox {
     /// how many bytes of it are the frame.
     pub(crate) fn take_long(&mut self) -> Option<(Vec<u8>, usize)> {
         let length = self.first_length()?;
-        if length <= Self::CHUNK || length != self.end - self.begin {
+        if length <= self.chunk || length != self.end - self.begin {
             return None;
         }
         assert_eq!(self.begin, 0, "F3");
@@ -101,6 +107,13 @@ impl Inbox {
     fn first_length(&self) -> Option<usize> {
         let prefix = self.bytes[self.begin..self.end].first_chunk()?;
         Some(PREFIX + u32::from_be_bytes(*prefix) as usize)
+    }
+}
+
+impl Default for Inbox {
+    /// With memory of its own.
+    fn default() -> Self {
+        Self::new(Memory::default())
     }
 }
 
@@ -226,6 +239,16 @@ mod tests {
         receive(&mut inbox, &long[60_000..]);
         let (memory, length) = inbox.take_long().unwrap();
         assert!(memory[..length] == long);
+    }
+
+    #[test]
+    fn there_is_room_for_the_longest_packet_whatever_came_before() {
+        let mut inbox = Inbox::of_packets(200_000);
+        for length in [1, 70_000, 199_996, 3] {
+            assert!(inbox.room().len() >= 200_000, "its length is known when it has been received");
+            receive(&mut inbox, &frame(&vec![5; length]));
+            assert_eq!(inbox.take().payload(), length);
+        }
     }
 
     #[test]

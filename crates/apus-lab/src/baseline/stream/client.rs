@@ -10,24 +10,24 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::Sends;
 use super::frames::{Inbox, frame};
-use super::socket::{Settings, open};
 use crate::baseline::wait::Waiter;
 use crate::clock;
 use crate::contender::{Plan, Side};
 use crate::error::{Doing, Error};
 use crate::meter::Meter;
-use crate::process::Control;
+use crate::process::Stop;
 
-/// Keeps as many requests under way as the plan says, for as long as it says.
-pub(super) fn drive(
-    plan: &Plan,
+/// Keeps as many requests under way on a connection to `server` as the plan says, for as long as it says.
+pub(crate) fn drive(
+    stream: OwnedFd,
+    mut inbox: Inbox,
     sends: Sends,
+    plan: &Plan,
     server: SocketAddr,
-    control: &mut Control,
+    stop: &Stop,
 ) -> Result<Side, Error> {
-    let waiter = Waiter::new(plan.poll, control.stop());
-    let mut requests = Requests::new(plan, sends, open(server, &Settings::LOOPBACK)?);
-    let mut inbox = Inbox::default();
+    let waiter = Waiter::new(plan.poll, stop);
+    let mut requests = Requests::new(plan, sends, stream);
     let mut meter = Meter::start(plan);
     loop {
         requests.send().doing(|| format!("send requests to {server}"))?;
