@@ -105,6 +105,11 @@ impl Inbox {
         self.short.is_ready() || self.bulk.is_ready()
     }
 
+    /// Whether a message has come in part.
+    pub(crate) fn is_midway(&self) -> bool {
+        !self.partial.is_empty()
+    }
+
     /// Bytes of its message that have not been taken, if a record waits in the lane of long messages.
     pub(crate) fn remaining(&mut self) -> Result<Option<u32>, Violation> {
         let record = self.bulk.peek()?;

@@ -274,6 +274,12 @@ impl Link {
         self.receiving().ok()?.inbox.remaining().unwrap_or(Some(0))
     }
 
+    /// Whether a message has come in part, or has left in part.
+    pub(crate) fn is_midway(&self) -> bool {
+        self.receiving().is_ok_and(|receiving| receiving.inbox.is_midway())
+            || self.sending().is_ok_and(|outbox| outbox.wants_room())
+    }
+
     /// Announces that this side is about to sleep. Whether it may: there was nothing to do even afterwards.
     pub(crate) fn prepare_to_sleep(&self, how: How) -> bool {
         let for_room = self.sending().is_ok_and(|outbox| outbox.wants_room());

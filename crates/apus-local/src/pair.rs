@@ -206,6 +206,13 @@ impl Pair {
         self.link.remaining()
     }
 
+    /// Whether a message has come in part, or has left in part: the rest comes soon, or room for it, as the peer
+    /// copies at this moment. For those who decide whether to sleep.
+    #[must_use]
+    pub fn is_midway(&self) -> bool {
+        self.link.is_midway()
+    }
+
     /// Waits until there is something to receive: spins first, for as long as `spin` says (`None`: for ever), and
     /// sleeps then. Whether there is; `false` when the deadline has passed. May say so for nothing.
     ///

@@ -39,6 +39,12 @@ pub struct Sweep {
 }
 
 impl Sweep {
+    /// Whether any pair's message has come or left in part ([`Pair::is_midway`]), at the last look.
+    #[must_use]
+    pub fn is_midway(&self) -> bool {
+        self.snapshot.pairs().iter().any(|pair| pair.is_midway())
+    }
+
     /// Whether there were pairs at the last look.
     #[must_use]
     pub fn has_pairs(&self) -> bool {

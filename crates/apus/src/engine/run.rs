@@ -179,7 +179,7 @@ impl Shard {
                     // What the quotas left over needs no arrival to go on.
                     rounds = if core.has_more_to_do() { ROUNDS_PER_LOOK - 1 } else { 0 };
                 }
-                Pass::Idle if spin.go_on() => {
+                Pass::Idle if spin.go_on() || inlet.lingers() => {
                     arrivals = Look::Take;
                     look = rounds == 0;
                 }
