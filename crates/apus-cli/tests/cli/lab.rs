@@ -8,7 +8,7 @@ use std::process::{Output, Stdio};
 use serde_json::Value;
 
 use crate::contract::check;
-use crate::service::{apus, excuse, object, text};
+use crate::service::{apus, excuse, object, run, text};
 
 /// As short as it can be, at a rate that every machine bears.
 const TINY: &str = "--rates 2,5 --seconds 0.05 --runs 1";
@@ -84,4 +84,62 @@ fn an_object_is_all_that_is_printed() {
     };
     let json = object(&output);
     assert_eq!(json["rows"][0]["name"], "apus+filter");
+}
+
+#[test]
+fn the_contention_experiment_gives_one_object_as_promised() {
+    let words = "lab contention --workers 2 --seconds 0.02 --runs 2 --json";
+    let output = run(words.split(' '));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json = check("lab contention", &text(&output.stdout)).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    let row = |name: &str| rows.iter().find(|row| row["name"] == name).expect(name);
+    for tasks in ["", " threads"] {
+        for contender in ["global-lock", "fine-grained", "unix"] {
+            let row = row(&format!("{contender}{tasks}"));
+            for (n, point) in (1..=2).zip(row["workers"].as_array().unwrap()) {
+                assert_eq!(point["n"], n, "{row}");
+                assert!(point["kops"].as_f64().unwrap() > 0.0, "{row}");
+                // The kernel does not let its locks be seen.
+                assert_eq!(point["wait_ns"].as_f64().is_some(), contender != "unix", "{row}");
+            }
+            let model = row.get("model");
+            assert_eq!(model.is_some(), contender != "unix", "{row}");
+            let Some(model) = model else { continue };
+            assert!(model["kind"].as_str().unwrap().contains("not measured"), "{model}");
+            let last = model["points"].as_array().unwrap().last().unwrap();
+            assert!(last["n"].as_u64().unwrap() >= 96 && last["kops"].as_f64().unwrap() > 0.0);
+        }
+        assert!(json["ratios"][format!("fine-grained/global-lock{tasks}")]["median"].is_number());
+    }
+    assert_eq!(row("published: FreeBSD, one list lock (1 and 96)")["most_kops"], 1693.6);
+    assert_eq!(json["comparisons"].as_array().unwrap().len(), 4, "two and one, of both kinds");
+}
+
+#[test]
+fn people_get_tables_and_pages_of_contention() {
+    let folder = tempfile::tempdir().unwrap();
+    let (html, svg) = (folder.path().join("page.html"), folder.path().join("svg"));
+    let output = apus()
+        .args("lab contention --workers 1 --as threads --seconds 0.02 --runs 1 --html".split(' '))
+        .arg(&html)
+        .arg("--svg")
+        .arg(&svg)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    for expected in [
+        "thousand operations a second, by the number of threads",
+        "a model, not measured",
+        "published: FreeBSD",
+        "unix, threads: ",
+        "one run says nothing about a difference",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let page = fs::read_to_string(html).unwrap();
+    assert!(page.contains("<svg") && page.contains("<li>unix, threads: "), "{page}");
+    assert!(svg.join("contention-threads.svg").exists());
 }
