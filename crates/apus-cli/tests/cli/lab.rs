@@ -4,9 +4,12 @@
 
 use std::fs;
 use std::process::{Output, Stdio};
+use std::thread;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::cluster::{began, descendants, is_agent};
 use crate::contract::check;
 use crate::service::{apus, excuse, object, run, text};
 
@@ -142,4 +145,31 @@ fn people_get_tables_and_pages_of_contention() {
     let page = fs::read_to_string(html).unwrap();
     assert!(page.contains("<svg") && page.contains("<li>unix, threads: "), "{page}");
     assert!(svg.join("contention-threads.svg").exists());
+}
+
+/// Whoever is killed may hold the lock that the other one waits for.
+#[test]
+fn a_worker_that_dies_is_named_and_the_other_does_not_stay() {
+    let words = "lab contention --workers 2 --as processes --seconds 1 --runs 1";
+    let mut command = apus();
+    command.args(words.split(' ')).stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let killed = loop {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before two workers were seen");
+        let all = descendants(child.id());
+        let agents: Vec<u32> = all.keys().copied().filter(is_agent).collect();
+        if let [_, last] = agents[..] {
+            let pid = Pid::from_raw(i32::try_from(last).unwrap()).unwrap();
+            kill_process(pid, Signal::KILL).unwrap();
+            break all;
+        }
+        thread::yield_now();
+    };
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()), "{said}");
+    assert!(said.contains(" worker ") && said.contains("signal: 9 (SIGKILL)"), "{said}");
+    for (pid, then) in killed {
+        assert_ne!(began(pid), Some(then), "{pid} still runs");
+    }
 }
