@@ -11,7 +11,7 @@ use apus_local::GlobalRegistry;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::exchange::Exchange;
+use super::exchange::{Alone, Exchange};
 use super::fine_grained::FineGrained;
 use super::global_lock::{Door, GlobalLock};
 use super::unix::Unix;
@@ -35,7 +35,7 @@ pub(super) struct Case {
 pub(super) struct Point {
     /// Operations a second, all workers together.
     pub(super) rate: f64,
-    /// Nanoseconds from wanting a lock to having it; `None` for locks that cannot be seen.
+    /// Nanoseconds that a lock was waited for; `None` for locks that cannot be seen.
     pub(super) wait: Option<Wait>,
     /// Mean nanoseconds from having it to letting it go.
     pub(super) hold: Option<f64>,
@@ -170,7 +170,7 @@ fn live(
     match setup.contender {
         Contender::GlobalLock => {
             let missing = || Error::Peer("nobody said where the registry is".to_owned());
-            let door = setup.door.as_ref().ok_or_else(missing)?;
+            let door = setup.door.clone().ok_or_else(missing)?;
             wait_and_work(GlobalLock::connect(door, place.number)?, made, begun, stop)
         }
         Contender::FineGrained => wait_and_work(FineGrained::connect()?, made, begun, stop),
@@ -184,9 +184,11 @@ fn wait_and_work(
     begun: &Receiver<(u64, Window)>,
     stop: &Stop,
 ) -> Result<Option<Tally>, Error> {
+    let alone = Alone::watch(&mut exchange)?;
+    exchange.join()?;
     // Nobody listens if another worker has failed already.
     let _ = made.send(());
     drop(made);
     let Ok((at, window)) = begun.recv() else { return Ok(None) };
-    work(&mut exchange, at, window, stop).map(Some)
+    work(&mut exchange, &alone, at, window, stop).map(Some)
 }

@@ -27,10 +27,9 @@ pub struct Findings {
 }
 
 /// What the figures of locks are.
-const WAITS: &str = "waits and the time that a lock is held are of one operation in 128, less what the clock costs; \
-                     the lock of fine-grained is that of a pair's own sending half, which nobody else wants, so the figure is \
-                     what a free lock costs (the receiving half's is alike, and cannot be seen from outside); the kernel's \
-                     locks cannot be seen either";
+const WAITS: &str = "waits are what a lock takes beyond what a worker needs that is by itself, of two operations in 256; the \
+                     lock of fine-grained is that of a pair's own sending half, which nobody else wants (the receiving half's \
+                     is alike, and cannot be seen from outside, nor can the kernel's locks)";
 
 impl Findings {
     pub(super) fn new(

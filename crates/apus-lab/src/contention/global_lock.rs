@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use apus_local::{Entries, GlobalRegistry};
 use serde::{Deserialize, Serialize};
 
-use super::exchange::{Exchange, Seen};
+use super::exchange::{Exchange, Look, Seen};
 use super::fine_grained::FineGrained;
 use crate::clock;
 use crate::error::{Doing, Error};
@@ -37,18 +37,21 @@ impl Door {
 
 /// The product's pair, under a lock that all pairs share.
 pub(super) struct GlobalLock {
+    /// At first one of its own.
     registry: GlobalRegistry,
     place: usize,
     pair: FineGrained,
+    door: Door,
+    place_among_all: usize,
 }
 
 impl GlobalLock {
-    /// A new pair, entered at this place of the registry.
-    pub(super) fn connect(door: &Door, place: usize) -> Result<Self, Error> {
-        let registry = door.open()?;
+    /// A new pair, which is to come to this place of the registry behind `door`, and is by itself before.
+    pub(super) fn connect(door: Door, place: usize) -> Result<Self, Error> {
+        let registry = GlobalRegistry::create(1).doing(|| "make a registry".to_owned())?;
+        registry.lock().set(0, who(0));
         let pair = FineGrained::connect()?;
-        registry.lock().set(place, who(place));
-        Ok(Self { registry, place, pair })
+        Ok(Self { registry, place: 0, pair, door, place_among_all: place })
     }
 
     /// Looks the pair up in the registry, whose lock is held.
@@ -61,22 +64,20 @@ impl GlobalLock {
         }
     }
 
-    /// Does something under the lock of all, with a look at the clock before and after.
-    fn watch(
+    /// Does something under the lock of all. When it was had, and when it was about to be let go.
+    #[inline]
+    fn timed(
         &mut self,
-        seen: &mut Seen,
         work: fn(&mut FineGrained) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let asked = clock::now();
+    ) -> Result<(u64, u64), Error> {
         let entries = self.registry.lock();
         let got = clock::now();
         self.look_up(&entries)?;
         work(&mut self.pair)?;
-        let gave = clock::now();
+        // Under the lock: who looks at the clock without it lets others come first.
+        let giving = clock::now();
         drop(entries);
-        seen.waited(asked, got);
-        seen.held(got, gave);
-        Ok(())
+        Ok((got, giving))
     }
 }
 
@@ -99,24 +100,39 @@ impl Exchange for GlobalLock {
         self.pair.check()
     }
 
-    fn observe(&mut self, seen: &mut Seen) -> Result<(), Error> {
-        self.watch(seen, FineGrained::send)?;
-        self.watch(seen, FineGrained::receive)?;
-        self.pair.check()
+    fn observe(&mut self, seen: &mut Seen) -> Result<u64, Error> {
+        let (wrote, writing) = self.timed(FineGrained::send)?;
+        let (read, reading) = self.timed(FineGrained::receive)?;
+        self.pair.check()?;
+        let (again, now) = self.timed(FineGrained::send)?;
+        self.timed(FineGrained::receive)?;
+        self.pair.check()?;
+        let waits = [read - writing, again - reading];
+        seen.note(Look { waits, holds: [writing - wrote, reading - read] });
+        Ok(now)
+    }
+
+    fn join(&mut self) -> Result<(), Error> {
+        self.registry = self.door.open()?;
+        self.place = self.place_among_all;
+        self.registry.lock().set(self.place, who(self.place));
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::exchange::Alone;
     use super::*;
     use std::thread;
 
     #[test]
     fn a_pair_that_is_not_in_the_registry_carries_nothing() {
         let registry = GlobalRegistry::create(2).unwrap();
-        let mut pair = GlobalLock::connect(&Door::to(&registry, 2), 1).unwrap();
+        let mut pair = GlobalLock::connect(Door::to(&registry, 2), 1).unwrap();
+        pair.join().unwrap();
         pair.operate().unwrap();
-        pair.observe(&mut Seen::nothing()).unwrap();
+        pair.observe(&mut Seen::default()).unwrap();
         registry.lock().set(1, 0);
         let said = pair.operate().unwrap_err().to_string();
         assert!(said.contains("no pair at place 1"), "{said}");
@@ -127,7 +143,8 @@ mod tests {
     fn who_holds_the_lock_keeps_all_pairs_from_their_messages() {
         let registry = GlobalRegistry::create(2).unwrap();
         let door = Door::to(&registry, 2);
-        let mut pairs = [0, 1].map(|place| GlobalLock::connect(&door, place).unwrap());
+        let mut pairs = [0, 1].map(|place| GlobalLock::connect(door.clone(), place).unwrap());
+        pairs.iter_mut().for_each(|pair| pair.join().unwrap());
         thread::scope(|scope| {
             let mut entries = registry.lock();
             // From now on nobody is there. A pair that did not take the lock would not notice.
@@ -146,13 +163,22 @@ mod tests {
     }
 
     #[test]
-    fn the_locks_of_both_halves_are_seen() {
+    fn a_pair_is_by_itself_until_it_joins_the_others() {
         let registry = GlobalRegistry::create(1).unwrap();
-        let mut pair = GlobalLock::connect(&Door::to(&registry, 1), 0).unwrap();
-        let mut seen = Seen::nothing();
-        (0..5).for_each(|_| pair.observe(&mut seen).unwrap());
-        assert_eq!((seen.wait.len(), seen.hold.len()), (10, 10));
-        seen.clear();
-        assert!(seen.wait.is_empty() && seen.hold.is_empty());
+        let mut pair = GlobalLock::connect(Door::to(&registry, 1), 0).unwrap();
+        let entries = registry.lock();
+        // Whoever wanted this lock would wait for ever.
+        pair.operate().unwrap();
+        let alone = Alone::watch(&mut pair).unwrap();
+        assert_eq!(entries.get(0), 0);
+        drop(entries);
+        pair.join().unwrap();
+        assert_eq!(registry.lock().get(0), who(0));
+        let mut seen = Seen::default();
+        for _ in 0..5 {
+            pair.observe(&mut seen).unwrap();
+        }
+        let [wait, hold] = seen.latencies(&alone);
+        assert_eq!((wait.len(), hold.len()), (10, 10));
     }
 }

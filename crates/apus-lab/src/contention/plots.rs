@@ -120,8 +120,8 @@ impl Kind<'_> {
             lines.push(Line { name, look: Look::Dotted, ..line });
         }
         lines.push(self.expected(Contender::GlobalLock, " ns", |ahead| ahead.wait));
-        let caption = "Nanoseconds from wanting a lock to having it, of one operation in 128: the mean, and dotted the \
-                       99th percentile. The lock of fine-grained is the pair's own, which nobody else wants. Dashed is a \
+        let caption = "Nanoseconds that a lock takes beyond what it takes a worker that is by itself: the mean, and dotted \
+                       the 99th percentile. The lock of fine-grained is the pair's own, which nobody else wants. Dashed is a \
                        model and not measured.";
         let title = format!("Waiting for the lock against the number of {}", self.tasks);
         self.draw("-wait", &title, caption, "nanoseconds", lines)

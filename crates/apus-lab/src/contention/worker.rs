@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::exchange::{Exchange, Seen};
+use super::exchange::{Alone, Exchange, Seen};
 use crate::clock;
 use crate::error::Error;
 use crate::process::Stop;
 use crate::stats::Latencies;
 
-/// One operation in so many is looked at. Ours: the clock costs as much as half an operation, and so less than a
-/// hundredth altogether.
-const LOOK_EVERY: u64 = 128;
+/// Operations from one look to the next; a look is at two of them. Ours: each time the clock is read, it costs a fifth of an
+/// operation, and so a hundredth altogether.
+pub(super) const LOOK_EVERY: u64 = 256;
 
 /// When workers work.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -37,21 +37,22 @@ pub(super) struct Tally {
     pub(super) hold: Latencies,
 }
 
-/// Works from the instant `at` on.
+/// Works from the instant `at` on. `alone` was watched before.
 pub(super) fn work(
     exchange: &mut impl Exchange,
+    alone: &Alone,
     at: u64,
     window: Window,
     stop: &Stop,
 ) -> Result<Tally, Error> {
-    let mut seen = Seen::nothing();
+    let mut seen = Seen::default();
     // Asleep: workers may have to share a core.
     thread::sleep(Duration::from_nanos(at.saturating_sub(clock::now())));
     let counts_from = at + window.warm_up;
     let (_, began) = until(counts_from, exchange, &mut seen, stop)?;
     seen.clear();
     let (operations, ended) = until(counts_from + window.time, exchange, &mut seen, stop)?;
-    let Seen { wait, hold, .. } = seen;
+    let [wait, hold] = seen.latencies(alone);
     Ok(Tally { operations, time: ended - began, wait, hold })
 }
 
@@ -64,12 +65,11 @@ fn until(
 ) -> Result<(u64, u64), Error> {
     let mut operations = 0;
     loop {
-        for _ in 1..LOOK_EVERY {
+        for _ in 2..LOOK_EVERY {
             exchange.operate()?;
         }
-        exchange.observe(seen)?;
+        let now = exchange.observe(seen)?;
         operations += LOOK_EVERY;
-        let now = clock::now();
         if now >= end || stop.is_asked() {
             return Ok((operations, now));
         }
@@ -78,9 +78,10 @@ fn until(
 
 #[cfg(test)]
 mod tests {
+    use super::super::exchange::Look;
     use super::*;
 
-    /// Counts operations, and notes that a lock was waited for as many nanoseconds as there were operations.
+    /// Counts operations.
     #[derive(Default)]
     struct Counting(u64);
 
@@ -90,22 +91,37 @@ mod tests {
             Ok(())
         }
 
-        fn observe(&mut self, seen: &mut Seen) -> Result<(), Error> {
-            seen.waited(0, self.0);
-            self.operate()
+        fn observe(&mut self, seen: &mut Seen) -> Result<u64, Error> {
+            seen.note(Look { waits: [1_000; 2], holds: [1_000; 2] });
+            self.0 += 2;
+            Ok(clock::now())
+        }
+    }
+
+    struct Failing;
+
+    impl Exchange for Failing {
+        fn operate(&mut self) -> Result<(), Error> {
+            Err(Error::Peer("no luck".to_owned()))
+        }
+
+        fn observe(&mut self, _: &mut Seen) -> Result<u64, Error> {
+            Ok(clock::now())
         }
     }
 
     #[test]
     fn what_comes_after_the_warm_up_counts() {
         let mut exchange = Counting::default();
+        let alone = Alone::watch(&mut exchange).unwrap();
+        exchange.0 = 0;
         let window = Window { warm_up: 1_000_000, time: 2_000_000 };
         let at = clock::now();
-        let tally = work(&mut exchange, at, window, &Stop::default()).unwrap();
+        let tally = work(&mut exchange, &alone, at, window, &Stop::default()).unwrap();
         assert!(clock::now() >= at + 3_000_000);
         assert!(tally.operations < exchange.0, "some came before");
         assert_eq!(tally.operations % LOOK_EVERY, 0);
-        assert_eq!(tally.wait.len(), tally.operations / LOOK_EVERY, "and were seen");
+        assert_eq!(tally.wait.len(), 2 * tally.operations / LOOK_EVERY, "and were seen");
         assert!(tally.time > 0);
     }
 
@@ -114,17 +130,9 @@ mod tests {
         let stop = Stop::default();
         stop.ask();
         let window = Window { warm_up: u64::MAX / 4, time: u64::MAX / 4 };
-        work(&mut Counting::default(), clock::now(), window, &stop).unwrap();
-        struct Failing;
-        impl Exchange for Failing {
-            fn operate(&mut self) -> Result<(), Error> {
-                Err(Error::Peer("no luck".to_owned()))
-            }
-            fn observe(&mut self, _: &mut Seen) -> Result<(), Error> {
-                Ok(())
-            }
-        }
-        let failed = work(&mut Failing, clock::now(), window, &Stop::default());
+        let alone = Alone::watch(&mut Failing).unwrap();
+        work(&mut Counting::default(), &alone, clock::now(), window, &stop).unwrap();
+        let failed = work(&mut Failing, &alone, clock::now(), window, &Stop::default());
         assert_eq!(failed.unwrap_err().to_string(), "no luck");
     }
 }
