@@ -57,14 +57,20 @@ impl FutexLock {
         self.memory.half(self.at)
     }
 
+    /// The lock, if it is free.
+    #[inline]
+    pub(crate) fn try_lock(&self) -> Option<Locked<'_>> {
+        let taken = self.word().compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed);
+        taken.is_ok().then(|| Locked { lock: self })
+    }
+
     /// Waits for the lock.
     #[inline]
     pub(crate) fn lock(&self) -> Locked<'_> {
-        let taken = self.word().compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed);
-        if taken.is_err() {
+        self.try_lock().unwrap_or_else(|| {
             self.wait();
-        }
-        Locked { lock: self }
+            Locked { lock: self }
+        })
     }
 
     #[cold]

@@ -82,6 +82,13 @@ impl GlobalRegistry {
         Ok(Self { lock: FutexLock::new(memory.clone(), 0), memory, file, places })
     }
 
+    /// The lock of the whole registry, if it is free.
+    #[inline]
+    #[must_use]
+    pub fn try_lock(&self) -> Option<Entries<'_>> {
+        self.lock.try_lock().map(|lock| Entries { registry: self, _lock: lock })
+    }
+
     /// Waits for the lock of the whole registry.
     #[inline]
     #[must_use]
@@ -172,6 +179,15 @@ mod tests {
             }
         });
         assert_eq!(registry.lock().get(0), 4 * ROUNDS);
+    }
+
+    #[test]
+    fn a_lock_that_is_taken_is_not_had() {
+        let registry = GlobalRegistry::create(1).unwrap();
+        let entries = registry.try_lock().expect("nobody else has it");
+        assert!(again(&registry, 1).unwrap().try_lock().is_none());
+        drop(entries);
+        assert!(again(&registry, 1).unwrap().try_lock().is_some());
     }
 
     #[test]

@@ -65,7 +65,7 @@
 //! # Features
 //!
 //! - `lab` (off): `GlobalRegistry`, what this crate does not do, so that it can be measured beside it: one lock for
-//!   all pairs of a host.
+//!   all pairs of a host; and `Taken`, how often this crate's own locks were found taken.
 
 #![deny(unsafe_code)]
 
@@ -118,6 +118,8 @@ mod spare;
 #[cfg(not(apus_local_loom))]
 mod sweep;
 mod sync;
+#[cfg(all(feature = "lab", not(apus_local_loom)))]
+mod taken;
 mod wake;
 
 pub use apus_wire::Role;
@@ -128,6 +130,8 @@ pub use inbox::Event;
 pub use layout::Sizes;
 pub use limits::Limits;
 pub use outbox::Ticket;
+#[cfg(all(feature = "lab", not(apus_local_loom)))]
+pub use taken::Taken;
 #[cfg(not(apus_local_loom))]
 pub use {
     config::Config,
