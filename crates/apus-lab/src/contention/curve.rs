@@ -36,10 +36,15 @@ impl Points {
 
     /// The 99th percentile of them.
     pub(super) fn wait_p99(&self) -> Option<Spread> {
-        self.spread(|run| run.wait.map(|wait| wait.p99))
+        self.spread(|run| run.wait?.p99)
     }
 
-    /// Mean nanoseconds that locks were held.
+    /// Share of the times at which they were found taken.
+    pub(super) fn taken(&self) -> Option<Spread> {
+        self.spread(|run| Some(run.wait?.taken))
+    }
+
+    /// Mean nanoseconds that the lock is held by a worker that is by itself.
     pub(super) fn hold(&self) -> Option<Spread> {
         self.spread(|run| run.hold)
     }
@@ -81,7 +86,7 @@ pub(super) mod made_up {
     use crate::contention::crew::Wait;
 
     /// A curve of these rates, in thousands: workers, and what they got in each run. Waits are 100 times the number of
-    /// workers, their 99th percentile ten times as much; locks are held for 50 ns.
+    /// workers, their 99th percentile ten times as much; half of the locks are found taken, and are held for 50 ns.
     pub(in crate::contention) fn curve(
         contender: Contender,
         tasks: Tasks,
@@ -92,9 +97,9 @@ pub(super) mod made_up {
             rate: kops * 1e3,
             wait: visible.then(|| {
                 let mean = 100.0 * workers as f64;
-                Wait { mean, p99: 10.0 * mean }
+                Wait { mean, p99: Some(10.0 * mean), taken: 0.5 }
             }),
-            hold: visible.then_some(50.0),
+            hold: (contender == Contender::GlobalLock).then_some(50.0),
         };
         let points = kops.iter().map(|&(workers, runs)| Points {
             workers,
@@ -128,6 +133,7 @@ mod tests {
     fn locks_that_cannot_be_seen_have_no_wait() {
         let curve = made_up::curve(Contender::Unix, Tasks::Processes, &[(1, &[1.0])]);
         assert_eq!(curve.first().wait_mean(), None);
-        assert_eq!((curve.first().wait_p99(), curve.first().hold()), (None, None));
+        assert_eq!((curve.first().wait_p99(), curve.first().taken()), (None, None));
+        assert_eq!(curve.first().hold(), None);
     }
 }

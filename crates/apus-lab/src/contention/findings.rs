@@ -27,9 +27,9 @@ pub struct Findings {
 }
 
 /// What the figures of locks are.
-const WAITS: &str = "waits are what a lock takes beyond what a worker needs that is by itself, of two operations in 256; the \
-                     lock of fine-grained is that of a pair's own sending half, which nobody else wants (the receiving half's \
-                     is alike, and cannot be seen from outside, nor can the kernel's locks)";
+const WAITS: &str = "waits are of all turns at a lock, those that found it free with 0 ns; for fine-grained these are the \
+                     locks of the pairs, of which each belongs to one worker, so that none is to be found taken; the \
+                     kernel's locks cannot be seen";
 
 impl Findings {
     pub(super) fn new(
@@ -86,7 +86,7 @@ impl Findings {
 /// The tables for people.
 impl fmt::Display for Findings {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = ["one_kops", "most_kops", "scaling", "wait_ns", "wait_p99_ns"];
+        let columns = ["one_kops", "most_kops", "scaling", "wait_ns", "wait_p99_ns", "found_taken"];
         let tables: Vec<String> = self.tables.iter().map(Table::to_string).collect();
         let (tables, said) = (tables.join("\n\n"), self.sentences.join("\n"));
         table::write(&self.outcome, &columns, [&tables, &said], formatter)
@@ -121,6 +121,7 @@ fn row(curve: &Curve, plain: Tasks, forecast: Option<&Forecast>) -> Row {
         .with("scaling", Figure::Spread(Spread::over(&scaling)))
         .with_known("wait_ns", last.wait_mean().map(Figure::Spread))
         .with_known("wait_p99_ns", last.wait_p99().map(Figure::Spread))
+        .with_known("found_taken", last.taken().map(Figure::Spread))
         .with_known("hold_ns", last.hold().map(Figure::Spread))
         .with_known("model", model.map(Figure::Detail))
 }
@@ -137,6 +138,7 @@ fn point(points: &Points) -> Value {
     let seen = [
         ("wait_ns", points.wait_mean()),
         ("wait_p99_ns", points.wait_p99()),
+        ("found_taken", points.taken()),
         ("hold_ns", points.hold()),
     ];
     for (name, spread) in seen {
@@ -243,14 +245,16 @@ fn by_workers(curves: &[Curve], tasks: Tasks) -> Vec<Table> {
             vec![spread_in_words(&Spread::over(&it.kops()))]
         });
     let seen = curves.iter().filter(|curve| curve.contender != Contender::Unix);
-    let waits = ["wait", "p99", "held"];
+    let waits = ["wait", "p99", "taken"];
     let names = seen.flat_map(|curve| waits.map(|what| format!("{} {what}", curve.contender)));
     let cell = |spread: Option<Spread>| spread.map(|spread| short(spread.median));
     let title = format!(
-        "nanoseconds that locks are waited for (mean, p99) and held, by the number of {tasks}"
+        "nanoseconds that locks are waited for (mean, p99), and the share that is found taken, by the number of {tasks}"
     );
     let waits = table(title, names.collect(), &|it| {
-        [it.wait_mean(), it.wait_p99(), it.hold()].into_iter().filter_map(cell).collect()
+        let seen = [it.wait_mean(), it.wait_p99(), it.taken()].map(cell);
+        // Who sees the mean sees the share; a percentile may be unknown.
+        if it.taken().is_some() { seen.map(Option::unwrap_or_default).to_vec() } else { Vec::new() }
     });
     vec![rates, waits]
 }

@@ -6,8 +6,7 @@ use std::time::Duration;
 use apus::Bytes;
 use apus_local::{Config, Connecting, Event, Listener, Name, Pair, Quota};
 
-use super::exchange::{Exchange, Look, Seen};
-use crate::clock;
+use super::exchange::Exchange;
 use crate::error::Error;
 
 /// Both sides of a pair.
@@ -49,7 +48,7 @@ impl FineGrained {
         self.id += 1;
         match self.client.send(self.id, &self.message) {
             Ok(_) => Ok(()),
-            Err(error) => Err(not_sent(error)),
+            Err(error) => Err(Error::endpoint("send over a pair".to_owned(), error)),
         }
     }
 
@@ -71,37 +70,11 @@ impl FineGrained {
     }
 }
 
-fn not_sent(error: apus_local::SendError) -> Error {
-    Error::endpoint("send over a pair".to_owned(), error)
-}
-
 impl Exchange for FineGrained {
     #[inline]
     fn operate(&mut self) -> Result<(), Error> {
         self.send()?;
         self.receive()?;
         self.check()
-    }
-
-    /// The lock of the sending half is taken by `batch`, of which `send` consists. That of the receiving half cannot be
-    /// seen from outside. Nobody else ever wants either, so that looking between two of them takes nothing away.
-    fn observe(&mut self, seen: &mut Seen) -> Result<u64, Error> {
-        let (mut waits, mut holds) = ([0; 2], [0; 2]);
-        let mut now = 0;
-        for at in 0..2 {
-            self.id += 1;
-            let asked = clock::now();
-            let batch = self.client.batch();
-            let got = clock::now();
-            let mut batch = batch.map_err(|gone| not_sent(gone.into()))?;
-            batch.send(self.id, &self.message).map_err(not_sent)?;
-            batch.finish().map_err(|gone| not_sent(gone.into()))?;
-            now = clock::now();
-            (waits[at], holds[at]) = (got - asked, now - got);
-            self.receive()?;
-            self.check()?;
-        }
-        seen.note(Look { waits, holds });
-        Ok(now)
     }
 }

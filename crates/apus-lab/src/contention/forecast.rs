@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::curve::Curve;
+use super::exchange;
 use super::queueing::{Expected, OneLock};
 use super::{Contender, Tasks};
 use crate::result::rounded;
@@ -34,8 +35,8 @@ pub(super) struct Ahead {
 /// Workers that the model goes to at least: as many as FreeBSD's figures.
 const FAR: usize = 96;
 
-/// An operation takes the lock to write, and to read.
-const TURNS: f64 = 2.0;
+/// How often an operation takes the lock.
+const TURNS: f64 = exchange::TURNS as f64;
 
 impl Forecast {
     /// From all curves of `tasks`, which were measured on so many cores.

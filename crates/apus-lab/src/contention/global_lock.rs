@@ -6,10 +6,12 @@ use std::os::fd::{AsFd, AsRawFd};
 use apus_local::{Entries, GlobalRegistry};
 use serde::{Deserialize, Serialize};
 
-use super::exchange::{Exchange, Look, Seen};
+use super::exchange::Exchange;
 use super::fine_grained::FineGrained;
+use super::waits::Waits;
 use crate::clock;
 use crate::error::{Doing, Error};
+use crate::stats::{Latencies, Spread};
 
 /// Where another process finds the registry.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -41,9 +43,13 @@ pub(super) struct GlobalLock {
     registry: GlobalRegistry,
     place: usize,
     pair: FineGrained,
+    waits: Waits,
     door: Door,
     place_among_all: usize,
 }
+
+/// How often somebody who is alone is watched, and the clock is read to know what that costs.
+const LOOKS: usize = 1000;
 
 impl GlobalLock {
     /// A new pair, which is to come to this place of the registry behind `door`, and is by itself before.
@@ -51,7 +57,7 @@ impl GlobalLock {
         let registry = GlobalRegistry::create(1).doing(|| "make a registry".to_owned())?;
         registry.lock().set(0, who(0));
         let pair = FineGrained::connect()?;
-        Ok(Self { registry, place: 0, pair, door, place_among_all: place })
+        Ok(Self { registry, place: 0, pair, waits: Waits::none(), door, place_among_all: place })
     }
 
     /// Looks the pair up in the registry, whose lock is held.
@@ -64,21 +70,42 @@ impl GlobalLock {
         }
     }
 
-    /// Does something under the lock of all. When it was had, and when it was about to be let go.
-    #[inline]
-    fn timed(
-        &mut self,
-        work: fn(&mut FineGrained) -> Result<(), Error>,
-    ) -> Result<(u64, u64), Error> {
-        let entries = self.registry.lock();
-        let got = clock::now();
-        self.look_up(&entries)?;
-        work(&mut self.pair)?;
-        // Under the lock: who looks at the clock without it lets others come first.
-        let giving = clock::now();
-        drop(entries);
-        Ok((got, giving))
+    /// How many nanoseconds the lock is held, by a worker that is by itself: the mean of writing and reading.
+    fn hold(&mut self) -> Result<f64, Error> {
+        let works = [FineGrained::send, FineGrained::receive as fn(&mut FineGrained) -> _];
+        let mut holds = [Vec::new(), Vec::new()];
+        for _ in 0..LOOKS {
+            for (work, holds) in works.iter().zip(&mut holds) {
+                let entries = self.registry.lock();
+                let got = clock::now();
+                self.look_up(&entries)?;
+                work(&mut self.pair)?;
+                holds.push((clock::now() - got) as f64);
+            }
+            self.pair.check()?;
+        }
+        let looks = (0..LOOKS).map(|_| {
+            let before = clock::now();
+            (clock::now() - before) as f64
+        });
+        let clock = Spread::over(&looks.collect::<Vec<_>>()).median;
+        let median = |holds: &Vec<f64>| Spread::over(holds).median;
+        Ok((holds.iter().map(median).sum::<f64>() / 2.0 - clock).max(0.0))
     }
+}
+
+/// The lock; how long it was waited for is noted if it was found taken ([`super::exchange`]).
+#[inline]
+fn enter<'a>(registry: &'a GlobalRegistry, waits: &mut Waits) -> Entries<'a> {
+    registry.try_lock().unwrap_or_else(|| wait(registry, waits))
+}
+
+#[cold]
+fn wait<'a>(registry: &'a GlobalRegistry, waits: &mut Waits) -> Entries<'a> {
+    let asked = clock::now();
+    let entries = registry.lock();
+    waits.note(clock::now() - asked);
+    entries
 }
 
 /// Whose pair it is.
@@ -89,40 +116,32 @@ const fn who(place: usize) -> u64 {
 impl Exchange for GlobalLock {
     #[inline]
     fn operate(&mut self) -> Result<(), Error> {
-        let entries = self.registry.lock();
+        let entries = enter(&self.registry, &mut self.waits);
         self.look_up(&entries)?;
         self.pair.send()?;
         drop(entries);
-        let entries = self.registry.lock();
+        let entries = enter(&self.registry, &mut self.waits);
         self.look_up(&entries)?;
         self.pair.receive()?;
         drop(entries);
         self.pair.check()
     }
 
-    fn observe(&mut self, seen: &mut Seen) -> Result<u64, Error> {
-        let (wrote, writing) = self.timed(FineGrained::send)?;
-        let (read, reading) = self.timed(FineGrained::receive)?;
-        self.pair.check()?;
-        let (again, now) = self.timed(FineGrained::send)?;
-        self.timed(FineGrained::receive)?;
-        self.pair.check()?;
-        let waits = [read - writing, again - reading];
-        seen.note(Look { waits, holds: [writing - wrote, reading - read] });
-        Ok(now)
-    }
-
-    fn join(&mut self) -> Result<(), Error> {
+    fn join(&mut self) -> Result<Option<f64>, Error> {
+        let hold = self.hold()?;
         self.registry = self.door.open()?;
         self.place = self.place_among_all;
         self.registry.lock().set(self.place, who(self.place));
-        Ok(())
+        Ok(Some(hold))
+    }
+
+    fn waits(&mut self) -> Option<Latencies> {
+        Some(self.waits.take())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::exchange::Alone;
     use super::*;
     use std::thread;
 
@@ -132,7 +151,6 @@ mod tests {
         let mut pair = GlobalLock::connect(Door::to(&registry, 2), 1).unwrap();
         pair.join().unwrap();
         pair.operate().unwrap();
-        pair.observe(&mut Seen::default()).unwrap();
         registry.lock().set(1, 0);
         let said = pair.operate().unwrap_err().to_string();
         assert!(said.contains("no pair at place 1"), "{said}");
@@ -144,7 +162,9 @@ mod tests {
         let registry = GlobalRegistry::create(2).unwrap();
         let door = Door::to(&registry, 2);
         let mut pairs = [0, 1].map(|place| GlobalLock::connect(door.clone(), place).unwrap());
-        pairs.iter_mut().for_each(|pair| pair.join().unwrap());
+        for pair in &mut pairs {
+            pair.join().unwrap();
+        }
         thread::scope(|scope| {
             let mut entries = registry.lock();
             // From now on nobody is there. A pair that did not take the lock would not notice.
@@ -169,16 +189,33 @@ mod tests {
         let entries = registry.lock();
         // Whoever wanted this lock would wait for ever.
         pair.operate().unwrap();
-        let alone = Alone::watch(&mut pair).unwrap();
         assert_eq!(entries.get(0), 0);
         drop(entries);
-        pair.join().unwrap();
+        let hold = pair.join().unwrap().expect("it is seen how long it holds the lock");
+        assert!((0.0..1e9).contains(&hold), "{hold}");
         assert_eq!(registry.lock().get(0), who(0));
-        let mut seen = Seen::default();
-        for _ in 0..5 {
-            pair.observe(&mut seen).unwrap();
+    }
+
+    #[test]
+    fn only_a_lock_that_is_found_taken_is_waited_for() {
+        let registry = GlobalRegistry::create(1).unwrap();
+        let mut pair = GlobalLock::connect(Door::to(&registry, 1), 0).unwrap();
+        pair.join().unwrap();
+        (0..100).for_each(|_| pair.operate().unwrap());
+        assert!(pair.waits().unwrap().is_empty(), "there was nobody else");
+        loop {
+            thread::scope(|scope| {
+                let entries = registry.lock();
+                scope.spawn(|| pair.operate().unwrap());
+                (0..100).for_each(|_| thread::yield_now());
+                drop(entries);
+            });
+            let waits = pair.waits().unwrap();
+            // The other thread may have come late.
+            if !waits.is_empty() {
+                assert!(waits.len() <= 2 && waits.quantile(1.0) > 0);
+                break;
+            }
         }
-        let [wait, hold] = seen.latencies(&alone);
-        assert_eq!((wait.len(), hold.len()), (10, 10));
     }
 }

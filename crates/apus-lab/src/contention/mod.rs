@@ -14,7 +14,7 @@
 //! | file | question |
 //! |---|---|
 //! | `options` | what can be asked for |
-//! | `exchange`, `fine_grained`, `global_lock`, `unix` | what an operation is; who does it how |
+//! | `exchange`, `fine_grained`, `global_lock`, `unix`, `waits` | what an operation is; who does it how; how waits are noted |
 //! | `worker`, `crew` | what a worker does, and counts; the processes and threads in which workers are |
 //! | `sweep` | all numbers of workers, all contenders, all runs |
 //! | `queueing`, `forecast` | what is to be expected beyond the cores there are: a model, and what it is fitted to |
@@ -41,6 +41,7 @@ mod published;
 mod queueing;
 mod sweep;
 mod unix;
+mod waits;
 mod words;
 mod worker;
 

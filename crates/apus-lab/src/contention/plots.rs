@@ -120,9 +120,8 @@ impl Kind<'_> {
             lines.push(Line { name, look: Look::Dotted, ..line });
         }
         lines.push(self.expected(Contender::GlobalLock, " ns", |ahead| ahead.wait));
-        let caption = "Nanoseconds that a lock takes beyond what it takes a worker that is by itself: the mean, and dotted \
-                       the 99th percentile. The lock of fine-grained is the pair's own, which nobody else wants. Dashed is a \
-                       model and not measured.";
+        let caption = "Nanoseconds that a lock is waited for, of all turns at it: the mean, and dotted the 99th percentile. \
+                       Where there is no line, nobody waited. Dashed is a model and not measured.";
         let title = format!("Waiting for the lock against the number of {}", self.tasks);
         self.draw("-wait", &title, caption, "nanoseconds", lines)
     }

@@ -3,8 +3,7 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
-use super::exchange::{Exchange, Seen};
-use crate::clock;
+use super::exchange::Exchange;
 use crate::error::{Doing, Error};
 
 /// Both ends, as in will-it-scale's `unix1`: stream sockets that block.
@@ -27,12 +26,5 @@ impl Exchange for Unix {
         let sent = self.writes.write_all(&[1]);
         sent.and_then(|()| self.reads.read_exact(&mut [0]))
             .doing(|| "write and read a byte".to_owned())
-    }
-
-    /// The kernel's locks cannot be seen from outside.
-    fn observe(&mut self, _: &mut Seen) -> Result<u64, Error> {
-        self.operate()?;
-        self.operate()?;
-        Ok(clock::now())
     }
 }

@@ -37,12 +37,13 @@ fn of_curve(curve: &Curve) -> String {
             short(times)
         );
     }
-    if let (Contender::GlobalLock, Some(wait), Some(p99), Some(hold)) =
-        (curve.contender, last.wait_mean(), last.wait_p99(), last.hold())
+    if let (Contender::GlobalLock, Some(wait), Some(p99), Some(taken)) =
+        (curve.contender, last.wait_mean(), last.wait_p99(), last.taken())
     {
-        let [wait, p99, hold] = [wait, p99, hold].map(|spread| short(spread.median));
+        let [wait, p99] = [wait, p99].map(|spread| short(spread.median));
+        let taken = 100.0 * taken.median;
         said += &format!(
-            ". The lock is then waited for {wait} ns (p99 {p99} ns), to be held for {hold} ns"
+            ". The lock is then found taken {taken:.1} % of the time, and waited for {wait} ns in the mean (p99 {p99} ns)"
         );
     }
     said + "."
@@ -117,8 +118,8 @@ mod tests {
         let made = |contender| curve(contender, Tasks::Processes, &[(1, &[4e3; 3]), (2, runs)]);
         assert_eq!(
             of_curve(&made(Contender::GlobalLock)),
-            "global-lock, processes: 4000 kops with one, 2000 with 2, 0.500 times as many. The lock is then waited for \
-             200 ns (p99 2000 ns), to be held for 50.0 ns."
+            "global-lock, processes: 4000 kops with one, 2000 with 2, 0.500 times as many. The lock is then found \
+             taken 50.0 % of the time, and waited for 200 ns in the mean (p99 2000 ns)."
         );
         assert_eq!(
             of_curve(&made(Contender::Unix)),

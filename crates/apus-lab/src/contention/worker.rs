@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::exchange::{Alone, Exchange, Seen};
+use super::exchange::Exchange;
 use crate::clock;
 use crate::error::Error;
 use crate::process::Stop;
 use crate::stats::Latencies;
 
-/// Operations from one look to the next; a look is at two of them. Ours: each time the clock is read, it costs a fifth of an
-/// operation, and so a hundredth altogether.
-pub(super) const LOOK_EVERY: u64 = 256;
+/// Operations from one look at the clock to the next. Ours: a look costs a fifth of an operation, and so a thousandth
+/// altogether.
+const LOOK_EVERY: u64 = 256;
 
 /// When workers work.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -31,45 +31,39 @@ pub(super) struct Tally {
     pub(super) operations: u64,
     /// Nanoseconds that they took.
     pub(super) time: u64,
-    /// Nanoseconds that locks were waited for, of the operations that were looked at.
-    pub(super) wait: Latencies,
-    /// Nanoseconds that they were held.
-    pub(super) hold: Latencies,
+    /// Nanoseconds that locks were waited for that were found taken; `None` if that cannot be seen.
+    pub(super) waits: Option<Latencies>,
+    /// Nanoseconds that a lock is held by this worker when it is by itself, if that can be seen.
+    pub(super) hold: Option<f64>,
 }
 
-/// Works from the instant `at` on. `alone` was watched before.
+/// Works from the instant `at` on. The lock was held for `hold` ns before that.
 pub(super) fn work(
     exchange: &mut impl Exchange,
-    alone: &Alone,
+    hold: Option<f64>,
     at: u64,
     window: Window,
     stop: &Stop,
 ) -> Result<Tally, Error> {
-    let mut seen = Seen::default();
     // Asleep: workers may have to share a core.
     thread::sleep(Duration::from_nanos(at.saturating_sub(clock::now())));
     let counts_from = at + window.warm_up;
-    let (_, began) = until(counts_from, exchange, &mut seen, stop)?;
-    seen.clear();
-    let (operations, ended) = until(counts_from + window.time, exchange, &mut seen, stop)?;
-    let [wait, hold] = seen.latencies(alone);
-    Ok(Tally { operations, time: ended - began, wait, hold })
+    until(counts_from, exchange, stop)?;
+    drop(exchange.waits());
+    let began = clock::now();
+    let (operations, ended) = until(counts_from + window.time, exchange, stop)?;
+    Ok(Tally { operations, time: ended - began, waits: exchange.waits(), hold })
 }
 
 /// Works until that instant, or until nobody wants to know. How many operations it was, and when the last one ended.
-fn until(
-    end: u64,
-    exchange: &mut impl Exchange,
-    seen: &mut Seen,
-    stop: &Stop,
-) -> Result<(u64, u64), Error> {
+fn until(end: u64, exchange: &mut impl Exchange, stop: &Stop) -> Result<(u64, u64), Error> {
     let mut operations = 0;
     loop {
-        for _ in 2..LOOK_EVERY {
+        for _ in 0..LOOK_EVERY {
             exchange.operate()?;
         }
-        let now = exchange.observe(seen)?;
         operations += LOOK_EVERY;
+        let now = clock::now();
         if now >= end || stop.is_asked() {
             return Ok((operations, now));
         }
@@ -78,23 +72,26 @@ fn until(
 
 #[cfg(test)]
 mod tests {
-    use super::super::exchange::Look;
     use super::*;
 
-    /// Counts operations.
+    /// Counts operations, each of which has waited once.
     #[derive(Default)]
-    struct Counting(u64);
+    struct Counting {
+        all: u64,
+        new: u64,
+    }
 
     impl Exchange for Counting {
         fn operate(&mut self) -> Result<(), Error> {
-            self.0 += 1;
+            self.all += 1;
+            self.new += 1;
             Ok(())
         }
 
-        fn observe(&mut self, seen: &mut Seen) -> Result<u64, Error> {
-            seen.note(Look { waits: [1_000; 2], holds: [1_000; 2] });
-            self.0 += 2;
-            Ok(clock::now())
+        fn waits(&mut self) -> Option<Latencies> {
+            let mut waits = Latencies::new();
+            (0..std::mem::take(&mut self.new)).for_each(|_| waits.record(7));
+            Some(waits)
         }
     }
 
@@ -104,25 +101,18 @@ mod tests {
         fn operate(&mut self) -> Result<(), Error> {
             Err(Error::Peer("no luck".to_owned()))
         }
-
-        fn observe(&mut self, _: &mut Seen) -> Result<u64, Error> {
-            Ok(clock::now())
-        }
     }
 
     #[test]
     fn what_comes_after_the_warm_up_counts() {
         let mut exchange = Counting::default();
-        let alone = Alone::watch(&mut exchange).unwrap();
-        exchange.0 = 0;
         let window = Window { warm_up: 1_000_000, time: 2_000_000 };
         let at = clock::now();
-        let tally = work(&mut exchange, &alone, at, window, &Stop::default()).unwrap();
+        let tally = work(&mut exchange, Some(5.0), at, window, &Stop::default()).unwrap();
         assert!(clock::now() >= at + 3_000_000);
-        assert!(tally.operations < exchange.0, "some came before");
-        assert_eq!(tally.operations % LOOK_EVERY, 0);
-        assert_eq!(tally.wait.len(), 2 * tally.operations / LOOK_EVERY, "and were seen");
-        assert!(tally.time > 0);
+        assert!(tally.operations > 0 && tally.operations < exchange.all, "some came before");
+        assert_eq!(tally.waits.unwrap().len(), tally.operations, "and so did their waits");
+        assert!(tally.time > 0 && tally.hold == Some(5.0));
     }
 
     #[test]
@@ -130,9 +120,8 @@ mod tests {
         let stop = Stop::default();
         stop.ask();
         let window = Window { warm_up: u64::MAX / 4, time: u64::MAX / 4 };
-        let alone = Alone::watch(&mut Failing).unwrap();
-        work(&mut Counting::default(), &alone, clock::now(), window, &stop).unwrap();
-        let failed = work(&mut Failing, &alone, clock::now(), window, &Stop::default());
+        work(&mut Counting::default(), None, clock::now(), window, &stop).unwrap();
+        let failed = work(&mut Failing, None, clock::now(), window, &Stop::default());
         assert_eq!(failed.unwrap_err().to_string(), "no luck");
     }
 }
