@@ -96,17 +96,20 @@ impl Kind<'_> {
 
     /// Operations a second.
     fn rates(&self) -> Plot {
-        let rate = |points: &Points| Some(Spread::over(&points.kops()));
+        let millions = |points: &Points| {
+            let rates: Vec<f64> = points.kops().iter().map(|kops| kops / 1e3).collect();
+            Some(Spread::over(&rates))
+        };
         let mut lines: Vec<_> =
-            self.curves.iter().map(|curve| self.measured(curve, " kops", rate)).collect();
-        lines.push(self.expected(Contender::GlobalLock, " kops", |ahead| ahead.global));
-        lines.push(self.expected(Contender::FineGrained, " kops", |ahead| ahead.fine));
-        let caption = "Thousand operations a second of all workers together, each with a pair of its own: one byte \
+            self.curves.iter().map(|curve| self.measured(curve, " million", millions)).collect();
+        lines.push(self.expected(Contender::GlobalLock, " million", |ahead| ahead.global / 1e3));
+        lines.push(self.expected(Contender::FineGrained, " million", |ahead| ahead.fine / 1e3));
+        let caption = "Million operations a second of all workers together, each with a pair of its own: one byte \
                        written and read by the same worker. Points are medians over the runs, whiskers reach from the \
                        least to the greatest. Dashed is a model and not measured: one lock as a queue, with what holding \
                        and handing it over cost here, and as much as here for each worker without it; each worker has a core.";
         let title = format!("Operations a second against the number of {}", self.tasks);
-        self.draw("", &title, caption, "thousand operations a second", lines)
+        self.draw("", &title, caption, "million operations a second", lines)
     }
 
     /// How long locks are waited for.
@@ -117,10 +120,10 @@ impl Kind<'_> {
         for curve in seen() {
             let line = self.measured(curve, " ns (p99)", Points::wait_p99);
             let name = format!("{} p99", curve.contender).into();
-            lines.push(Line { name, look: Look::Dotted, ..line });
+            lines.push(Line { name, colour: 3 + line.colour, ..line });
         }
         lines.push(self.expected(Contender::GlobalLock, " ns", |ahead| ahead.wait));
-        let caption = "Nanoseconds that a lock is waited for, of all turns at it: the mean, and dotted the 99th percentile. \
+        let caption = "Nanoseconds that a lock is waited for, of all turns at it: the mean, and the 99th percentile. \
                        Where there is no line, nobody waited. Dashed is a model and not measured.";
         let title = format!("Waiting for the lock against the number of {}", self.tasks);
         self.draw("-wait", &title, caption, "nanoseconds", lines)
@@ -162,6 +165,7 @@ impl Kind<'_> {
     ) -> Plot {
         // On a logarithmic axis there is no nothing.
         lines.iter_mut().for_each(|line| line.points.retain(|point| point.y > 0.0));
+        lines.retain(|line| !line.points.is_empty());
         let points = || lines.iter().flat_map(|line| &line.points);
         let values = points().flat_map(|point| {
             let (low, high) = point.range.unwrap_or((point.y, point.y));
