@@ -143,14 +143,22 @@ pub(super) fn measure(
     let reports = crew.results::<Report>(took).all()?;
     // Until here: the agents find the registry through this process.
     drop(registry);
-    Ok(sum(contender, &reports))
+    let point = sum(contender, window, &reports);
+    if point.rate > 0.0 {
+        return Ok(point);
+    }
+    let seconds = window.time as f64 / 1e9;
+    Err(Error::Peer(format!(
+        "{contender}: no operation of {workers} {tasks} ended within {seconds} s: something else has the cores; try a \
+         longer time"
+    )))
 }
 
 /// All workers together.
-fn sum(contender: Contender, reports: &[Report]) -> Point {
+fn sum(contender: Contender, window: Window, reports: &[Report]) -> Point {
     let tallies = || reports.iter().flat_map(|report| &report.tallies);
-    let each = |tally: &Tally| tally.operations as f64 * 1e9 / tally.time.max(1) as f64;
-    let turns = TURNS * tallies().map(|tally| tally.operations).sum::<u64>();
+    let operations: u64 = tallies().map(|tally| tally.operations).sum();
+    let turns = TURNS * operations;
     let wait = match contender {
         Contender::GlobalLock => {
             let mut all = Latencies::new();
@@ -169,7 +177,7 @@ fn sum(contender: Contender, reports: &[Report]) -> Point {
     };
     let holds: Vec<f64> = tallies().filter_map(|tally| tally.hold).collect();
     let hold = (!holds.is_empty()).then(|| holds.iter().sum::<f64>() / holds.len() as f64);
-    Point { rate: tallies().map(each).sum(), wait, hold }
+    Point { rate: operations as f64 * 1e9 / window.time as f64, wait, hold }
 }
 
 /// Is one agent: all of its workers, each in a thread.
@@ -280,7 +288,6 @@ mod tests {
     fn rates_and_waits_of_all_workers_are_put_together() {
         let tally = |waits: &[u64]| Tally {
             operations: 500,
-            time: 1_000_000,
             waits: Some(latencies(waits.iter().copied())),
             hold: Some(40.0 + waits.len() as f64),
         };
@@ -289,11 +296,13 @@ mod tests {
             pairs: Counted { times: 1, nanoseconds: 100 },
         };
         let reports = [report(&[100; 20]), report(&[300; 20])];
-        let point = sum(Contender::GlobalLock, &reports);
+        let window = Window { warm_up: 7, time: 1_000_000 };
+        let sum = |contender| sum(contender, window, &reports);
+        let point = sum(Contender::GlobalLock);
         assert_eq!((point.rate, point.hold), (1e6, Some(60.0)));
         assert_eq!(point.wait, Some(Wait { mean: 4.0, p99: Some(100.0), taken: 0.02 }));
-        let pairs = sum(Contender::FineGrained, &reports).wait.unwrap();
+        let pairs = sum(Contender::FineGrained).wait.unwrap();
         assert_eq!((pairs.mean, pairs.taken), (0.1, 0.001));
-        assert_eq!(sum(Contender::Unix, &reports).wait, None);
+        assert_eq!(sum(Contender::Unix).wait, None);
     }
 }

@@ -27,10 +27,8 @@ pub(super) struct Window {
 /// What came of a worker's work.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Tally {
-    /// Operations that count.
+    /// Operations that ended in the time that counts.
     pub(super) operations: u64,
-    /// Nanoseconds that they took.
-    pub(super) time: u64,
     /// Nanoseconds that locks were waited for that were found taken; `None` if that cannot be seen.
     pub(super) waits: Option<Latencies>,
     /// Nanoseconds that a lock is held by this worker when it is by itself, if that can be seen.
@@ -48,11 +46,17 @@ pub(super) fn work(
     // Asleep: workers may have to share a core.
     thread::sleep(Duration::from_nanos(at.saturating_sub(clock::now())));
     let counts_from = at + window.warm_up;
-    until(counts_from, exchange, stop)?;
-    drop(exchange.waits());
-    let began = clock::now();
-    let (operations, ended) = until(counts_from + window.time, exchange, stop)?;
-    Ok(Tally { operations, time: ended - began, waits: exchange.waits(), hold })
+    let end = counts_from + window.time;
+    let (_, began) = until(counts_from, exchange, stop)?;
+    let noted = exchange.waits();
+    if began >= end {
+        // Others had the lock, or the core, all the time.
+        return Ok(Tally { operations: 0, waits: noted.map(|_| Latencies::new()), hold });
+    }
+    // All workers have the same time, however late they come to look at the clock. What had begun before it and ended in
+    // it counts, and what ends after it does not: that is as many looks.
+    let (operations, _) = until(end, exchange, stop)?;
+    Ok(Tally { operations, waits: exchange.waits(), hold })
 }
 
 /// Works until that instant, or until nobody wants to know. How many operations it was, and when the last one ended.
@@ -112,7 +116,18 @@ mod tests {
         assert!(clock::now() >= at + 3_000_000);
         assert!(tally.operations > 0 && tally.operations < exchange.all, "some came before");
         assert_eq!(tally.waits.unwrap().len(), tally.operations, "and so did their waits");
-        assert!(tally.time > 0 && tally.hold == Some(5.0));
+        assert!(tally.hold == Some(5.0));
+    }
+
+    /// A rate of its own would be that of the few operations after all others had ended.
+    #[test]
+    fn who_comes_to_nothing_in_the_time_that_counts_has_done_nothing() {
+        let window = Window { warm_up: 0, time: 1_000 };
+        let long_ago = clock::now() - 1_000_000;
+        let mut exchange = Counting::default();
+        let tally = work(&mut exchange, None, long_ago, window, &Stop::default()).unwrap();
+        assert_eq!((tally.operations, tally.waits.unwrap().len()), (0, 0));
+        assert!(exchange.all > 0);
     }
 
     #[test]
