@@ -1,17 +1,18 @@
 //! What does apus achieve, compared with what else there is?
 //!
 //! Everything that is claimed about apus is measured beside something else, on the same machine, in
-//! the same run. Five kinds of experiment do that:
+//! the same run. Several kinds of experiment do that:
 //!
 //! - [`bench`](mod@bench): one figure (round trip time, throughput, rate, handoffs) of contenders that
 //!   take turns;
 //! - [`local`]: messages between processes of one host, of any size, between any number of them;
 //! - [`demo`]: the whole picture, messages of a published workload at a load that hurts;
 //! - [`cluster`](mod@cluster): the same between hosts on links that are busy, for any value of any setting;
-//! - [`livelock`](mod@livelock): what comes out of a router while more and more goes in.
+//! - [`livelock`](mod@livelock): what comes out of a router while more and more goes in;
+//! - [`contention`](mod@contention): what one lock for all pairs of a host costs.
 //!
 //! ```text
-//!   bench, local, demo, cluster, livelock   which experiments there are, and in which order they find things out
+//!   bench, local, demo, cluster, livelock, contention   which experiments there are, and in which order they find things out
 //!     ├── apus                 what is measured, used as an application would
 //!     ├── baseline             what it is compared with: UDP, TCP and unix sockets, as fast as they go
 //!     ├── transport, load      requests and replies of any size, and what makes them
@@ -59,6 +60,7 @@ pub mod chart;
 pub mod clock;
 pub mod cluster;
 pub mod contender;
+pub mod contention;
 pub mod demo;
 mod error;
 pub mod fabric;

@@ -61,6 +61,11 @@
 //! - **A peer hurts itself alone**, whatever it writes into the memory, and whenever it dies.
 //!
 //! Deadlines are the caller's: it cancels ([`Pair::cancel`]).
+//!
+//! # Features
+//!
+//! - `lab` (off): `GlobalRegistry`, what this crate does not do, so that it can be measured beside it: one lock for
+//!   all pairs of a host; and `Taken`, how often this crate's own locks were found taken.
 
 #![deny(unsafe_code)]
 
@@ -73,6 +78,10 @@ mod config;
 mod credentials;
 mod error;
 mod farewell;
+#[cfg(any(feature = "lab", test))]
+mod futex_lock;
+#[cfg(all(any(feature = "lab", test), not(apus_local_loom)))]
+mod global_registry;
 #[cfg(not(apus_local_loom))]
 mod greeting;
 #[cfg(not(apus_local_loom))]
@@ -109,14 +118,20 @@ mod spare;
 #[cfg(not(apus_local_loom))]
 mod sweep;
 mod sync;
+#[cfg(all(feature = "lab", not(apus_local_loom)))]
+mod taken;
 mod wake;
 
 pub use apus_wire::Role;
 pub use error::{ConnectError, Gone, Rejection, SendError, Violation};
+#[cfg(all(any(feature = "lab", test), not(apus_local_loom)))]
+pub use global_registry::{Entries, GlobalRegistry};
 pub use inbox::Event;
 pub use layout::Sizes;
 pub use limits::Limits;
 pub use outbox::Ticket;
+#[cfg(all(feature = "lab", not(apus_local_loom)))]
+pub use taken::Taken;
 #[cfg(not(apus_local_loom))]
 pub use {
     config::Config,

@@ -8,6 +8,8 @@
 //! Debug builds keep, per thread, what is held, and panic when a lock is taken out of order or twice.
 
 use std::sync::PoisonError;
+#[cfg(all(feature = "lab", not(apus_local_loom)))]
+use std::sync::TryLockError;
 
 use crate::sync::{Mutex, MutexGuard};
 
@@ -57,9 +59,34 @@ impl<T> Lock<T> {
     #[inline]
     pub(crate) fn lock(&self) -> Held<'_, T> {
         let order = order::enter(self.rank);
+        Held { guard: self.take(), _order: order }
+    }
+
+    #[cfg(not(all(feature = "lab", not(apus_local_loom))))]
+    #[inline]
+    fn take(&self) -> MutexGuard<'_, T> {
         // A panic under the lock was ours, and has been printed; the other pairs go on.
+        self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, and counted if it was found taken.
+    #[cfg(all(feature = "lab", not(apus_local_loom)))]
+    #[inline]
+    fn take(&self) -> MutexGuard<'_, T> {
+        match self.mutex.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => self.wait(),
+        }
+    }
+
+    #[cfg(all(feature = "lab", not(apus_local_loom)))]
+    #[cold]
+    fn wait(&self) -> MutexGuard<'_, T> {
+        let asked = std::time::Instant::now();
         let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
-        Held { guard, _order: order }
+        crate::taken::note(asked.elapsed());
+        guard
     }
 }
 
@@ -121,6 +148,33 @@ mod order {
     #[inline]
     pub(super) const fn enter(_: super::Rank) -> Entry {
         Entry
+    }
+}
+
+#[cfg(all(test, feature = "lab", not(apus_local_loom)))]
+mod counted {
+    use super::*;
+    use crate::taken::Taken;
+    use std::thread;
+
+    /// Other tests may find locks taken at the same time.
+    #[test]
+    fn a_lock_that_is_found_taken_is_counted() {
+        let lock = Lock::new(Rank::Registry, ());
+        loop {
+            let before = Taken::so_far();
+            thread::scope(|scope| {
+                let held = lock.lock();
+                scope.spawn(|| drop(lock.lock()));
+                (0..100).for_each(|_| thread::yield_now());
+                drop(held);
+            });
+            let after = Taken::so_far();
+            if after.times > before.times {
+                assert!(after.waited > before.waited);
+                return;
+            }
+        }
     }
 }
 

@@ -116,6 +116,12 @@ impl Memory {
     pub(crate) fn rouse(&self, offset: usize) {
         let _ = futex::wake(self.half(offset), futex::Flags::empty(), i32::MAX as u32);
     }
+
+    /// Ends the sleep of one of them.
+    #[cfg(any(feature = "lab", test))]
+    pub(crate) fn rouse_one(&self, offset: usize) {
+        let _ = futex::wake(self.half(offset), futex::Flags::empty(), 1);
+    }
 }
 
 impl Drop for Memory {

@@ -17,6 +17,7 @@ use loom::sync::atomic::AtomicBool;
 use loom::thread;
 
 use crate::error::{Gone, SendError};
+use crate::futex_lock::FutexLock;
 use crate::inbox::Event;
 use crate::layout::{Lane, Place, SLOT, Sizes, place, words};
 use crate::limits::Limits;
@@ -334,5 +335,29 @@ fn model_connect_races_connect() {
         assert_eq!(made, 1, "G2");
         registry.renew(&mut snapshot);
         assert_eq!(snapshot.pairs().len(), 1, "a list that is renewed is right");
+    });
+}
+
+/// Reading, adding one and writing are three steps under the lock that processes share; who is not woken sleeps for
+/// ever, which loom reports.
+#[test]
+fn model_the_global_lock_excludes_and_wakes() {
+    check(3, || {
+        let memory = Arc::new(Memory::new([8], [0]));
+        let add = |memory: &Arc<Memory>| {
+            let lock = FutexLock::new(memory.clone(), 0);
+            let _locked = lock.lock();
+            let count = memory.word(8).load(Ordering::Relaxed);
+            memory.word(8).store(count + 1, Ordering::Relaxed);
+        };
+        let others: Vec<_> = (0..2)
+            .map(|_| {
+                let memory = memory.clone();
+                thread::spawn(move || add(&memory))
+            })
+            .collect();
+        add(&memory);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(memory.word(8).load(Ordering::Relaxed), 3, "F1");
     });
 }

@@ -82,4 +82,8 @@ impl Memory {
         drop(self.bucket.lock().unwrap());
         self.sleepers.notify_all();
     }
+    pub(crate) fn rouse_one(&self, _: usize) {
+        drop(self.bucket.lock().unwrap());
+        self.sleepers.notify_one();
+    }
 }

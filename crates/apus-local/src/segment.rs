@@ -23,6 +23,37 @@ const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlag
 /// `TMPFS_MAGIC` of statfs(2): where memory files live, unless they are of huge pages.
 const TMPFS: u64 = 0x0102_1994;
 
+/// A sealed file of so many bytes, all 0. The name is for people who look into /proc.
+///
+/// # Errors
+///
+/// The system's.
+pub(crate) fn make(name: &str, len: usize) -> Result<OwnedFd, Errno> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    // Kernels before 6.3 do not know how to forbid execution, which is a precaution and no more.
+    let file = rustix::fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL)
+        .or_else(|_| rustix::fs::memfd_create(name, flags))?;
+    rustix::fs::ftruncate(&file, len as u64)?;
+    rustix::fs::fcntl_add_seals(&file, SEALS)?;
+    Ok(file)
+}
+
+/// Whether this is a sealed file of so many bytes, which never ends an access with SIGBUS.
+///
+/// # Errors
+///
+/// The system's, if it is nothing that has seals.
+pub(crate) fn is_sound(file: &OwnedFd, len: usize) -> Result<bool, Errno> {
+    // The seals first: only memory files have them. Any other question might be answered by a file
+    // system of the peer's own, or never.
+    let seals = rustix::fs::fcntl_get_seals(file)?;
+    let system = rustix::fs::fstatfs(file)?;
+    let length = rustix::fs::fstat(file)?.st_size;
+    Ok(system.f_type as u64 == TMPFS
+        && seals.contains(SEALS)
+        && u64::try_from(length) == Ok(len as u64))
+}
+
 /// Memory to be shared, not mapped yet.
 #[derive(Debug)]
 pub(crate) struct Segment {
@@ -37,13 +68,7 @@ impl Segment {
     ///
     /// The system's.
     pub(crate) fn create(sizes: Sizes) -> Result<Self, Errno> {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        // Kernels before 6.3 do not know how to forbid execution, which is a precaution and no more.
-        let file = rustix::fs::memfd_create("apus-local", flags | MemfdFlags::NOEXEC_SEAL)
-            .or_else(|_| rustix::fs::memfd_create("apus-local", flags))?;
-        rustix::fs::ftruncate(&file, sizes.mapped() as u64)?;
-        rustix::fs::fcntl_add_seals(&file, SEALS)?;
-        Ok(Self { file, sizes })
+        Ok(Self { file: make("apus-local", sizes.mapped())?, sizes })
     }
 
     /// Memory that a peer has made.
@@ -52,16 +77,10 @@ impl Segment {
     ///
     /// [`Rejection::Memory`]: it is not what it should be.
     pub(crate) fn adopt(file: OwnedFd, sizes: Sizes) -> Result<Self, Rejection> {
-        let wrong = |_: Errno| Rejection::Memory;
-        // The seals first: only memory files have them. Any other question might be answered by a file
-        // system of the peer's own, or never.
-        let seals = rustix::fs::fcntl_get_seals(&file).map_err(wrong)?;
-        let system = rustix::fs::fstatfs(&file).map_err(wrong)?;
-        let length = rustix::fs::fstat(&file).map_err(wrong)?.st_size;
-        let sound = system.f_type as u64 == TMPFS
-            && seals.contains(SEALS)
-            && u64::try_from(length) == Ok(sizes.mapped() as u64);
-        if sound { Ok(Self { file, sizes }) } else { Err(Rejection::Memory) }
+        match is_sound(&file, sizes.mapped()) {
+            Ok(true) => Ok(Self { file, sizes }),
+            Ok(false) | Err(_) => Err(Rejection::Memory),
+        }
     }
 
     /// Maps it.

@@ -15,6 +15,8 @@ pub enum Stream {
     Arrivals,
     /// Which peer a message goes to.
     Destinations,
+    /// Whose turn it is to be measured.
+    Turns,
 }
 
 /// The generator for one purpose of the experiment with this seed.
@@ -27,6 +29,7 @@ pub fn rng(seed: u64, stream: Stream) -> Pcg64 {
         Stream::Sizes => 0,
         Stream::Arrivals => 1,
         Stream::Destinations => 2,
+        Stream::Turns => 3,
     };
     Pcg64::seed_from_u64(seed.wrapping_add(APART.wrapping_mul(purpose)))
 }

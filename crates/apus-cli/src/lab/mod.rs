@@ -1,5 +1,6 @@
 //! Which old failures can be seen, and which cures?
 
+mod contention;
 mod handoff;
 mod livelock;
 
@@ -16,7 +17,8 @@ use crate::failure::Failure;
     arg_required_else_help = true,
     after_help = "Examples:
   apus lab livelock --modes interrupt,apus
-  apus lab handoff"
+  apus lab handoff
+  apus lab contention"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -27,6 +29,7 @@ pub(crate) struct Arguments {
 enum Command {
     Livelock(livelock::Arguments),
     Handoff(handoff::Arguments),
+    Contention(contention::Arguments),
 }
 
 /// Runs an experiment and prints its result.
@@ -34,5 +37,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Livelock(arguments) => livelock::run(arguments),
         Command::Handoff(arguments) => handoff::run(arguments),
+        Command::Contention(arguments) => contention::run(arguments),
     }
 }

@@ -110,10 +110,10 @@ fn people_get_tables_and_files() {
 }
 
 /// A process, and when it began: numbers are used again.
-type Known = BTreeMap<u32, String>;
+pub(crate) type Known = BTreeMap<u32, String>;
 
 /// Everything that a process has started, directly or not, and that still runs.
-fn descendants(pid: u32) -> Known {
+pub(crate) fn descendants(pid: u32) -> Known {
     let mut known = Known::new();
     let mut left = vec![pid];
     while let Some(parent) = left.pop() {
@@ -130,7 +130,7 @@ fn descendants(pid: u32) -> Known {
 }
 
 /// When a process began; `None` if there is none.
-fn began(pid: u32) -> Option<String> {
+pub(crate) fn began(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_whitespace().collect();
@@ -138,7 +138,7 @@ fn began(pid: u32) -> Option<String> {
     (fields[0] != "Z").then(|| fields[19].to_owned())
 }
 
-fn is_agent(pid: &u32) -> bool {
+pub(crate) fn is_agent(pid: &u32) -> bool {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words: Vec<&[u8]> = line.split(|&byte| byte == 0).filter(|word| !word.is_empty()).collect();
     let program = words.first().is_some_and(|word| word.ends_with(b"/apus"));

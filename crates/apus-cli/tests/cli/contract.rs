@@ -26,7 +26,7 @@ const SLOWDOWNS: &[&str] = &[
     "by_size",
 ];
 
-const PROMISES: [Promise; 11] = [
+const PROMISES: [Promise; 12] = [
     Promise {
         experiment: "rtt",
         rows: &["apus", "udp", "udp-connected", "tcp"],
@@ -126,6 +126,12 @@ const PROMISES: [Promise; 11] = [
             "poll-feedback@max/peak",
             "apus@max/peak",
         ],
+    },
+    Promise {
+        experiment: "lab contention",
+        rows: &["global-lock", "fine-grained", "unix"],
+        figures: &["one_kops", "most_kops", "scaling"],
+        ratios: &["fine-grained/global-lock", "fine-grained/unix", "fine-grained@max/one"],
     },
     Promise {
         experiment: "demo",

@@ -4,11 +4,14 @@
 
 use std::fs;
 use std::process::{Output, Stdio};
+use std::thread;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::cluster::{began, descendants, is_agent};
 use crate::contract::check;
-use crate::service::{apus, excuse, object, text};
+use crate::service::{apus, excuse, object, run, text};
 
 /// As short as it can be, at a rate that every machine bears.
 const TINY: &str = "--rates 2,5 --seconds 0.05 --runs 1";
@@ -84,4 +87,89 @@ fn an_object_is_all_that_is_printed() {
     };
     let json = object(&output);
     assert_eq!(json["rows"][0]["name"], "apus+filter");
+}
+
+#[test]
+fn the_contention_experiment_gives_one_object_as_promised() {
+    let words = "lab contention --workers 2 --seconds 0.02 --runs 2 --json";
+    let output = run(words.split(' '));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json = check("lab contention", &text(&output.stdout)).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    let row = |name: &str| rows.iter().find(|row| row["name"] == name).expect(name);
+    for tasks in ["", " threads"] {
+        for contender in ["global-lock", "fine-grained", "unix"] {
+            let row = row(&format!("{contender}{tasks}"));
+            for (n, point) in (1..=2).zip(row["workers"].as_array().unwrap()) {
+                assert_eq!(point["n"], n, "{row}");
+                assert!(point["kops"].as_f64().unwrap() > 0.0, "{row}");
+                // The kernel does not let its locks be seen.
+                assert_eq!(point["wait_ns"].as_f64().is_some(), contender != "unix", "{row}");
+            }
+            let model = row.get("model");
+            assert_eq!(model.is_some(), contender != "unix", "{row}");
+            let Some(model) = model else { continue };
+            assert!(model["kind"].as_str().unwrap().contains("not measured"), "{model}");
+            let last = model["points"].as_array().unwrap().last().unwrap();
+            assert!(last["n"].as_u64().unwrap() >= 96 && last["kops"].as_f64().unwrap() > 0.0);
+        }
+        assert!(json["ratios"][format!("fine-grained/global-lock{tasks}")]["median"].is_number());
+    }
+    assert_eq!(row("published: FreeBSD, one list lock (1 and 96)")["most_kops"], 1693.6);
+    assert_eq!(json["comparisons"].as_array().unwrap().len(), 4, "two and one, of both kinds");
+}
+
+#[test]
+fn people_get_tables_and_pages_of_contention() {
+    let folder = tempfile::tempdir().unwrap();
+    let (html, svg) = (folder.path().join("page.html"), folder.path().join("svg"));
+    let output = apus()
+        .args("lab contention --workers 1 --as threads --seconds 0.02 --runs 1 --html".split(' '))
+        .arg(&html)
+        .arg("--svg")
+        .arg(&svg)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    for expected in [
+        "thousand operations a second, by the number of threads",
+        "a model, not measured",
+        "published: FreeBSD",
+        "unix, threads: ",
+        "one run says nothing about a difference",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let page = fs::read_to_string(html).unwrap();
+    assert!(page.contains("<svg") && page.contains("<li>unix, threads: "), "{page}");
+    assert!(svg.join("contention-threads.svg").exists());
+}
+
+/// Whoever is killed may hold the lock that the other one waits for.
+#[test]
+fn a_worker_that_dies_is_named_and_the_other_does_not_stay() {
+    let words = "lab contention --workers 2 --as processes --seconds 1 --runs 1";
+    let mut command = apus();
+    command.args(words.split(' ')).stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let killed = loop {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before two workers were seen");
+        let all = descendants(child.id());
+        let agents: Vec<u32> = all.keys().copied().filter(is_agent).collect();
+        if let [_, last] = agents[..] {
+            let pid = Pid::from_raw(i32::try_from(last).unwrap()).unwrap();
+            kill_process(pid, Signal::KILL).unwrap();
+            break all;
+        }
+        thread::yield_now();
+    };
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()), "{said}");
+    assert!(said.contains(" worker ") && said.contains("signal: 9 (SIGKILL)"), "{said}");
+    for (pid, then) in killed {
+        assert_ne!(began(pid), Some(then), "{pid} still runs");
+    }
 }

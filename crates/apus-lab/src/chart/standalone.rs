@@ -17,9 +17,29 @@ pub(super) fn standalone(svg: &str, title: &str, legend: &[(String, String)]) ->
     to
 }
 
+/// Height of the title and of one row of names, and of each further row.
+const HEAD: f64 = 56.0;
+const ROW: f64 = 18.0;
+
+/// Where each name of the legend is: as many in a row as there is room for.
+fn places(legend: &[(String, String)]) -> Vec<(f64, f64)> {
+    let (mut x, mut y) = (LEFT, 40.0);
+    let mut places = Vec::new();
+    for (_, name) in legend {
+        let width = 46.0 + 7.0 * name.chars().count() as f64;
+        if x > LEFT && x + width > WIDTH {
+            (x, y) = (LEFT, y + ROW);
+        }
+        places.push((x, y));
+        x += width;
+    }
+    places
+}
+
 fn frame(to: &mut String, inner: &str, title: &str, legend: &[(String, String)]) -> fmt::Result {
-    const HEAD: f64 = 56.0;
-    let height = HEIGHT + HEAD;
+    let places = places(legend);
+    let head = HEAD + places.last().map_or(0.0, |(_, y)| y - 40.0);
+    let height = HEIGHT + head;
     writeln!(
         to,
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" font-family="system-ui, sans-serif">"#
@@ -28,20 +48,19 @@ fn frame(to: &mut String, inner: &str, title: &str, legend: &[(String, String)])
     writeln!(to, "<style>\n{STYLE}</style>")?;
     writeln!(to, r#"<rect width="{WIDTH}" height="{height}" fill="var(--paper)"/>"#)?;
     writeln!(to, r#"<text class="axis" x="{LEFT}" y="22">{}</text>"#, HtmlEscape(title))?;
-    let mut x = LEFT;
-    for (class, name) in legend {
-        let (end, text) = (x + 22.0, x + 28.0);
-        writeln!(to, r#"<polyline class="{class}" points="{x},40 {end},40"/>"#)?;
-        writeln!(to, r#"<text x="{text}" y="44">{}</text>"#, HtmlEscape(name))?;
-        x = text + 18.0 + 7.0 * name.chars().count() as f64;
+    for ((class, name), (x, y)) in legend.iter().zip(places) {
+        let (end, text, base) = (x + 22.0, x + 28.0, y + 4.0);
+        writeln!(to, r#"<polyline class="{class}" points="{x},{y} {end},{y}"/>"#)?;
+        writeln!(to, r#"<text x="{text}" y="{base}">{}</text>"#, HtmlEscape(name))?;
     }
-    writeln!(to, r#"<g transform="translate(0 {HEAD})">"#)?;
+    writeln!(to, r#"<g transform="translate(0 {head})">"#)?;
     to.push_str(inner.trim_end().trim_end_matches("</svg>"));
     writeln!(to, "</g>\n</svg>")
 }
 
 #[cfg(test)]
 mod tests {
+    use super::places;
     use crate::chart::{Axis, Chart, Line, Look, Plot, Point, short_number};
 
     #[test]
@@ -59,5 +78,17 @@ mod tests {
         assert_eq!(svg.matches("</svg>").count(), 1);
         assert_eq!(svg.matches("<g ").count(), svg.matches("</g>").count());
         assert!(svg.contains("y &amp; z") && svg.contains("half"));
+    }
+
+    #[test]
+    fn a_long_legend_has_several_rows() {
+        let name = |length: usize| (String::new(), "x".repeat(length));
+        let rows = |lengths: &[usize]| {
+            let legend: Vec<_> = lengths.iter().map(|length| name(*length)).collect();
+            places(&legend).into_iter().map(|(_, y)| y).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(&[10; 6]), [40.0; 6]);
+        assert_eq!(rows(&[40, 40, 40, 10]), [40.0, 40.0, 58.0, 58.0]);
+        assert_eq!(rows(&[1000, 10]), [40.0, 58.0], "a name that never fits has a row of its own");
     }
 }

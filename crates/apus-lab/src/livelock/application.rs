@@ -12,7 +12,7 @@ use super::tap::{Tap, Use};
 use crate::clock;
 use crate::error::Error;
 use crate::fabric::Crossing;
-use crate::process::Control;
+use crate::process::{Control, NOWHERE};
 
 /// What an application is told: how many nanoseconds count.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ const STEPS: u64 = 4_000;
 /// about it.
 pub(super) fn compute(control: &mut Control) -> Result<Value, Error> {
     Priority::Leftover.take()?;
-    control.ready(super::NOWHERE)?;
+    control.ready(NOWHERE)?;
     let begin = control.begin::<Window>()?;
     let (begins, ends) = (begin.at, begin.at + begin.details.time);
     let mut state = 1_u64;
@@ -66,7 +66,7 @@ fn look() -> (u64, u64) {
 pub(super) fn monitor(control: &mut Control) -> Result<Value, Error> {
     let tap = Tap::open(Crossing::IN, Use::Receive)?;
     tap.set_patience(super::LOOK_UP)?;
-    control.ready(super::NOWHERE)?;
+    control.ready(NOWHERE)?;
     let mut frame = Frame::empty();
     let mut seen = 0_u64;
     while !control.stop().is_asked() {

@@ -17,7 +17,7 @@ use super::tap::{Burst, Tap, Use};
 use crate::clock;
 use crate::error::Error;
 use crate::fabric::Crossing;
-use crate::process::Control;
+use crate::process::{Control, NOWHERE};
 
 /// What is to be sent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub(super) fn agent(seed: u64, control: &mut Control) -> Result<Value, Error> {
     let tap = Tap::open(Crossing::SOURCE, Use::Send)?;
     // A wire waits for nobody. Whoever may not do that has a less steady one.
     let _ = Priority::RealTime(HARDWARE).take();
-    control.ready(super::NOWHERE)?;
+    control.ready(NOWHERE)?;
     let begin = control.begin::<Load>()?;
     let packets = packets(seed);
     let mut bursts: Vec<_> =

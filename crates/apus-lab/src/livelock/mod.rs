@@ -56,7 +56,6 @@ pub use mode::Mode;
 pub use options::{Filter, Options, Rates};
 pub use sweep::run;
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -68,9 +67,6 @@ use crate::process::{Control, Task};
 
 /// What kind of task this is.
 pub(crate) const JOB: &str = "livelock";
-
-/// Nobody comes to any of these processes by an internet address.
-const NOWHERE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
 
 /// How often a sleeper looks whether it is over. It is woken by packets before.
 const LOOK_UP: Duration = Duration::from_millis(20);

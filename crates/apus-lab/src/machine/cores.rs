@@ -1,5 +1,8 @@
 //! Which core does which side run on?
 
+use std::collections::HashMap;
+use std::fs;
+
 use apus::Poll;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -86,8 +89,33 @@ pub fn pin(core: usize) -> Result<(), Error> {
     sched_setaffinity(None, &set).doing(|| format!("run on core {core} only"))
 }
 
+/// The cores that this process may use, first one of each physical core, then their other hardware threads.
+/// At least one.
+pub(crate) fn apart() -> Vec<usize> {
+    let cores = allowed();
+    let path = |core| format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
+    // Where the system does not say, each is taken for a physical core of its own.
+    let siblings =
+        |core| fs::read_to_string(path(core)).unwrap_or_else(|_| format!("{core} alone"));
+    let apart = by_turns(cores.into_iter().map(|core| (core, siblings(core))));
+    if apart.is_empty() { vec![0] } else { apart }
+}
+
+/// The first of each group, then the second of each, and so on.
+fn by_turns(cores: impl Iterator<Item = (usize, String)>) -> Vec<usize> {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let turn = |(core, group): (usize, String)| {
+        let turn = seen.entry(group).or_default();
+        *turn += 1;
+        (*turn, core)
+    };
+    let mut turns: Vec<_> = cores.map(turn).collect();
+    turns.sort_unstable();
+    turns.into_iter().map(|(_, core)| core).collect()
+}
+
 /// The cores that this process may use, in ascending order; empty if the system does not say.
-pub(super) fn allowed() -> Vec<usize> {
+pub(crate) fn allowed() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
     (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect()
 }
@@ -108,6 +136,16 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn each_physical_core_comes_before_any_has_a_second_turn() {
+        let cores = [(0, "0,4"), (1, "1,5"), (4, "0,4"), (5, "1,5"), (7, "7")];
+        let cores = cores.map(|(core, group)| (core, group.to_owned()));
+        assert_eq!(by_turns(cores.into_iter()), [0, 1, 7, 4, 5]);
+        let mut here = apart();
+        here.sort_unstable();
+        assert_eq!(here, allowed(), "all of them, each once");
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod ticks;
 
 pub(crate) use awake::Awake;
 pub use cores::{Cores, pin};
+pub(crate) use cores::{allowed, apart};
 pub use neighbours::Neighbours;
 pub(crate) use ticks::Ticks;
 
@@ -29,7 +30,7 @@ impl Machine {
     pub fn here() -> Self {
         let system = rustix::system::uname();
         Self {
-            cpus: cores::allowed().len().max(1),
+            cpus: allowed().len().max(1),
             kernel: release_number(&system.release().to_string_lossy()).to_owned(),
             arch: system.machine().to_string_lossy().into_owned(),
         }

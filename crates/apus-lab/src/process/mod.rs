@@ -25,6 +25,8 @@
 //! - **A4** An agent tells the time at once, whatever its work is doing.
 //! - **A5** The first failure in a crew is the crew's; nobody waits for the others for long.
 
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+
 mod agent;
 mod body;
 mod control;
@@ -48,3 +50,6 @@ pub(crate) use body::Embodied;
 pub(crate) use host::no_remedy;
 pub(crate) use lines::{LONGEST, read_line, write_line};
 pub(crate) use relay::relay;
+
+/// Where an agent is to which nobody comes by an internet address.
+pub(crate) const NOWHERE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));

@@ -72,6 +72,12 @@ impl Latencies {
         self.histogram.value_at_quantile(fraction)
     }
 
+    /// Their mean, exact to 0.1 %; 0 if there is none.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.histogram.mean()
+    }
+
     /// The usual percentiles.
     #[must_use]
     pub fn percentiles(&self) -> Percentiles {
@@ -120,6 +126,7 @@ mod tests {
             Percentiles { p50: 500, p99: 990, p999: 999, samples: 1000 }
         );
         assert_eq!((latencies.quantile(0.0), latencies.quantile(1.0)), (1, 1000));
+        assert_eq!(latencies.mean(), 500.5);
     }
 
     #[test]
@@ -142,6 +149,6 @@ mod tests {
     #[test]
     fn no_values_have_percentiles_of_zero() {
         assert!(Latencies::new().is_empty());
-        assert_eq!(Latencies::new().percentiles().p99, 0);
+        assert_eq!((Latencies::new().percentiles().p99, Latencies::new().mean()), (0, 0.0));
     }
 }

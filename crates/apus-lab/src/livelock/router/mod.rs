@@ -29,7 +29,7 @@ use super::mode::Mode;
 use super::tap::{Tap, Use};
 use crate::error::{Doing, Error};
 use crate::fabric::Crossing;
-use crate::process::{Control, Stop};
+use crate::process::{Control, NOWHERE, Stop};
 
 use forward::Forwarder;
 use verdicts::ToFilter;
@@ -152,7 +152,7 @@ pub(super) fn agent(setup: &Setup, control: &mut Control) -> Result<Value, Error
     }
     let ready = parts.iter().all(|_| told.recv_timeout(super::PATIENCE).is_ok());
     if ready {
-        control.ready(super::NOWHERE)?;
+        control.ready(NOWHERE)?;
         super::wait_for_stop(control);
     } else {
         control.stop().ask();

@@ -1,0 +1,156 @@
+//! What is to be expected of one lock with more workers than there are cores to measure with?
+//!
+//! The machine repairman of queueing theory: `n` workers, each for a while by itself (`rest`), then at one lock (`critical`), in turn.
+//! A birth-death chain over the number of workers at the lock has its steady state in closed form. While one of them
+//! waits, each turn also takes `handover`: the lock's cache line travels, and so does what was last written under
+//! it, or a sleeper is woken.
+//!
+//! ```text
+//!   workers at the lock     0 ──▶ 1 ──▶ 2 ──▶ … ──▶ n          (n - j) / rest  upwards
+//!                             ◀──   ◀──   ◀──                  1 / critical    from 1 downwards
+//!                                                              1 / (critical + handover)   from 2 on
+//! ```
+//!
+//! # What it leaves out
+//!
+//! Times are taken as exponential; steadier ones queue a little less. `handover` is a constant here, but every
+//! worker that spins on the lock slows its hand-over down, and more so on a host of several sockets: FreeBSD's rate
+//! *fell* from six processes on. So the model is kind to the global lock. Each worker has a core of its own,
+//! and cores share nothing else, which is kind to everybody.
+
+/// A lock with those who want it; times are nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct OneLock {
+    /// Between letting the lock go and wanting it again.
+    pub(super) rest: f64,
+    /// For which it is held.
+    pub(super) critical: f64,
+    /// What a turn takes longer if another one waits.
+    pub(super) handover: f64,
+}
+
+/// What the model says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Expected {
+    /// Turns a second at the lock, all workers together.
+    pub(super) turns: f64,
+    /// Mean nanoseconds from wanting the lock to having it.
+    pub(super) wait: f64,
+}
+
+/// The longest hand-over that is searched for, in nanoseconds: a millisecond, a hundred wake-ups.
+const LONGEST: f64 = 1e6;
+
+/// Halvings of that: to less than a thousandth of a nanosecond.
+const HALVINGS: u32 = 32;
+
+impl OneLock {
+    /// With a hand-over such that `workers` workers get `turns` turns a second; none, if less time is lost than by queueing
+    /// alone.
+    pub(super) fn fitted(rest: f64, critical: f64, workers: usize, turns: f64) -> Self {
+        let with = |handover| Self { rest, critical, handover };
+        let (mut low, mut high) = (0.0, LONGEST);
+        if workers < 2 || with(low).expected(workers).turns <= turns {
+            return with(0.0);
+        }
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(low, high);
+            if with(middle).expected(workers).turns > turns {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        with(f64::midpoint(low, high))
+    }
+
+    /// What so many workers get.
+    pub(super) fn expected(&self, workers: usize) -> Expected {
+        let serve = |at_lock: usize| match at_lock {
+            1 => self.critical,
+            _ => self.critical + self.handover,
+        };
+        // Logarithms of how likely each number at the lock is: their quotients alone exceed what numbers can hold.
+        let mut chances = vec![0.0];
+        for at_lock in 1..=workers {
+            let coming = (workers - at_lock + 1) as f64 / self.rest;
+            chances.push(chances[at_lock - 1] + (coming * serve(at_lock)).ln());
+        }
+        let most = chances.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let chances: Vec<f64> = chances.iter().map(|chance| (chance - most).exp()).collect();
+        let sum: f64 = chances.iter().sum();
+        let busy = 1.0 - chances[0] / sum;
+        let served = |(at_lock, chance): (usize, &f64)| chance / sum / serve(at_lock);
+        let per_nanosecond: f64 = chances.iter().enumerate().skip(1).map(served).sum();
+        // Little's law, for all that is not rest, less the time of the turn itself.
+        let away = workers as f64 / per_nanosecond - self.rest;
+        Expected { turns: per_nanosecond * 1e9, wait: (away - busy / per_nanosecond).max(0.0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-6 * b.abs().max(1e-6)
+    }
+
+    const LOCK: OneLock = OneLock { rest: 150.0, critical: 50.0, handover: 0.0 };
+
+    #[test]
+    fn one_worker_never_waits() {
+        let Expected { turns, wait } = OneLock { handover: 1e3, ..LOCK }.expected(1);
+        assert!(near(turns, 1e9 / 200.0) && wait < 1e-6, "{turns} {wait}");
+    }
+
+    /// By hand: rest 150, critical 50, so p1/p0 = 2/3, p2/p1 = 1/3; p0 = 9/17, and 8/17 of 1/50 turns per ns.
+    #[test]
+    fn two_workers_are_as_reckoned_by_hand() {
+        let Expected { turns, wait } = LOCK.expected(2);
+        assert!(near(turns, 8.0 / 17.0 / 50.0 * 1e9), "{turns}");
+        // 2 / X - 150 - 50, by Little's law.
+        assert!(near(wait, 2.0 * 17.0 * 50.0 / 8.0 - 200.0), "{wait}");
+    }
+
+    /// Mean value analysis of J. Reiser and S. Lavenberg (1980), the textbook's way to the same numbers.
+    #[test]
+    fn it_agrees_with_mean_value_analysis() {
+        let mut queue = 0.0;
+        for workers in 1..=300 {
+            let response = LOCK.critical * (1.0 + queue);
+            let throughput = f64::from(workers) / (LOCK.rest + response);
+            queue = throughput * response;
+            let expected = LOCK.expected(workers as usize);
+            assert!(near(expected.turns, throughput * 1e9), "{workers}: {expected:?}");
+            assert!((expected.wait - (response - LOCK.critical)).abs() < 1e-3, "{expected:?}");
+        }
+    }
+
+    #[test]
+    fn many_workers_get_what_the_lock_and_its_hand_over_allow() {
+        assert!(near(LOCK.expected(1000).turns, 1e9 / 50.0));
+        let slow = OneLock { handover: 150.0, ..LOCK };
+        assert!(near(slow.expected(1000).turns, 1e9 / 200.0));
+        assert!(slow.expected(96).turns < 1.1 * slow.expected(1).turns, "no more than one");
+    }
+
+    #[test]
+    fn the_hand_over_is_found_again() {
+        for handover in [1.0, 80.0, 5_000.0] {
+            let made = OneLock { handover, ..LOCK };
+            for workers in [2, 8, 96] {
+                let turns = made.expected(workers).turns;
+                let found = OneLock::fitted(150.0, 50.0, workers, turns);
+                assert!((found.handover - handover).abs() < 1e-2 * handover, "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_loss_there_is_no_hand_over() {
+        let free = LOCK.expected(2).turns;
+        assert_eq!(OneLock::fitted(150.0, 50.0, 2, 1.1 * free).handover, 0.0);
+        assert_eq!(OneLock::fitted(150.0, 50.0, 1, 1.0).handover, 0.0, "nobody to hand over to");
+    }
+}
