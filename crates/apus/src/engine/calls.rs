@@ -42,7 +42,8 @@ struct Call {
 pub(super) struct LocalCall {
     /// Number of the pair.
     pub(super) pair: u64,
-    pub(super) ticket: Ticket,
+    /// `None` while it is held back.
+    pub(super) ticket: Option<Ticket>,
     pub(super) deadline: Option<Instant>,
     /// Whether it may be executed twice.
     pub(super) idempotent: bool,
@@ -117,6 +118,13 @@ impl Calls {
     /// What is known of a call through memory that has not ended.
     pub(super) fn local(&mut self, key: Key) -> Option<&mut LocalCall> {
         self.get_mut(key)?.local.as_mut()
+    }
+
+    /// The request of a call through memory has left.
+    pub(super) fn sent(&mut self, key: Key, ticket: Ticket) {
+        if let Some(call) = self.local(key) {
+            call.ticket = Some(ticket);
+        }
     }
 
     /// All calls through memory that have not ended, with the numbers of their pairs.

@@ -247,6 +247,7 @@ impl Core {
 
     /// Sends what was held back.
     pub(crate) fn transmit_held_back(&mut self) {
+        self.flush_local();
         if self.held_back > 0 {
             self.look_at_clock();
             self.transmit();

@@ -136,3 +136,34 @@ fn an_address_of_another_host_is_not_looked_for_here() {
     assert_eq!(client.metrics().engine.local_calls, 0);
     assert_eq!(server.metrics().engine.local_requests, 0);
 }
+
+/// Neither side waits: what has not left is not there.
+#[test]
+fn a_cork_holds_back_what_goes_through_memory() {
+    let (client, server) = pair(&Builder::default());
+    let requests = |server: &Endpoint| server.metrics().engine.local_requests;
+    let before = requests(&server);
+    let cork = client.cork();
+    for cookie in 0..31 {
+        client.send(server.local_addr(), bytes(0, 100), cookie).unwrap();
+    }
+    let keepers = server.metrics().engine.keeper_turns;
+    assert!(server.try_recv_request().unwrap().is_none());
+    assert_eq!((requests(&server), server.metrics().engine.keeper_turns), (before, keepers));
+    client.send(server.local_addr(), bytes(0, 100), 31).unwrap();
+    let mut got = Vec::new();
+    while got.len() < 32 {
+        server.recv_requests(&mut got, 32).unwrap();
+    }
+    // One that nobody wants any more does not leave.
+    let call = client.send(server.local_addr(), bytes(0, 100), 32).unwrap();
+    assert!(client.cancel(call));
+    client.send(server.local_addr(), bytes(1, 10), 33).unwrap();
+    drop(cork);
+    assert_eq!(*server.recv_request().unwrap().payload(), bytes(1, 10));
+    drop(got);
+    for _ in 0..33 {
+        client.recv().unwrap().result.unwrap_err();
+    }
+    assert_at_rest(&[&client, &server]);
+}

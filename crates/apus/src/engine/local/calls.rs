@@ -1,5 +1,6 @@
 //! What becomes of calls that go through memory?
 
+use super::held::{HeldBack, Message, What};
 use super::path::Path;
 use super::routes::Routes;
 use crate::call::CallOptions;
@@ -23,6 +24,8 @@ pub(crate) struct Underway {
     /// Whether a call was refused because of them.
     wants_room: bool,
     deadlines: BTreeSet<(Instant, Key)>,
+    /// What a cork holds back.
+    pub(super) held: HeldBack,
     /// Requests that were neither answered nor let go (W2).
     pub(super) serving: u64,
     /// Those of them, by pair and id, whose answers nobody wants.
@@ -43,6 +46,7 @@ impl Underway {
             bytes: 0,
             wants_room: false,
             deadlines: BTreeSet::new(),
+            held: HeldBack::default(),
             serving: 0,
             cancelled: HashSet::new(),
             look_again: None,
@@ -57,7 +61,9 @@ impl Underway {
 
     /// Whether peers have read everything and answered all calls.
     pub(in crate::engine) fn is_drained(&self) -> bool {
-        self.calls == 0 && self.path.local.pairs().iter().all(|pair| pair.is_drained())
+        self.calls == 0
+            && self.held.is_empty()
+            && self.path.local.pairs().iter().all(|pair| pair.is_drained())
     }
 
     /// Somebody waits until they have.
@@ -85,31 +91,47 @@ impl Core {
         options: CallOptions,
         cookie: Option<u64>,
     ) -> Option<Result<Key, CommandError>> {
-        let Self { local, calls, clock, metrics, .. } = self;
-        let local = local.as_mut()?;
+        let holds_back = match self.local {
+            Some(_) => self.holds_back_locally(payload),
+            None => return None,
+        };
+        let local = self.local.as_mut()?;
         let pair = local.routes.pair(to, self.time, &local.path.local)?;
+        let held = match holds_back {
+            Ok(holds_back) => holds_back.then(|| pair.clone()),
+            Err(error) => return Some(Err(error)),
+        };
         let bytes = payload.len() as u64;
         if local.bytes > 0 && local.bytes + bytes > self.transport.config().max_send_bytes() {
             local.wants_room = true;
             return Some(Err(CommandError::SendFull { limit: "max_send_bytes" }));
         }
-        let key = calls.next_key();
-        let ticket = match pair.send(key.cookie(), payload.slices()) {
-            Ok(ticket) => ticket,
-            // The end of the pair has not been received yet.
-            Err(SendError::Gone(_)) => return None,
-            Err(error) => return Some(Err(command_error(error))),
+        let number = pair.number();
+        let key = self.calls.next_key();
+        let ticket = match held {
+            Some(_) => None,
+            None => match pair.send(key.cookie(), payload.slices()) {
+                Ok(ticket) => Some(ticket),
+                // The end of the pair has not been received yet.
+                Err(SendError::Gone(_)) => return None,
+                Err(error) => return Some(Err(command_error(error))),
+            },
         };
-        let deadline = options.deadline.map(|at| clock.convert(at));
+        let deadline = options.deadline.map(|at| self.clock.convert(at));
         let CallOptions { idempotent, .. } = options;
         let payload = std::mem::take(payload);
-        let call = LocalCall { pair: pair.number(), ticket, deadline, idempotent, payload };
-        let inserted = calls.insert_local(call, cookie);
+        let call = LocalCall { pair: number, ticket, deadline, idempotent, payload };
+        let inserted = self.calls.insert_local(call, cookie);
         debug_assert_eq!(inserted, key, "the id names the call");
-        local.calls += 1;
-        local.bytes += bytes;
-        local.deadlines.extend(deadline.map(|at| (at, key)));
-        metrics.local_calls += 1;
+        if let Some(local) = &mut self.local {
+            local.calls += 1;
+            local.bytes += bytes;
+            local.deadlines.extend(deadline.map(|at| (at, key)));
+        }
+        self.metrics.local_calls += 1;
+        if let Some(pair) = held {
+            self.hold_back_locally(Message { pair, what: What::Call(key) });
+        }
         Some(Ok(key))
     }
 
@@ -180,7 +202,7 @@ impl Core {
         let all = self.calls.all_local();
         for (_, key) in all.into_iter().filter(|(other, _)| *other == number) {
             let Some(call) = self.calls.local(key) else { continue };
-            let read = pair.may_have_arrived(call.ticket);
+            let read = call.ticket.is_some_and(|ticket| pair.may_have_arrived(ticket));
             let again = to.filter(|_| !read || call.idempotent);
             if !again.is_some_and(|to| self.call_again(key, to)) {
                 let outcome = if read { Outcome::Unknown } else { Outcome::NotExecuted };
@@ -227,6 +249,9 @@ impl Underway {
     }
 }
 
+/// What is full if a ring is.
+const ROOM: &str = "the room in the memory shared with the peer";
+
 /// What the caller is told if a message is not accepted.
 pub(super) fn command_error(error: SendError) -> CommandError {
     match error {
@@ -236,7 +261,7 @@ pub(super) fn command_error(error: SendError) -> CommandError {
         }
         SendError::Gone(_) => CommandError::UnknownRpc,
         // Full, and what a later crate may say.
-        _ => CommandError::SendFull { limit: "the room in the memory shared with the peer" },
+        _ => CommandError::SendFull { limit: ROOM },
     }
 }
 

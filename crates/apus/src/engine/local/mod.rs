@@ -32,6 +32,7 @@
 //!   let go.
 
 mod calls;
+mod held;
 mod inlet;
 mod path;
 mod requests;

@@ -1,6 +1,7 @@
 //! What becomes of requests that come through memory?
 
 use super::calls::command_error;
+use super::held::{Message, What};
 use super::inlet::{Inlet, Taken};
 use super::way::Origin;
 use crate::engine::core::{Arrived, Core};
@@ -22,7 +23,10 @@ impl Core {
                 }
                 Taken::Cancelled { pair, id } => self.cancelled_locally(pair, id),
                 Taken::Ended { pair, id, result } => self.end_locally(pair, id, result),
-                Taken::Room => self.tell_room(),
+                Taken::Room => {
+                    self.flush_local();
+                    self.tell_room();
+                }
                 Taken::Gone { pair, why } => self.pair_ended(&pair, why),
             }
         }
@@ -68,14 +72,21 @@ impl Core {
     /// As for [`apus_proto::Command::Reply`]. [`CommandError::UnknownRpc`]: the client has gone, or does not want the answer.
     pub(crate) fn reply_locally(
         &mut self,
-        pair: &Pair,
+        pair: &Arc<Pair>,
         id: u64,
-        payload: &Payload,
+        payload: &mut Payload,
     ) -> Result<(), CommandError> {
+        let holds_back = self.holds_back_locally(payload)?;
         let Some(local) = &mut self.local else { return Err(CommandError::UnknownRpc) };
         if !local.cancelled.is_empty() && local.cancelled.remove(&(pair.number(), id)) {
             local.serving -= 1;
             return Err(CommandError::UnknownRpc);
+        }
+        if holds_back {
+            local.serving -= 1;
+            let what = What::Reply { id, payload: std::mem::take(payload) };
+            self.hold_back_locally(Message { pair: pair.clone(), what });
+            return Ok(());
         }
         match pair.send(id, payload.slices()) {
             Ok(_) => {
