@@ -73,6 +73,7 @@ mod config;
 mod credentials;
 mod error;
 mod farewell;
+mod glance;
 #[cfg(not(apus_loom))]
 mod greeting;
 #[cfg(not(apus_loom))]

@@ -1,7 +1,5 @@
 //! How does the writer of a ring put records into it?
 
-use std::sync::Arc;
-
 use crate::error::Violation;
 use crate::layout::{Place, SLOT};
 use crate::memory::Memory;
@@ -13,7 +11,7 @@ const WRITTEN_AHEAD: usize = 2;
 
 /// The writing end of a ring.
 pub(crate) struct Producer {
-    memory: Arc<Memory>,
+    memory: Memory,
     place: Place,
     /// Where the next record begins.
     position: u64,
@@ -31,7 +29,7 @@ pub(crate) enum PushError {
 
 impl Producer {
     /// The writing end of the ring at `place`, whose words are all 0.
-    pub(crate) const fn new(memory: Arc<Memory>, place: Place) -> Self {
+    pub(crate) const fn new(memory: Memory, place: Place) -> Self {
         Self { memory, place, position: 0, head: 0 }
     }
 
