@@ -129,7 +129,9 @@ impl Link {
 
     /// Holds the sending half, so that several messages leave together.
     pub(crate) fn batch(&self) -> Result<Batch<'_>, Gone> {
-        Ok(Batch { link: self, outbox: self.sending()?, pushed: false, broken: None })
+        let outbox = self.sending()?;
+        outbox.expect();
+        Ok(Batch { link: self, outbox, pushed: false, broken: None })
     }
 
     /// Takes what has arrived: short messages first, at most `limit` records, and of long ones at most `chunks`.
@@ -406,7 +408,7 @@ impl Batch<'_> {
         if let Some(violation) = self.broken {
             return Err(Gone::Violation(violation).into());
         }
-        match self.outbox.send(id, pieces) {
+        match self.outbox.send(id, pieces, !self.pushed) {
             Ok(ticket) => {
                 self.pushed = true;
                 Ok(ticket)

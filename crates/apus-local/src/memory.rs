@@ -24,6 +24,10 @@ use rustix::thread::futex;
 
 use crate::sync::{AtomicU32, AtomicU64};
 
+/// Bytes of a cache line.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const LINE: usize = 64;
+
 /// A reference to a shared mapping, which ends with the last one. The address is in each of them: a look at the
 /// memory goes through no other line than the one that the reference is in.
 #[derive(Clone)]
@@ -131,6 +135,33 @@ impl Memory {
         std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
         // SAFETY: `len` more bytes were initialised right now.
         unsafe { out.advance_mut(len) };
+    }
+
+    /// Fetches the cache line at `offset`, which is going to be written: a hint. It changes nothing.
+    #[inline]
+    pub(crate) fn fetch(&self, offset: usize) {
+        let at = self.at(offset, 1);
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: As for `offer`.
+        unsafe {
+            std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags));
+        }
+    }
+
+    /// Lets the cache lines of `len` bytes at `offset` go to where other cores find them sooner: a hint.
+    #[inline]
+    pub(crate) fn offer(&self, offset: usize, len: usize) {
+        let at = self.at(offset, len);
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        for line in (0..len).step_by(LINE) {
+            // SAFETY: CLDEMOTE changes no memory and raises no exception whatever the address, which lies inside
+            // of the mapping; processors that do not know it do nothing.
+            unsafe {
+                std::arch::asm!("cldemote [{}]", in(reg) at.wrapping_add(line), options(nostack, preserves_flags));
+            }
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        let _ = at;
     }
 
     /// Sleeps while the four bytes at `offset` are `value`, but no longer than `time`. May return early.

@@ -89,7 +89,8 @@ fn round_trips(client: &Pair, len: usize) -> Vec<u64> {
     times.split_off(ROUND_TRIPS / 10)
 }
 
-/// Both sides in turn by one thread: what the instructions cost, without a cache line that travels. Microseconds.
+/// Both sides in turn by one thread, microseconds: what the instructions cost, and that each record is pushed out of the
+/// cache for another core which is not there.
 fn alone() -> f64 {
     let (client, server) = pair();
     let payload = Bytes::from(vec![7; 100]);
