@@ -62,15 +62,16 @@ pub enum Event {
     Room,
 }
 
-/// What a record led to.
+/// What a record led to. What it has to tell is behind the other events.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// There is none.
     Nothing,
-    /// It was taken, and there is nothing to tell yet.
-    Progress,
-    Event(Event),
-    /// A request that cannot be accepted.
+    /// It was taken.
+    Taken,
+    /// It was taken, and its event concerns the other half, too.
+    Heed,
+    /// It was taken: a request that cannot be accepted.
     Decline(u64, Refusal),
 }
 
@@ -110,6 +111,18 @@ impl Inbox {
         !self.partial.is_empty()
     }
 
+    /// Whether there is a record of a long message.
+    #[inline]
+    pub(crate) fn has_chunk(&self) -> bool {
+        self.bulk.is_ready()
+    }
+
+    /// Where in the memory the first words of the next records will lie: of short ones, and of chunks.
+    #[inline]
+    pub(crate) fn next_words(&self) -> [usize; 2] {
+        [self.short.next_word(), self.bulk.next_word()]
+    }
+
     /// Bytes of its message that have not been taken, if a record waits in the lane of long messages.
     pub(crate) fn remaining(&mut self) -> Result<Option<u32>, Violation> {
         let record = self.bulk.peek()?;
@@ -121,65 +134,73 @@ impl Inbox {
     /// # Errors
     ///
     /// [`Violation`]: it makes no sense.
-    #[inline]
-    pub(crate) fn next(&mut self, lane: Lane) -> Result<Step, Violation> {
+    #[inline(always)]
+    pub(crate) fn next(&mut self, lane: Lane, events: &mut Vec<Event>) -> Result<Step, Violation> {
         let ring = match lane {
             Lane::Short => &mut self.short,
             Lane::Bulk => &mut self.bulk,
         };
         let Some(record) = ring.peek()? else { return Ok(Step::Nothing) };
-        let Head { kind, id, total, .. } = record.head;
+        let Head { kind, len, id, total, offset } = record.head;
         match (self.role, kind) {
-            (Role::Server, Kind::Request) | (Role::Client, Kind::Response) => {
-                self.message(lane, &record)
-            }
-            (Role::Server, Kind::Cancel) => {
-                self.release(lane, &record);
-                self.drop_partial(id);
-                Ok(Step::Event(Event::Cancelled { id }))
-            }
-            (Role::Client, Kind::Refusal) => {
-                self.release(lane, &record);
-                self.drop_partial(id);
-                Ok(Step::Event(Event::Refused { id, why: Refusal::from_wire(total) }))
-            }
-            _ => Err(Violation::Kind),
+            (Role::Server, Kind::Request) | (Role::Client, Kind::Response) => {}
+            _ => return self.word(lane, &record, events),
         }
+        let whole = len != 0 && offset == 0 && len == total as usize;
+        if !whole || total > self.limits.max_message {
+            let step = self.part(lane, &record, events);
+            self.release(lane, &record);
+            return step;
+        }
+        let mut bytes = BytesMut::with_capacity(len);
+        self.ring(lane).copy(&record, &mut bytes);
+        self.release(lane, &record);
+        self.complete(id, bytes.freeze(), events);
+        Ok(Step::Taken)
     }
 
-    /// A record of a message.
-    #[inline]
-    fn message(&mut self, lane: Lane, record: &Record) -> Result<Step, Violation> {
-        let Head { len, id, total, offset, .. } = record.head;
-        let end = offset as usize + len;
-        if len == 0 || end > total as usize {
-            return Err(Violation::Part);
-        }
-        if len == total as usize && total <= self.limits.max_message {
-            let mut bytes = BytesMut::with_capacity(len);
-            self.ring(lane).copy(record, &mut bytes);
-            self.release(lane, record);
-            return Ok(self.complete(id, bytes.freeze()));
-        }
-        let step = self.part(lane, record);
+    /// A record that is a word about a message.
+    #[cold]
+    fn word(
+        &mut self,
+        lane: Lane,
+        record: &Record,
+        events: &mut Vec<Event>,
+    ) -> Result<Step, Violation> {
+        let Head { kind, id, total, .. } = record.head;
+        let event = match (self.role, kind) {
+            (Role::Server, Kind::Cancel) => Event::Cancelled { id },
+            (Role::Client, Kind::Refusal) => Event::Refused { id, why: Refusal::from_wire(total) },
+            _ => return Err(Violation::Kind),
+        };
         self.release(lane, record);
-        step
+        self.drop_partial(id);
+        events.push(event);
+        Ok(Step::Heed)
     }
 
     /// A record that is not all of its message, or of one that is too long.
     #[cold]
-    fn part(&mut self, lane: Lane, record: &Record) -> Result<Step, Violation> {
+    fn part(
+        &mut self,
+        lane: Lane,
+        record: &Record,
+        events: &mut Vec<Event>,
+    ) -> Result<Step, Violation> {
         let Head { len, id, total, offset, .. } = record.head;
+        if len == 0 || offset as usize + len > total as usize {
+            return Err(Violation::Part);
+        }
         let found = self.partial.iter().position(|partial| partial.id == id);
         let at = match (found, offset) {
             (Some(_), 0) => return Err(Violation::Part),
             (Some(at), _) => at,
             (None, 0) => match self.begin(id, total) {
                 Ok(at) => at,
-                Err(why) => return Ok(self.decline(id, total, why)),
+                Err(why) => return Ok(self.decline(id, total, why, events)),
             },
             // I3
-            (None, _) => return Ok(Step::Progress),
+            (None, _) => return Ok(Step::Taken),
         };
         let partial = &mut self.partial[at];
         if partial.total != total || partial.bytes.len() != offset as usize {
@@ -189,14 +210,15 @@ impl Inbox {
         self.ring(lane).copy(record, &mut bytes);
         if offset as usize + len < total as usize {
             self.partial[at].bytes = bytes;
-            return Ok(Step::Progress);
+            return Ok(Step::Taken);
         }
         self.partial.swap_remove(at);
         self.partial_bytes -= total as usize;
         let payload = bytes.freeze();
         self.spare.keep(&payload);
-        // I1: `message` gives the record back before anybody sees this.
-        Ok(self.complete(id, payload))
+        // I1: `next` gives the record back before anybody sees this.
+        self.complete(id, payload, events);
+        Ok(Step::Taken)
     }
 
     /// Makes room for a message of `total` bytes; where it is.
@@ -214,19 +236,20 @@ impl Inbox {
         Ok(self.partial.len() - 1)
     }
 
-    const fn decline(&self, id: u64, length: u32, why: Refusal) -> Step {
-        match self.role {
-            Role::Server => Step::Decline(id, why),
-            Role::Client => Step::Event(Event::Declined { id, length }),
+    fn decline(&self, id: u64, length: u32, why: Refusal, events: &mut Vec<Event>) -> Step {
+        if self.role == Role::Server {
+            return Step::Decline(id, why);
         }
+        events.push(Event::Declined { id, length });
+        Step::Taken
     }
 
-    #[inline]
-    const fn complete(&self, id: u64, payload: Bytes) -> Step {
-        Step::Event(match self.role {
+    #[inline(always)]
+    fn complete(&self, id: u64, payload: Bytes, events: &mut Vec<Event>) {
+        events.push(match self.role {
             Role::Server => Event::Request { id, payload },
             Role::Client => Event::Response { id, payload },
-        })
+        });
     }
 
     fn drop_partial(&mut self, id: u64) {
@@ -242,7 +265,7 @@ impl Inbox {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn release(&mut self, lane: Lane, record: &Record) {
         match lane {
             Lane::Short => self.short.release(record),

@@ -82,6 +82,7 @@ mod farewell;
 mod futex_lock;
 #[cfg(all(any(feature = "lab", test), not(apus_local_loom)))]
 mod global_registry;
+mod glance;
 #[cfg(not(apus_local_loom))]
 mod greeting;
 #[cfg(not(apus_local_loom))]

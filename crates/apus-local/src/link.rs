@@ -10,6 +10,7 @@
 //! | reading ends, what has come in part | `receiving`, a lock |
 //! | whether and why the link has ended | `gone`, set once (compare-and-swap) |
 //! | that nothing more will come | `hung_up`, set once |
+//! | where a look without a lock finds the next records, what the sending half waits for | nothing: hints, written under the locks ([`super::glance`]) |
 //! | records, heads, sleep words | SYNC POINTS 1 to 3 ([`super::ring`], [`super::wake`]) |
 //!
 //! - **Lock order** ([`super::lock`]): registry, then pairs by number; of one pair `receiving`, then `sending`.
@@ -28,7 +29,6 @@
 //! - **L1** The first reason for which a link ends is the one that everybody is told.
 //! - **L2** What the peer had made visible before it left is received before its leaving is told.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use apus_wire::{Refusal, Role};
@@ -36,6 +36,7 @@ use bytes::Bytes;
 
 use crate::error::{Gone, SendError, Violation};
 use crate::farewell;
+use crate::glance::{CLOGGED, Glance};
 use crate::inbox::{Event, Inbox, Step};
 use crate::layout::{Lane, Sizes, place, words};
 use crate::limits::Limits;
@@ -43,33 +44,18 @@ use crate::lock::{Held, Lock, Rank};
 use crate::memory::Memory;
 use crate::outbox::{Outbox, Refused, Ticket};
 use crate::ring::{Consumer, Producer};
-use crate::sync::{AtomicBool, AtomicU32, Ordering, spin_loop};
+use crate::sync::{Ordering, spin_loop};
 use crate::wake::{Alarm, How, Sleep};
 
 /// A pair without its socket.
 pub(crate) struct Link {
-    memory: Arc<Memory>,
+    memory: Memory,
     role: Role,
-    /// 0 while it lives.
-    gone: AtomicU32,
-    hung_up: AtomicBool,
-    /// What the sending half waits for: 0 for nothing, 1 for room, or [`CLOGGED`]. A hint, written under its
-    /// lock and read without: a stale value costs a pass, and whoever is about to sleep looks under the lock.
-    wants: AtomicU32,
+    glance: Glance,
     sending: Lock<Outbox>,
-    receiving: Lock<Receiving>,
+    receiving: Lock<Inbox>,
     sleep: Sleep,
     alarm: Alarm,
-}
-
-/// The sending half has so many words for a peer which does not read that nothing more is taken from it.
-const CLOGGED: u32 = 2;
-
-/// The receiving half.
-struct Receiving {
-    inbox: Inbox,
-    /// Whether records were taken since the peer was last told that there is room.
-    owes: bool,
 }
 
 /// What receiving led to.
@@ -88,7 +74,7 @@ impl Link {
     pub(crate) fn new(
         number: u64,
         role: Role,
-        memory: Arc<Memory>,
+        memory: Memory,
         sizes: Sizes,
         limits: Limits,
     ) -> Self {
@@ -98,11 +84,9 @@ impl Link {
         let inbox = Inbox::new(role, reader(Lane::Short), reader(Lane::Bulk), limits);
         Self {
             role,
-            gone: AtomicU32::new(0),
-            hung_up: AtomicBool::new(false),
-            wants: AtomicU32::new(0),
+            glance: Glance::new(memory.clone(), sizes, role),
             sending: Lock::new(Rank::sending(number), outbox),
-            receiving: Lock::new(Rank::receiving(number), Receiving { inbox, owes: false }),
+            receiving: Lock::new(Rank::receiving(number), inbox),
             sleep: Sleep::new(memory.clone(), words(role).sleep),
             alarm: Alarm::new(memory.clone(), words(role.peer()).sleep),
             memory,
@@ -115,7 +99,7 @@ impl Link {
 
     /// Why the link has ended, if it has.
     pub(crate) fn gone(&self) -> Option<Gone> {
-        decode(self.gone.load(Ordering::Acquire))
+        decode(self.glance.state.gone.load(Ordering::Acquire))
     }
 
     /// The sending half, unless the link has ended: looked at again under the lock, which [`Link::end`] takes
@@ -129,7 +113,7 @@ impl Link {
     }
 
     /// The receiving half, likewise.
-    fn receiving(&self) -> Result<Held<'_, Receiving>, Gone> {
+    fn receiving(&self) -> Result<Held<'_, Inbox>, Gone> {
         let receiving = self.receiving.lock();
         match self.gone() {
             None => Ok(receiving),
@@ -137,9 +121,17 @@ impl Link {
         }
     }
 
+    /// Whether [`Link::receive`] would do nothing, as far as one sees without a lock.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.glance.is_worth_a_pass() && !self.glance.has_debt()
+    }
+
     /// Holds the sending half, so that several messages leave together.
     pub(crate) fn batch(&self) -> Result<Batch<'_>, Gone> {
-        Ok(Batch { link: self, outbox: self.sending()?, pushed: false, broken: None })
+        let outbox = self.sending()?;
+        outbox.expect();
+        Ok(Batch { link: self, outbox, pushed: false, broken: None })
     }
 
     /// Takes what has arrived: short messages first, at most `limit` records, and of long ones at most `chunks`.
@@ -153,47 +145,85 @@ impl Link {
         chunks: usize,
         events: &mut Vec<Event>,
     ) -> Result<Received, Gone> {
+        if !self.glance.is_worth_a_pass() {
+            return Ok(Received { records: 0, ring: self.settle() });
+        }
         let mut pumped = self.pump(events)?;
         let mut receiving = self.receiving()?;
-        let clogged = self.wants.load(Ordering::Relaxed) == CLOGGED && !self.has_hung_up();
-        let limit = if clogged { 0 } else { limit };
-        let chunks = if clogged { 0 } else { chunks };
         let mut records = 0;
-        for (lane, limit) in [(Lane::Short, limit), (Lane::Bulk, chunks)] {
-            for _ in 0..limit {
-                match receiving.inbox.next(lane) {
-                    Ok(Step::Nothing) => break,
-                    Ok(Step::Progress) => {}
-                    Ok(Step::Event(event)) => {
-                        self.heed(&event);
-                        events.push(event);
-                    }
-                    Ok(Step::Decline(id, why)) => self.decline(id, why),
-                    Err(violation) => {
-                        drop(receiving);
-                        return Err(self.end(Gone::Violation(violation)));
-                    }
+        // Nothing is taken from a peer that does not read what it is told.
+        if self.glance.state.wants.load(Ordering::Relaxed) != CLOGGED || self.has_hung_up() {
+            match self.take_both(&mut receiving, limit, chunks, events) {
+                Ok(taken) => records = taken,
+                Err(violation) => {
+                    drop(receiving);
+                    return Err(self.end(Gone::Violation(violation)));
                 }
-                records += 1;
             }
         }
-        receiving.owes |= records > 0;
-        let idle = records == 0;
-        // L2: in this order. What it had made visible was visible before.
-        if idle && self.has_hung_up() && !receiving.inbox.is_ready() {
+        if records == 0 {
+            // L2: in this order. What it had made visible was visible before.
+            if self.has_hung_up() && !receiving.is_ready() {
+                drop(receiving);
+                return Err(self.end(self.why_hung_up()));
+            }
             drop(receiving);
-            return Err(self.end(self.why_hung_up()));
+            let ring = self.settle() || pumped && self.alarm.ring(true);
+            return Ok(Received { records, ring });
         }
         // Who goes on receiving tells the peer of the room later, all at once.
-        let tell = idle && receiving.owes;
-        receiving.owes &= !tell;
+        self.glance.note(&receiving);
         drop(receiving);
-        if records > 0 {
-            // Words about what came.
-            pumped |= self.pump(events)?;
-        }
-        let ring = (tell || pumped) && self.alarm.ring(pumped);
+        // Words about what came.
+        pumped |= self.pump(events)?;
+        let ring = pumped && self.alarm.ring(true);
         Ok(Received { records, ring })
+    }
+
+    /// Takes from both lanes; how many records.
+    #[inline(always)]
+    fn take_both(
+        &self,
+        inbox: &mut Inbox,
+        limit: usize,
+        chunks: usize,
+        events: &mut Vec<Event>,
+    ) -> Result<usize, Violation> {
+        let short = self.take(inbox, Lane::Short, limit, events)?;
+        if chunks == 0 || !inbox.has_chunk() {
+            return Ok(short);
+        }
+        Ok(short + self.take_chunks(inbox, chunks, events)?)
+    }
+
+    #[inline(never)]
+    fn take_chunks(
+        &self,
+        inbox: &mut Inbox,
+        limit: usize,
+        events: &mut Vec<Event>,
+    ) -> Result<usize, Violation> {
+        self.take(inbox, Lane::Bulk, limit, events)
+    }
+
+    /// Takes at most `limit` records of a lane; how many.
+    #[inline(always)]
+    fn take(
+        &self,
+        inbox: &mut Inbox,
+        lane: Lane,
+        limit: usize,
+        events: &mut Vec<Event>,
+    ) -> Result<usize, Violation> {
+        for taken in 0..limit {
+            match inbox.next(lane, events)? {
+                Step::Taken => {}
+                Step::Nothing => return Ok(taken),
+                Step::Heed => self.heed(&events[events.len() - 1]),
+                Step::Decline(id, why) => self.decline(id, why),
+            }
+        }
+        Ok(limit)
     }
 
     /// What an event means for what is to be sent.
@@ -222,14 +252,23 @@ impl Link {
     #[inline]
     fn note(&self, outbox: &Outbox) {
         let wants = if outbox.is_clogged() { CLOGGED } else { u32::from(outbox.wants_room()) };
-        self.wants.store(wants, Ordering::Relaxed);
+        // Readers look at this line all the time, and it rarely changes.
+        if self.glance.state.wants.load(Ordering::Relaxed) != wants {
+            self.glance.state.wants.store(wants, Ordering::Relaxed);
+        }
     }
 
     /// Sends on what waits for room; tells the application if it does. Whether anything went.
+    #[inline]
     fn pump(&self, events: &mut Vec<Event>) -> Result<bool, Gone> {
-        if self.wants.load(Ordering::Relaxed) == 0 {
-            return Ok(false);
+        match self.glance.state.wants.load(Ordering::Relaxed) {
+            0 => Ok(false),
+            _ => self.pump_waiting(events),
         }
+    }
+
+    #[cold]
+    fn pump_waiting(&self, events: &mut Vec<Event>) -> Result<bool, Gone> {
         let mut outbox = self.sending()?;
         match outbox.pump() {
             Ok(pumped) => {
@@ -250,9 +289,8 @@ impl Link {
 
     /// Whether a record comes, or the end, while one looks `rounds` times.
     pub(crate) fn spin(&self, rounds: u32) -> bool {
-        let Ok(receiving) = self.receiving() else { return true };
         for _ in 0..rounds {
-            if receiving.inbox.is_ready() || self.has_hung_up() {
+            if self.glance.has_news() {
                 return true;
             }
             spin_loop();
@@ -262,7 +300,7 @@ impl Link {
 
     /// Whether there is something to receive, or room that was waited for, or the end.
     pub(crate) fn is_ready(&self) -> bool {
-        let ready = |receiving: Held<'_, Receiving>| receiving.inbox.is_ready();
+        let ready = |receiving: Held<'_, Inbox>| receiving.is_ready();
         self.has_hung_up()
             || self.receiving().map_or(true, ready)
             || self.sending().map_or(true, |mut outbox| outbox.has_room())
@@ -270,13 +308,16 @@ impl Link {
 
     /// Bytes that are missing of the long message whose record comes next.
     pub(crate) fn remaining(&self) -> Option<u32> {
+        if !self.glance.has_chunk() {
+            return None;
+        }
         // A violation is told by `receive`, which is called for what is ready.
-        self.receiving().ok()?.inbox.remaining().unwrap_or(Some(0))
+        self.receiving().ok()?.remaining().unwrap_or(Some(0))
     }
 
     /// Whether a message has come in part, or has left in part.
     pub(crate) fn is_midway(&self) -> bool {
-        self.receiving().is_ok_and(|receiving| receiving.inbox.is_midway())
+        self.receiving().is_ok_and(|inbox| inbox.is_midway())
             || self.sending().is_ok_and(|outbox| outbox.wants_room())
     }
 
@@ -293,8 +334,7 @@ impl Link {
 
     /// Tells the peer of room that it may wait for, before this side sleeps. Whether its socket must be rung.
     pub(crate) fn settle(&self) -> bool {
-        let owes = self.receiving().is_ok_and(|mut half| std::mem::take(&mut half.owes));
-        owes && self.alarm.ring(false)
+        self.glance.take_debt() && self.alarm.ring(false)
     }
 
     /// Sleeps as announced, but no longer than `time`. May return early.
@@ -320,12 +360,12 @@ impl Link {
 
     /// The peer's end of the socket is closed: nothing more comes.
     pub(crate) fn hang_up(&self) {
-        self.hung_up.store(true, Ordering::Release);
+        self.glance.state.hung_up.store(true, Ordering::Release);
         self.sleep.rouse();
     }
 
     fn has_hung_up(&self) -> bool {
-        self.hung_up.load(Ordering::Acquire)
+        self.glance.state.hung_up.load(Ordering::Acquire)
     }
 
     fn why_hung_up(&self) -> Gone {
@@ -335,12 +375,17 @@ impl Link {
 
     /// Ends the link. Returns why it has ended, which may be another reason (L1).
     pub(crate) fn end(&self, why: Gone) -> Gone {
-        let set = self.gone.compare_exchange(0, encode(why), Ordering::AcqRel, Ordering::Acquire);
+        let set = self.glance.state.gone.compare_exchange(
+            0,
+            encode(why),
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
         if let Err(before) = set {
             return decode(before).unwrap_or(why);
         }
         // What was accepted lies in the ring already, or never leaves.
-        self.receiving.lock().inbox.clear();
+        self.receiving.lock().clear();
         self.sending.lock().clear();
         let own = words(self.role).farewell;
         self.memory.half(own).store(farewell::word(why), Ordering::Release);
@@ -369,7 +414,7 @@ impl Batch<'_> {
         if let Some(violation) = self.broken {
             return Err(Gone::Violation(violation).into());
         }
-        match self.outbox.send(id, pieces) {
+        match self.outbox.send(id, pieces, !self.pushed) {
             Ok(ticket) => {
                 self.pushed = true;
                 Ok(ticket)

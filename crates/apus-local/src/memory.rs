@@ -5,7 +5,8 @@
 //!
 //! # Invariants
 //!
-//! - **S1** Every access lies inside of the mapping: asserted here, whatever the caller has checked before.
+//! - **S1** Every access lies inside of the mapping: asserted here, whatever the caller has checked before. Its length
+//!   is a multiple of 8, so a word that begins inside ends inside.
 //! - **S2** The mapping cannot become shorter than it is: its file is sealed ([`super::segment`]), so no
 //!   access ends in SIGBUS for that reason.
 //! - **S3** What is decided on is read as an atomic, once. Only payload is copied as plain bytes, and
@@ -14,6 +15,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
@@ -22,8 +24,21 @@ use rustix::thread::futex;
 
 use crate::sync::{AtomicU32, AtomicU64};
 
-/// A shared mapping.
+/// Bytes of a cache line.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const LINE: usize = 64;
+
+/// A reference to a shared mapping, which ends with the last one. The address is in each of them: a look at the
+/// memory goes through no other line than the one that the reference is in.
+#[derive(Clone)]
 pub(crate) struct Memory {
+    base: NonNull<u8>,
+    len: usize,
+    _mapping: Arc<Mapping>,
+}
+
+/// What is to be unmapped.
+struct Mapping {
     base: NonNull<u8>,
     len: usize,
 }
@@ -33,6 +48,10 @@ pub(crate) struct Memory {
 unsafe impl Send for Memory {}
 // SAFETY: As above.
 unsafe impl Sync for Memory {}
+// SAFETY: As above; nothing but the end is done through it.
+unsafe impl Send for Mapping {}
+// SAFETY: As above.
+unsafe impl Sync for Mapping {}
 
 impl Memory {
     /// Maps `len` bytes of `file`, which must have been sealed against shrinking (S2).
@@ -41,36 +60,53 @@ impl Memory {
     ///
     /// The system's.
     pub(crate) fn map(file: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
+        assert!(len.is_multiple_of(8), "S1: {len}");
         let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
         // SAFETY: A new mapping at an address of the kernel's choice touches nothing that exists.
         let base = unsafe { rustix::mm::mmap(ptr::null_mut(), len, prot, flags, file, 0)? };
         let base = NonNull::new(base.cast()).ok_or(rustix::io::Errno::NOMEM)?;
-        Ok(Self { base, len })
+        Ok(Self { base, len, _mapping: Arc::new(Mapping { base, len }) })
     }
 
     /// The address of `len` bytes at `offset`; S1.
     #[inline]
     fn at(&self, offset: usize, len: usize) -> *mut u8 {
-        assert!(offset <= self.len && len <= self.len - offset, "S1: {offset} + {len}");
+        assert!(offset <= self.len && len <= self.len - offset, "S1");
         // SAFETY: `offset` lies inside of the mapping, which is one allocated object.
+        unsafe { self.base.as_ptr().add(offset) }
+    }
+
+    /// As `at`, for a few bytes at a multiple of their number, a power of two up to 8.
+    #[inline]
+    fn at_aligned(&self, offset: usize, len: usize) -> *mut u8 {
+        assert!(offset.is_multiple_of(len) && offset < self.len, "S1");
+        // SAFETY: As for `at`.
         unsafe { self.base.as_ptr().add(offset) }
     }
 
     /// The eight bytes at `offset`, a multiple of 8.
     #[inline]
     pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
-        assert!(offset.is_multiple_of(8));
-        let at = self.at(offset, 8);
+        let at = self.at_aligned(offset, 8);
         // SAFETY: Aligned, as mappings begin at pages; mapped for as long as `self` lives; nobody in this
         // process makes anything but atomics of these bytes while it is used as a word.
         unsafe { AtomicU64::from_ptr(at.cast()) }
     }
 
+    /// The words at `offset`, a multiple of 8.
+    #[inline]
+    pub(crate) fn words<const N: usize>(&self, offset: usize) -> [&AtomicU64; N] {
+        assert!(offset.is_multiple_of(8));
+        let at = self.at(offset, 8 * N);
+        // SAFETY: As for `word`, and atomics have the size of what they hold.
+        let words = unsafe { &*at.cast::<[AtomicU64; N]>() };
+        words.each_ref()
+    }
+
     /// The four bytes at `offset`, a multiple of 4.
     #[inline]
     pub(crate) fn half(&self, offset: usize) -> &AtomicU32 {
-        assert!(offset.is_multiple_of(4));
-        let at = self.at(offset, 4);
+        let at = self.at_aligned(offset, 4);
         // SAFETY: As for `word`.
         unsafe { AtomicU32::from_ptr(at.cast()) }
     }
@@ -101,6 +137,33 @@ impl Memory {
         unsafe { out.advance_mut(len) };
     }
 
+    /// Fetches the cache line at `offset`, which is going to be written: a hint. It changes nothing.
+    #[inline]
+    pub(crate) fn fetch(&self, offset: usize) {
+        let at = self.at(offset, 1);
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: As for `offer`.
+        unsafe {
+            std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags));
+        }
+    }
+
+    /// Lets the cache lines of `len` bytes at `offset` go to where other cores find them sooner: a hint.
+    #[inline]
+    pub(crate) fn offer(&self, offset: usize, len: usize) {
+        let at = self.at(offset, len);
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        for line in (0..len).step_by(LINE) {
+            // SAFETY: CLDEMOTE changes no memory and raises no exception whatever the address, which lies inside
+            // of the mapping; processors that do not know it do nothing.
+            unsafe {
+                std::arch::asm!("cldemote [{}]", in(reg) at.wrapping_add(line), options(nostack, preserves_flags));
+            }
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        let _ = at;
+    }
+
     /// Sleeps while the four bytes at `offset` are `value`, but no longer than `time`. May return early.
     pub(crate) fn sleep(&self, offset: usize, value: u32, time: Duration) {
         let time = futex::Timespec {
@@ -124,9 +187,9 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: The mapping is ours, and nobody borrows from it any more.
+        // SAFETY: The mapping is ours, and nobody refers to it any more.
         let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
         debug_assert_eq!(unmapped, Ok(()));
     }

@@ -38,11 +38,11 @@ fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-/// A ring of four slots.
-fn ring() -> (Producer, Consumer) {
-    let place = Place { head: 0, data: SLOT, capacity: 4 * SLOT };
+/// A ring of so many slots.
+fn ring(slots: usize) -> (Producer, Consumer) {
+    let place = Place { head: 0, data: SLOT, capacity: slots * SLOT };
     let data = (0..place.capacity).step_by(8).map(|offset| place.data + offset);
-    let memory = Arc::new(Memory::new(data.chain([place.head]), []));
+    let memory = Memory::new(data.chain([place.head]), []);
     (Producer::new(memory.clone(), place), Consumer::new(memory, place))
 }
 
@@ -64,10 +64,10 @@ fn pop(consumer: &mut Consumer) -> Option<u64> {
     Some(id)
 }
 
-/// Records of these many words of payload, one after the other through a ring of four slots.
-fn records_arrive_whole_and_in_order(sizes: &'static [usize]) {
+/// Records of these many words of payload, one after the other through a ring of so many slots.
+fn records_arrive_whole_and_in_order(slots: usize, sizes: &'static [usize]) {
     check(3, move || {
-        let (mut producer, mut consumer) = ring();
+        let (mut producer, mut consumer) = ring(slots);
         let writer = thread::spawn(move || {
             for (id, words) in (1..).zip(sizes) {
                 while push(&mut producer, id, *words) == Err(PushError::Full) {
@@ -92,14 +92,21 @@ fn records_arrive_whole_and_in_order(sizes: &'static [usize]) {
 /// Records of one and of two slots, in turn.
 #[test]
 fn model_records_arrive_whole_and_in_order() {
-    records_arrive_whole_and_in_order(&[1, 6, 1, 6]);
+    records_arrive_whole_and_in_order(4, &[1, 6, 1, 6]);
 }
 
 /// The fourth does not fit behind the third: the rest of the ring is padded, and at its begin there is still what
 /// the first one has left.
 #[test]
 fn model_padding_comes_last() {
-    records_arrive_whole_and_in_order(&[1, 1, 1, 6, 1]);
+    records_arrive_whole_and_in_order(4, &[1, 1, 1, 6, 1]);
+}
+
+/// In a ring with room the lines behind a record are written ahead, and the 0 behind the next one is there already: also
+/// where it lies beyond the ring's end.
+#[test]
+fn model_lines_are_written_ahead() {
+    records_arrive_whole_and_in_order(8, &[6, 1, 6, 6, 1, 1]);
 }
 
 const SIZES: Sizes = Sizes { short: 4 * SLOT as u32, bulk: 4 * SLOT as u32 };
@@ -117,7 +124,7 @@ fn links() -> (Arc<Link>, Arc<Link>) {
             all.extend((0..place.capacity).step_by(8).map(|offset| place.data + offset));
         }
     }
-    let memory = Arc::new(Memory::new(all, halves));
+    let memory = Memory::new(all, halves);
     let link =
         |number, role| Arc::new(Link::new(number, role, memory.clone(), SIZES, Limits::default()));
     (link(1, Role::Client), link(2, Role::Server))
@@ -163,6 +170,33 @@ fn model_no_wake_up_is_lost() {
         send(&client, 1, 8).unwrap();
         send(&client, 2, 8).unwrap();
         receiver.join().unwrap();
+    });
+}
+
+/// Two threads receive at once: what one of them leaves the other finds, and is woken for, whatever it has seen without
+/// a lock before.
+#[test]
+fn model_two_receive() {
+    check(3, || {
+        let (client, server) = links();
+        send(&client, 1, 8).unwrap();
+        let other = {
+            let server = server.clone();
+            thread::spawn(move || {
+                let mut got = Vec::new();
+                let _ = server.receive(1, 0, &mut got).unwrap();
+                got.len()
+            })
+        };
+        let sender = thread::spawn(move || send(&client, 2, 8).unwrap());
+        let mut got = Vec::new();
+        let _ = server.receive(1, 0, &mut got).unwrap();
+        let mut left = 2 - got.len() - other.join().unwrap();
+        while left > 0 {
+            next(&server).unwrap();
+            left -= 1;
+        }
+        sender.join().unwrap();
     });
 }
 

@@ -5,6 +5,7 @@
 //! behind the reads before it, which it cannot show otherwise.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
@@ -14,7 +15,10 @@ use loom::sync::{Condvar, Mutex};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Shared memory of a model.
-pub(crate) struct Memory {
+#[derive(Clone)]
+pub(crate) struct Memory(Arc<Shared>);
+
+struct Shared {
     words: HashMap<usize, AtomicU64>,
     halves: HashMap<usize, AtomicU32>,
     /// Who touches the payload in a word.
@@ -25,7 +29,7 @@ pub(crate) struct Memory {
 }
 
 // SAFETY: The cells hold nothing; loom looks who touches them when.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for Shared {}
 
 impl Memory {
     /// Memory with these words of eight and of four bytes.
@@ -35,21 +39,30 @@ impl Memory {
     ) -> Self {
         let words: Vec<_> = words.into_iter().collect();
         let payload = words.iter().map(|offset| (*offset, UnsafeCell::new(()))).collect();
-        Self {
+        let shared = Shared {
             payload,
             words: words.into_iter().map(|offset| (offset, AtomicU64::new(0))).collect(),
             halves: halves.into_iter().map(|offset| (offset, AtomicU32::new(0))).collect(),
             bucket: Mutex::new(()),
             sleepers: Condvar::new(),
-        }
+        };
+        Self(Arc::new(shared))
     }
 
     pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
-        &self.words[&offset]
+        &self.0.words[&offset]
     }
 
+    pub(crate) fn words<const N: usize>(&self, offset: usize) -> [&AtomicU64; N] {
+        std::array::from_fn(|i| self.word(offset + 8 * i))
+    }
+
+    pub(crate) fn fetch(&self, _: usize) {}
+
+    pub(crate) fn offer(&self, _: usize, _: usize) {}
+
     pub(crate) fn half(&self, offset: usize) -> &AtomicU32 {
-        &self.halves[&offset]
+        &self.0.halves[&offset]
     }
 
     /// `bytes` begin at a word, and the model gives each whole words.
@@ -57,30 +70,30 @@ impl Memory {
         for (i, piece) in bytes.chunks(8).enumerate() {
             let mut word = [0; 8];
             word[..piece.len()].copy_from_slice(piece);
-            self.payload[&(offset + 8 * i)].with_mut(|_| ());
+            self.0.payload[&(offset + 8 * i)].with_mut(|_| ());
             self.word(offset + 8 * i).store(u64::from_le_bytes(word), Ordering::Relaxed);
         }
     }
 
     pub(crate) fn append(&self, offset: usize, len: usize, out: &mut BytesMut) {
         for at in (0..len).step_by(8) {
-            self.payload[&(offset + at)].with(|_| ());
+            self.0.payload[&(offset + at)].with(|_| ());
             let word = self.word(offset + at).load(Ordering::Relaxed).to_le_bytes();
             out.put_slice(&word[..(len - at).min(8)]);
         }
     }
 
     pub(crate) fn sleep(&self, offset: usize, value: u32, _: Duration) {
-        let mut bucket = self.bucket.lock().unwrap();
+        let mut bucket = self.0.bucket.lock().unwrap();
         // A model has no time: who is not woken sleeps for ever, and loom reports it.
         while self.half(offset).load(Ordering::SeqCst) == value {
-            bucket = self.sleepers.wait(bucket).unwrap();
+            bucket = self.0.sleepers.wait(bucket).unwrap();
         }
     }
 
     pub(crate) fn rouse(&self, _: usize) {
-        drop(self.bucket.lock().unwrap());
-        self.sleepers.notify_all();
+        drop(self.0.bucket.lock().unwrap());
+        self.0.sleepers.notify_all();
     }
     pub(crate) fn rouse_one(&self, _: usize) {
         drop(self.bucket.lock().unwrap());

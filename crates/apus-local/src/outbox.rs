@@ -100,9 +100,21 @@ impl Outbox {
         }
     }
 
-    /// Accepts a message: a request of a client, a response of a server.
+    /// Expects a short message at once.
     #[inline]
-    pub(crate) fn send(&mut self, id: u64, pieces: &[Bytes]) -> Result<Ticket, Refused> {
+    pub(crate) fn expect(&self) {
+        self.short.expect();
+    }
+
+    /// Accepts a message: a request of a client, a response of a server. `first`: of those that leave together, the
+    /// one that the peer is likely to wait for.
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        id: u64,
+        pieces: &[Bytes],
+        first: bool,
+    ) -> Result<Ticket, Refused> {
         let length: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
         if length == 0 {
             return Err(SendError::Empty.into());
@@ -112,14 +124,20 @@ impl Outbox {
             _ => return Err(SendError::TooLarge { length, limit: self.limits.max_message }.into()),
         };
         if total as usize <= self.max_short {
-            self.send_short(id, pieces, total)
+            self.send_short(id, pieces, total, first)
         } else {
             self.send_long(id, pieces, total)
         }
     }
 
     #[inline]
-    fn send_short(&mut self, id: u64, pieces: &[Bytes], total: u32) -> Result<Ticket, Refused> {
+    fn send_short(
+        &mut self,
+        id: u64,
+        pieces: &[Bytes],
+        total: u32,
+        first: bool,
+    ) -> Result<Ticket, Refused> {
         if !self.held_short.is_empty() {
             self.pump_short().map_err(Refused::Broken)?;
             if !self.held_short.is_empty() {
@@ -131,6 +149,9 @@ impl Outbox {
             Ok(mut slot) => {
                 for piece in pieces {
                     slot.put(piece);
+                }
+                if first {
+                    slot.hurry();
                 }
                 let end = slot.commit(&Head::part(kind, id, total as usize, total, 0));
                 Ok(Ticket(Lot::Short(end)))

@@ -5,7 +5,6 @@
 //! and what it had made visible can still be received.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -94,7 +93,7 @@ impl Pair {
         peer: Peer,
     ) -> Self {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let link = Link::new(number, role, Arc::new(memory), sizes, limits);
+        let link = Link::new(number, role, memory, sizes, limits);
         Self {
             number,
             link,
@@ -197,6 +196,12 @@ impl Pair {
                 Err(gone)
             }
         }
+    }
+
+    /// Whether [`Pair::receive`] would do nothing.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.link.is_idle()
     }
 
     /// Bytes that are missing of the long message whose chunk comes next, if one has arrived. For those who

@@ -63,13 +63,18 @@ impl Sweep {
             return 0;
         }
         self.first = (self.first + 1) % count;
+        self.long.clear();
         let mut records = 0;
         for at in (self.first..count).chain(0..self.first) {
+            // Most are, in most passes.
+            if self.snapshot.pairs()[at].is_idle() {
+                continue;
+            }
             records += self.take(at, Quota { chunks: 0, ..quota }, sink);
+            if let Some(remaining) = self.snapshot.pairs()[at].remaining() {
+                self.long.push((remaining, at));
+            }
         }
-        self.long.clear();
-        let remaining = |(at, pair): (usize, &Arc<Pair>)| Some((pair.remaining()?, at));
-        self.long.extend(self.snapshot.pairs().iter().enumerate().filter_map(remaining));
         for _ in 0..quota.chunks {
             let Some(next) = self.next_long() else { break };
             let at = self.long[next].1;

@@ -23,7 +23,6 @@
 //! - **K4** All writes of a word are swaps, which release and acquire: whoever announces sees who has roused this
 //!   side before, and why. A plain store might come first and be seen last.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::memory::Memory;
@@ -46,12 +45,12 @@ const FOR_ROOM: u32 = 4;
 
 /// This side's own word.
 pub(crate) struct Sleep {
-    memory: Arc<Memory>,
+    memory: Memory,
     at: usize,
 }
 
 impl Sleep {
-    pub(crate) const fn new(memory: Arc<Memory>, at: usize) -> Self {
+    pub(crate) const fn new(memory: Memory, at: usize) -> Self {
         Self { memory, at }
     }
 
@@ -90,12 +89,12 @@ impl Sleep {
 
 /// The other side's word.
 pub(crate) struct Alarm {
-    memory: Arc<Memory>,
+    memory: Memory,
     at: usize,
 }
 
 impl Alarm {
-    pub(crate) const fn new(memory: Arc<Memory>, at: usize) -> Self {
+    pub(crate) const fn new(memory: Memory, at: usize) -> Self {
         Self { memory, at }
     }
 

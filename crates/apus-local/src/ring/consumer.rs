@@ -1,18 +1,16 @@
 //! How does the reader of a ring take records out of it?
 
-use std::sync::Arc;
-
 use bytes::BytesMut;
 
 use crate::error::Violation;
 use crate::layout::{Place, SLOT};
 use crate::memory::Memory;
 use crate::record::{self, HEAD, Head, Kind, read_first};
-use crate::sync::Ordering;
+use crate::sync::{AtomicU64, Ordering};
 
 /// The reading end of a ring.
 pub(crate) struct Consumer {
-    memory: Arc<Memory>,
+    memory: Memory,
     place: Place,
     /// Where the next record begins.
     position: u64,
@@ -30,14 +28,14 @@ pub(crate) struct Record {
 
 impl Consumer {
     /// The reading end of the ring at `place`, whose words are all 0.
-    pub(crate) const fn new(memory: Arc<Memory>, place: Place) -> Self {
+    pub(crate) const fn new(memory: Memory, place: Place) -> Self {
         Self { memory, place, position: 0 }
     }
 
     /// Whether there is a record, sound or not.
     #[inline]
     pub(crate) fn is_ready(&self) -> bool {
-        self.load(self.offset(), Ordering::Acquire) != 0
+        self.memory.word(self.next_word()).load(Ordering::Acquire) != 0
     }
 
     /// The next record, if there is one.
@@ -45,13 +43,16 @@ impl Consumer {
     /// # Errors
     ///
     /// [`Violation`]: what lies there is no record. The ring cannot be used any more.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn peek(&mut self) -> Result<Option<Record>, Violation> {
-        let Some((kind, len)) = self.first()? else { return Ok(None) };
-        if kind == Kind::Pad {
-            return self.peek_behind_padding();
-        }
-        self.record(kind, len).map(Some)
+        let at = self.offset();
+        let words = self.memory.words(self.place.data + at);
+        let (kind, len) = match Self::first(words[0])? {
+            None => return Ok(None),
+            Some((Kind::Pad, _)) => return self.peek_behind_padding(),
+            Some(first) => first,
+        };
+        self.record(at, kind, len, words).map(Some)
     }
 
     /// The record at the ring's begin. There is one, since padding becomes visible after it (R2).
@@ -62,30 +63,35 @@ impl Consumer {
             return Err(Violation::Length);
         }
         self.position += (self.place.capacity - at) as u64;
-        match self.first()? {
+        let words = self.memory.words(self.place.data);
+        match Self::first(words[0])? {
             Some((Kind::Pad, _)) | None => Err(Violation::Length),
-            Some((kind, len)) => self.record(kind, len).map(Some),
+            Some((kind, len)) => self.record(0, kind, len, words).map(Some),
         }
     }
 
     /// The record's first word. SYNC POINT 1; R4: read once, checked, kept.
-    #[inline]
-    fn first(&self) -> Result<Option<(Kind, usize)>, Violation> {
-        match self.load(self.offset(), Ordering::Acquire) {
+    #[inline(always)]
+    fn first(word: &AtomicU64) -> Result<Option<(Kind, usize)>, Violation> {
+        match word.load(Ordering::Acquire) {
             0 => Ok(None),
             word => read_first(word).map(Some),
         }
     }
 
-    #[inline]
-    fn record(&self, kind: Kind, len: usize) -> Result<Record, Violation> {
-        let at = self.offset();
+    #[inline(always)]
+    fn record(
+        &self,
+        at: usize,
+        kind: Kind,
+        len: usize,
+        words: [&AtomicU64; HEAD / 8],
+    ) -> Result<Record, Violation> {
         let span = record::span(len);
         if span > self.place.capacity / 2 || span > self.place.capacity - at {
             return Err(Violation::Length);
         }
-        let id = self.load(at + 8, Ordering::Relaxed);
-        let third = self.load(at + 16, Ordering::Relaxed);
+        let [id, third] = [words[1], words[2]].map(|word| word.load(Ordering::Relaxed));
         let (total, offset) = (third as u32, (third >> 32) as u32);
         Ok(Record {
             head: Head { kind, len, id, total, offset },
@@ -95,26 +101,28 @@ impl Consumer {
     }
 
     /// Copies the payload of `record`, which must be the last that was peeked at, behind what is in `out`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn copy(&self, record: &Record, out: &mut BytesMut) {
         self.memory.append(record.payload, record.head.len, out);
     }
 
     /// Lets the record go: the writer may use its bytes (R3).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release(&mut self, record: &Record) {
         debug_assert!(record.end > self.position);
         self.position = record.end;
         self.memory.word(self.place.head).store(self.position, Ordering::Release);
     }
 
-    fn offset(&self) -> usize {
-        self.position as usize & (self.place.capacity - 1)
+    /// Where in the memory the first word of the next record lies.
+    #[inline]
+    pub(crate) fn next_word(&self) -> usize {
+        self.place.data + self.offset()
     }
 
     #[inline]
-    fn load(&self, offset: usize, order: Ordering) -> u64 {
-        self.memory.word(self.place.data + offset).load(order)
+    fn offset(&self) -> usize {
+        self.position as usize & (self.place.capacity - 1)
     }
 }
 

@@ -14,6 +14,20 @@
 //! There is no shared tail. The reader looks at the first word of the next record, which is 0 until that is
 //! there: a message crosses between two caches once, and not once for an index and once more for itself.
 //!
+//! # From cache to cache
+//!
+//! The reader looks at the first line of the next record all the time. Whenever the writer has that line and is not
+//! done with it, the reader takes it back, and it travels twice more. So
+//!
+//! - all other lines are written before it: payload beyond the first line, and the 0 behind the record;
+//! - those are in the writer's cache by then: two lines behind each record are written as soon as it is visible, more of a
+//!   record as long as the last one are fetched while it is put together;
+//! - the first line's payload, id, total and first word are stored at once;
+//! - the lines of a record that leaves alone are then pushed out to where the reader finds them sooner. That costs the
+//!   writer time, so of a batch only the first record's are.
+//!
+//! docs/perf-log.md 2026-11-21 has what each of these is worth. None of it is needed for correctness.
+//!
 //! # Invariants
 //!
 //! - **R1** A record becomes visible with the store of its first word (release), after all of its bytes and

@@ -1,7 +1,5 @@
 //! Do rings carry what was put in, and bear what nobody should write?
 
-use std::sync::Arc;
-
 use bytes::BytesMut;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -17,8 +15,8 @@ use apus_wire::Role;
 
 const SIZES: Sizes = Sizes { short: 4096, bulk: 4096 };
 
-fn ring() -> (Arc<Memory>, Place, Producer, Consumer) {
-    let memory = Arc::new(Segment::create(SIZES).unwrap().map().unwrap());
+fn ring() -> (Memory, Place, Producer, Consumer) {
+    let memory = Segment::create(SIZES).unwrap().map().unwrap();
     let place = place(SIZES, Role::Client, Lane::Short);
     let producer = Producer::new(memory.clone(), place);
     let consumer = Consumer::new(memory.clone(), place);
@@ -78,6 +76,24 @@ fn what_was_not_committed_is_not_there() {
         push(&mut producer, round, b"here").unwrap();
         assert!(consumer.is_ready());
         assert_eq!(pop(&mut consumer).unwrap(), Some((round, b"here".to_vec())));
+    }
+}
+
+/// What was there the last time round does not look like a record, wherever the next one will begin.
+#[test]
+fn behind_the_last_record_there_is_nothing() {
+    let (_, _, mut producer, mut consumer) = ring();
+    let mut random = Pcg64::seed_from_u64(2);
+    for id in 0..20_000 {
+        let records = random.random_range(1..4);
+        let bytes = vec![0xff; random.random_range(0..400)];
+        for _ in 0..records {
+            push(&mut producer, id, &bytes).unwrap();
+        }
+        for _ in 0..records {
+            assert_eq!(pop(&mut consumer).unwrap(), Some((id, bytes.clone())));
+        }
+        assert_eq!(pop(&mut consumer), Ok(None));
     }
 }
 
