@@ -31,7 +31,10 @@ pub(super) struct Message {
 pub(super) enum What {
     /// The call's request, which is kept with the call.
     Call(Key),
-    Reply { id: u64, payload: Payload },
+    Reply {
+        id: u64,
+        payload: Payload,
+    },
 }
 
 impl HeldBack {
