@@ -19,7 +19,6 @@
 //! Both are checked by loom (`model`). It is not robust: if a process is killed that holds it, the others wait for
 //! ever. Whoever experiments has to notice that.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::memory::Memory;
@@ -37,7 +36,7 @@ const LONG: Duration = Duration::from_secs(3600);
 
 /// A lock in shared memory: four bytes.
 pub(crate) struct FutexLock {
-    memory: Arc<Memory>,
+    memory: Memory,
     at: usize,
 }
 
@@ -48,7 +47,7 @@ pub(crate) struct Locked<'a> {
 
 impl FutexLock {
     /// At `at`, where there must be 0 before it is used for the first time.
-    pub(crate) const fn new(memory: Arc<Memory>, at: usize) -> Self {
+    pub(crate) const fn new(memory: Memory, at: usize) -> Self {
         Self { memory, at }
     }
 

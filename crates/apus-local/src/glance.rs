@@ -28,6 +28,8 @@ struct Reader {
     bulk: AtomicU32,
     /// Whether records were taken since the peer was last told that there is room.
     owes: AtomicBool,
+    /// Whether a message has come in part.
+    midway: AtomicBool,
 }
 
 /// How the pair is.
@@ -54,6 +56,7 @@ impl Glance {
                 short: first(Lane::Short),
                 bulk: first(Lane::Bulk),
                 owes: AtomicBool::new(false),
+                midway: AtomicBool::new(false),
             },
             state: State {
                 gone: AtomicU32::new(0),
@@ -83,6 +86,14 @@ impl Glance {
         self.has_news() || self.state.wants.load(Ordering::Relaxed) != 0
     }
 
+    /// Whether a message has come in part, or has left in part.
+    #[inline]
+    pub(crate) fn is_midway(&self) -> bool {
+        let midway = self.reader.midway.load(Ordering::Relaxed)
+            || self.state.wants.load(Ordering::Relaxed) != 0;
+        midway && self.state.gone.load(Ordering::Relaxed) == 0
+    }
+
     /// Whether there is a record of a long message.
     #[inline]
     pub(crate) fn has_chunk(&self) -> bool {
@@ -95,6 +106,7 @@ impl Glance {
         let [short, bulk] = inbox.next_words();
         self.reader.short.store(short as u32, Ordering::Relaxed);
         self.reader.bulk.store(bulk as u32, Ordering::Relaxed);
+        self.reader.midway.store(inbox.is_midway(), Ordering::Relaxed);
         // What was read before is to be seen by whoever tells the peer.
         self.reader.owes.store(true, Ordering::Release);
     }

@@ -15,7 +15,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
 
 use crate::futex_lock::{FutexLock, Locked};
 use crate::memory::Memory;
@@ -34,7 +33,7 @@ const PAGE: usize = 4096;
 /// lock, the others wait for ever: this is for experiments.
 pub struct GlobalRegistry {
     lock: FutexLock,
-    memory: Arc<Memory>,
+    memory: Memory,
     file: OwnedFd,
     places: usize,
 }
@@ -78,7 +77,7 @@ impl GlobalRegistry {
     }
 
     fn over(file: OwnedFd, places: usize) -> io::Result<Self> {
-        let memory = Arc::new(Memory::map(file.as_fd(), length(places))?);
+        let memory = Memory::map(file.as_fd(), length(places))?;
         Ok(Self { lock: FutexLock::new(memory.clone(), 0), memory, file, places })
     }
 

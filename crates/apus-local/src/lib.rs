@@ -80,9 +80,9 @@ mod error;
 mod farewell;
 #[cfg(any(feature = "lab", test))]
 mod futex_lock;
+mod glance;
 #[cfg(all(any(feature = "lab", test), not(apus_local_loom)))]
 mod global_registry;
-mod glance;
 #[cfg(not(apus_local_loom))]
 mod greeting;
 #[cfg(not(apus_local_loom))]

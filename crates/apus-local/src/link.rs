@@ -317,8 +317,7 @@ impl Link {
 
     /// Whether a message has come in part, or has left in part.
     pub(crate) fn is_midway(&self) -> bool {
-        self.receiving().is_ok_and(|inbox| inbox.is_midway())
-            || self.sending().is_ok_and(|outbox| outbox.wants_room())
+        self.glance.is_midway()
     }
 
     /// Announces that this side is about to sleep. Whether it may: there was nothing to do even afterwards.

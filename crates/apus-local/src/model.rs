@@ -377,8 +377,8 @@ fn model_connect_races_connect() {
 #[test]
 fn model_the_global_lock_excludes_and_wakes() {
     check(3, || {
-        let memory = Arc::new(Memory::new([8], [0]));
-        let add = |memory: &Arc<Memory>| {
+        let memory = Memory::new([8], [0]);
+        let add = |memory: &Memory| {
             let lock = FutexLock::new(memory.clone(), 0);
             let _locked = lock.lock();
             let count = memory.word(8).load(Ordering::Relaxed);

@@ -96,7 +96,7 @@ impl Memory {
         self.0.sleepers.notify_all();
     }
     pub(crate) fn rouse_one(&self, _: usize) {
-        drop(self.bucket.lock().unwrap());
-        self.sleepers.notify_one();
+        drop(self.0.bucket.lock().unwrap());
+        self.0.sleepers.notify_one();
     }
 }
