@@ -36,13 +36,13 @@ fn nanoseconds(times: u32, mut what: impl FnMut()) -> f64 {
 }
 
 /// A server with so many clients.
-struct House {
-    server: Local,
-    clients: Vec<(Local, Arc<Pair>)>,
+pub(crate) struct House {
+    pub(crate) server: Local,
+    pub(crate) clients: Vec<(Local, Arc<Pair>)>,
 }
 
 impl House {
-    fn new(count: usize) -> Self {
+    pub(crate) fn new(count: usize) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = Name::new(&format!("bench/house/{}/{next}", std::process::id()));

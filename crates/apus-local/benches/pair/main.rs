@@ -4,6 +4,7 @@
 //! the words. Medians, least and most of five runs; the machine must be quiet and have two cores. Needs no harness: each
 //! figure is one loop.
 
+mod asleep;
 mod idle;
 mod spinning;
 mod unix;
@@ -72,4 +73,5 @@ fn main() {
     spinning::measure(&table);
     unix::measure(&table);
     idle::measure(&table);
+    asleep::measure(&table);
 }
