@@ -5,6 +5,7 @@
 //! figure is one loop.
 
 mod asleep;
+mod bare;
 mod idle;
 mod spinning;
 mod unix;
@@ -70,6 +71,7 @@ fn main() {
     let words = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let table = Table { words };
     println!("{:<48}{:>9}   least and most of {RUNS} runs", "", "median");
+    bare::measure(&table);
     spinning::measure(&table);
     unix::measure(&table);
     idle::measure(&table);
