@@ -91,7 +91,7 @@ fn an_object_is_all_that_is_printed() {
 
 #[test]
 fn the_contention_experiment_gives_one_object_as_promised() {
-    let words = "lab contention --workers 2 --seconds 0.02 --runs 2 --json";
+    let words = "lab contention --workers 2 --seconds 0.1 --runs 2 --json";
     let output = run(words.split(' '));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let json = check("lab contention", &text(&output.stdout)).unwrap();
