@@ -1,0 +1,2 @@
+//! What does a record cost?
+fn main() {}
