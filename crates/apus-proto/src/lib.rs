@@ -71,8 +71,9 @@
 //!    [`Transport::next_timeout`].
 //! 4. **Housekeeping:** [`Transport::taken`], [`Transport::keep_only`],
 //!    [`Transport::set_packet_limit`], [`Transport::set_link_rate`], [`Transport::set_serving`],
-//!    [`Transport::shut_down`].
-//! 5. **Looking:** [`Transport::info`], [`Transport::metrics`], [`Transport::config`].
+//!    [`Transport::shut_down`], [`Transport::freeze_peers`].
+//! 5. **Looking:** [`Transport::info`], [`Transport::metrics`], [`Transport::config`]; single RPCs with
+//!    [`Transport::watch`] and [`Transport::poll_note`] ([`probe`]).
 //!
 //! # Invariants
 //!
@@ -100,6 +101,7 @@ mod message;
 mod metrics;
 mod peer;
 mod priority;
+pub mod probe;
 mod ranges;
 mod rpc;
 mod rx;
@@ -108,7 +110,7 @@ mod timer;
 mod transport;
 mod tx;
 
-pub use apus_wire::{Kind, Profile, Refusal, Role};
+pub use apus_wire::{Flags, Kind, Profile, Refusal, Role, SenderId};
 pub use config::{Config, ConfigBuilder, PARAMETERS, Parameter};
 pub use drop_reason::DropReason;
 pub use error::{CommandError, ConfigError, FailReason, Outcome, RpcError};

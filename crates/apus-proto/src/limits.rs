@@ -39,6 +39,12 @@ pub(crate) const MAX_BURST_PACKETS: usize = 64;
 /// packets can be lost: timers repeat them.
 pub(crate) const MAX_CONTROL_PACKETS: usize = 8_192;
 
+/// Notes that may wait to be fetched.
+///
+/// Ours: a receive batch causes a few for each packet, and whoever wants them fetches them after each packet. Notes
+/// are for looking at, so that losing further ones does no harm.
+pub(crate) const MAX_NOTES: usize = 8_192;
+
 /// RESENDs of one burst to a peer, whoever caused them. One burst is under way per peer at a time (row
 /// T-5).
 ///

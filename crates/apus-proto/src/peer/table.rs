@@ -123,6 +123,11 @@ impl Peers {
         }
     }
 
+    /// All peers, in the order of their slots.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Peer> {
+        self.slots.values()
+    }
+
     /// When idle peers will be looked for.
     pub(crate) const fn next_scan(&self) -> Instant {
         self.next_scan

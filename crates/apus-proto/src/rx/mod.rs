@@ -8,6 +8,7 @@ mod on_ack;
 mod on_busy;
 mod on_cutoffs;
 mod on_data;
+mod on_freeze;
 mod on_grant;
 mod on_need_ack;
 mod on_request;
@@ -28,11 +29,13 @@ impl Transport {
         if header.dport != self.identity.port {
             // WIRE-4
             self.metrics.count_drop(DropReason::WrongPort);
+            self.note_drop(from, packet, DropReason::WrongPort);
             return;
         }
         self.metrics.count_received(packet.body.kind());
         let address = peer_address(self.identity.profile, from);
         let from = Source { address, peer: self.peers.find(address) };
+        self.note_arrival(address, packet);
         let used = match &packet.body {
             Body::Data(data, payload) => self.on_data(from, header, data, payload),
             Body::Grant(grant) => self.on_grant(from, header, grant),
@@ -42,11 +45,11 @@ impl Transport {
             Body::Cutoffs(cutoffs) => self.on_cutoffs(from, cutoffs),
             Body::NeedAck => self.on_need_ack(from, header),
             Body::Ack(list) => self.on_ack(from, header, list),
-            // Counted; time traces are not part of the core (row P-20).
-            Body::Freeze => Ok(()),
+            Body::Freeze => self.on_freeze(from, header),
         };
         if let Err(reason) = used {
             self.metrics.count_drop(reason);
+            self.note_drop(address, packet, reason);
         }
     }
 

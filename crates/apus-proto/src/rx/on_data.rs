@@ -8,6 +8,7 @@ use super::{Source, our_role};
 use crate::drop_reason::DropReason;
 use crate::message::{Arrived, Inserted, MessageIn};
 use crate::peer::PeerId;
+use crate::probe::What;
 use crate::rpc::{RpcId, Side};
 use crate::time::USEC;
 use crate::transport::Transport;
@@ -68,6 +69,10 @@ impl Transport {
         let recovery = &mut self.metrics.recovery;
         match inserted {
             Inserted::New { bytes, gap } => {
+                if gap && self.notes.are_wanted() {
+                    self.note_gap(rpc, data.offset);
+                }
+                let recovery = &mut self.metrics.recovery;
                 recovery.gaps_created += u64::from(gap);
                 recovery.resent_packets_used += u64::from(data.retransmit);
                 if may_receive {
@@ -83,6 +88,15 @@ impl Transport {
                 Err(DropReason::Duplicate)
             }
             Inserted::TooManyGaps => Err(DropReason::TooManyGaps),
+        }
+    }
+
+    /// Notes what is missing just before `offset`; nothing, if only the packets before that came ahead of others.
+    #[cold]
+    fn note_gap(&mut self, rpc: RpcId, offset: u32) {
+        let Some(message) = &self.rpcs[rpc].incoming else { return };
+        if let Some(gap) = message.gaps(offset).last().filter(|gap| gap.end == offset) {
+            self.note(rpc, What::Gap { offset: gap.start, length: gap.end - gap.start });
         }
     }
 

@@ -4,6 +4,7 @@ use super::{Proof, Source, our_role};
 use crate::drop_reason::DropReason;
 use crate::error::FailReason;
 use crate::peer::PeerId;
+use crate::probe::What;
 use crate::rpc::{ClientState, RpcId, Side};
 use crate::transport::Transport;
 use apus_wire::{AckList, Body, Flags, Header, Role};
@@ -70,6 +71,7 @@ impl Transport {
             .map(|(rpc, _)| rpc)
             .collect();
         for rpc in affected {
+            self.note(rpc, What::PeerRestart);
             let Side::Client(client) = &mut self.rpcs[rpc].side else { continue };
             if client.idempotent && client.state == ClientState::Outgoing {
                 client.session = Some(session);

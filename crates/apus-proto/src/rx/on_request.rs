@@ -3,6 +3,7 @@
 use super::Source;
 use crate::drop_reason::DropReason;
 use crate::message::Arrived;
+use crate::probe::What;
 use crate::rpc::{RpcId, Server, ServerState, ServerStep, Side};
 use crate::transport::{Admitted, Event, Transport};
 use apus_wire::{Data, Flags, Header};
@@ -62,6 +63,7 @@ impl Transport {
             "S1: only confirmed requests are executed"
         );
         let from = self.peers[entry.peer].address;
+        self.note_selected(rpc, What::Complete { length: request.length });
         self.record_message(&request);
         self.metrics.progress.server_requests_done += 1;
         self.metrics.progress.server_request_bytes_done += u64::from(request.length);

@@ -3,6 +3,7 @@
 use super::{Proof, Source};
 use crate::drop_reason::DropReason;
 use crate::error::{FailReason, Outcome, RpcError};
+use crate::probe::What;
 use crate::rpc::{ClientStep, RpcId, Side};
 use crate::transport::{Ending, Transport};
 use apus_wire::{Flags, Header, Profile, Refusal};
@@ -72,6 +73,7 @@ impl Transport {
         let priority = cutoffs.level(request.length(), highest);
         request.request_resend(0..request.sent(), priority);
         self.metrics.recovery.rpc_restarts += 1;
+        self.note(rpc, What::Restart);
         self.queue_resend(rpc);
     }
 }

@@ -7,6 +7,7 @@ use super::{Event, Transport};
 use crate::error::{FailReason, RpcError};
 use crate::message::{Arrived, MessageOut};
 use crate::peer::PeerId;
+use crate::probe::What;
 use crate::rpc::{RpcId, Side};
 use apus_wire::{Ack, Body, Profile};
 
@@ -35,7 +36,10 @@ impl Transport {
     pub(crate) fn complete_client(&mut self, rpc: RpcId, response: Arrived) {
         let entry = &self.rpcs[rpc];
         let ack = Ack { client_id: entry.id, server_port: entry.peer_port };
+        let started = entry.started;
         let overflow = self.peers[entry.peer].acks.add(ack);
+        self.note_selected(rpc, What::Complete { length: response.length });
+        self.note_duration(rpc, started);
         if let Some(list) = overflow {
             self.metrics.recovery.ack_overflows += 1;
             self.send_control(rpc, Body::Ack(list));
@@ -57,6 +61,9 @@ impl Transport {
 
     /// The call fails, and the server has said what became of the request.
     pub(crate) fn fail_client_with(&mut self, rpc: RpcId, error: RpcError) {
+        if self.rpcs.get(rpc).is_some() {
+            self.note(rpc, What::Failed(error.reason));
+        }
         let Some(cookie) = self.remove_client(rpc) else { return };
         self.metrics.progress.client_rpcs_failed += 1;
         self.events.push_back(Event::Failed { rpc, cookie, error });

@@ -3,11 +3,13 @@
 use super::{Transport, command::peer_address};
 use crate::error::FailReason;
 use crate::limits::MIN_PACKET_BYTES;
-use crate::peer::Address;
+use crate::peer::{Address, Peer};
 use crate::rpc::{ServerState, Side};
 use crate::time::Instant;
 use crate::timer::look_period;
-use apus_wire::{DATA_HEADER_LEN, Refusal};
+use apus_wire::{
+    Body, DATA_HEADER_LEN, Header, Packet, Profile, Refusal, Role, SenderId, UdpFields,
+};
 
 /// What the system, or an ICMP packet, says about a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -131,6 +133,38 @@ impl Transport {
             id
         });
         self.reaper.unreachable(doomed, trouble.reason());
+    }
+
+    /// Asks all peers with whom there is a session to freeze their time traces, with a FREEZE packet each (WIRE-16);
+    /// how many. Peers heed it if they are set up so. In the kernel profile nobody is asked: there a peer is known by
+    /// its host, and not by a port.
+    pub fn freeze_peers(&mut self, now: Instant) -> usize {
+        self.advance(now);
+        if self.identity.profile == Profile::Kernel {
+            return 0;
+        }
+        let freeze = |peer: &Peer| {
+            let (role, fields) = match (peer.calls.session, peer.serving.session()) {
+                (session @ Some(_), _) => {
+                    let low_water = UdpFields::LOW_WATER_UNKNOWN;
+                    (Role::Client, self.identity.client_fields(session, low_water))
+                }
+                (None, session @ Some(_)) => (Role::Server, self.identity.server_fields(session)),
+                (None, None) => return None,
+            };
+            let body = Body::Freeze;
+            let dialect = self.identity.dialect(fields);
+            // It is about no RPC.
+            let id = SenderId::new(0, role);
+            let (port, to) = (peer.address.port(), peer.address);
+            Some((to, Header::new(body.kind(), self.identity.port, port, id, dialect)))
+        };
+        let packets: Vec<_> = self.peers.iter().filter_map(freeze).collect();
+        let count = packets.len();
+        for (to, header) in packets {
+            self.enqueue_control(to, &Packet { header, body: Body::Freeze });
+        }
+        count
     }
 
     /// Ends everything: calls fail, requests are refused, and so are further ones. The refusals leave

@@ -27,6 +27,7 @@ use crate::message::Buffers;
 use crate::metrics::Metrics;
 use crate::peer::{Address, Peers};
 use crate::priority::{OwnCutoffs, Sampler};
+use crate::probe::{Notes, What};
 use crate::rpc::Rpcs;
 use crate::time::Instant;
 use crate::timer::{self, Deadlines, Reaper, Silence};
@@ -57,6 +58,8 @@ pub struct Transport {
     pub(crate) keep: u32,
     pub(crate) events: VecDeque<Event>,
     pub(crate) metrics: Metrics,
+    /// What those want to know who watch single RPCs.
+    pub(crate) notes: Notes,
     /// Draws session numbers.
     random: Random,
     /// The rate of the link that unscheduled bytes are computed with, in Mbit/s.
@@ -111,6 +114,7 @@ impl Transport {
             keep: u32::MAX,
             events: VecDeque::new(),
             metrics: Metrics::default(),
+            notes: Notes::default(),
             random,
             link_mbps,
             births: 0,
@@ -131,7 +135,10 @@ impl Transport {
         self.advance(now);
         match Packet::parse(self.identity.profile, packet) {
             Ok(packet) => self.receive(from, &packet),
-            Err(error) => self.metrics.count_drop(error.into()),
+            Err(error) => {
+                self.metrics.count_drop(error.into());
+                self.notes.add(None, from, What::Dropped(error.into()));
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use crate::grant::{Decision, Level};
 use crate::limits::MAX_BURST_PACKETS;
 use crate::message::{Cut, MessageOut};
 use crate::priority::{oldest_level, scheduled_level};
+use crate::probe::{Piece, What};
 use crate::rpc::RpcId;
 use crate::time::Instant;
 use crate::transport::Transport;
@@ -101,9 +102,13 @@ impl Transport {
         let choice: Choice = self.outbox.messages.choose()?;
         let room = self.outbox.pacer.room(self.now());
         let throttled = room.is_none();
-        self.metrics.scheduling.throttled += u64::from(throttled && !self.outbox.throttled);
-        self.outbox.throttled = throttled;
+        let was_throttled = std::mem::replace(&mut self.outbox.throttled, throttled);
+        self.metrics.scheduling.throttled += u64::from(throttled && !was_throttled);
         let rpc = choice.rpc;
+        if throttled && !was_throttled {
+            let wait = self.outbox.pacer.next_room().since(self.now());
+            self.note(rpc, What::Throttled { wait });
+        }
         let cut = self.cut(rpc, room?.min(choice.most))?;
         self.outbox.messages.sent(choice, cut.bytes());
         if choice.oldest {
@@ -159,6 +164,7 @@ impl Transport {
             }
             .min(highest);
         }
+        self.note_burst(rpc, &cut, priority, retransmit);
         let entry = &self.rpcs[rpc];
         let body = Body::Data(data, &[]);
         let mut header = self.identity.header(&self.peers, entry, &body);
@@ -174,6 +180,22 @@ impl Transport {
         };
         let headers = &self.outbox.headers;
         Transmit { to, priority, traffic_class, headers, header_len, data: Some((payload, cut)) }
+    }
+
+    /// Notes a burst, and that it uses a grant.
+    #[inline]
+    fn note_burst(&mut self, rpc: RpcId, cut: &Cut, priority: u8, retransmit: bool) {
+        let entry = &self.rpcs[rpc];
+        let wanted = self.notes.are_wanted_of(entry.id) || (retransmit && self.notes.are_wanted());
+        if !wanted {
+            return;
+        }
+        let (offset, length, packets) = (cut.range.start, cut.bytes(), cut.packets());
+        let unscheduled = entry.outgoing.as_ref().map_or(0, MessageOut::unscheduled);
+        self.note(rpc, What::DataSent(Piece { offset, length, packets, priority, retransmit }));
+        if !retransmit && offset >= unscheduled {
+            self.note(rpc, What::GrantUsed { offset: cut.range.end, priority });
+        }
     }
 
     fn count_data(&mut self, cut: &Cut, priority: u8, header_len: usize, retransmit: bool) {

@@ -128,6 +128,7 @@ impl Transport {
     }
 
     pub(crate) fn enqueue_control(&mut self, to: Address, packet: &Packet<'_>) {
+        self.note_departure(to, packet);
         let queued = self.outbox.control.push(super::ControlPacket::new(to, packet));
         if !queued {
             self.metrics.count_drop(DropReason::ControlQueueFull);

@@ -130,6 +130,7 @@ fn strangers_that_ask_about_nothing() {
     > P: CUTOFFS c1 3
       xx unknown_rpcs
     > P: FREEZE c1
+      xx unknown_rpcs
     > P: NEED_ACK c1
       -> P ACK c?1 new prio=7
     > P: NEED_ACK c1 +CONFIRM

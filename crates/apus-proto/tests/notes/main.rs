@@ -1,0 +1,5 @@
+//! What do those learn who watch single RPCs?
+
+mod pair;
+mod rare;
+mod selected;

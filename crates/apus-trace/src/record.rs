@@ -1,0 +1,178 @@
+//! What is a record?
+
+use crate::event::{Event, Field};
+use crate::peers::PeerIndex;
+
+/// Bytes of a record.
+pub const RECORD_LEN: usize = 32;
+
+/// Which end of an RPC this process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Side {
+    /// It sends the request.
+    Client,
+    /// It sends the response.
+    Server,
+}
+
+impl Side {
+    /// The other end.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// An RPC as records name it. Ids are unique between one client and one server only: the peer belongs to the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Rpc {
+    /// The id as the client writes it, which is even, with our side in the low bit: 0 client, 1 server.
+    word: u64,
+    peer: PeerIndex,
+}
+
+impl Rpc {
+    /// The RPC that its client calls `id`, with this peer.
+    #[must_use]
+    pub const fn new(id: u64, side: Side, peer: PeerIndex) -> Self {
+        let bit = match side {
+            Side::Client => 0,
+            Side::Server => 1,
+        };
+        Self { word: id & !1 | bit, peer }
+    }
+
+    /// The id as the client writes it: even, and the same at both ends.
+    #[must_use]
+    pub const fn id(self) -> u64 {
+        self.word & !1
+    }
+
+    /// Which end of it we are.
+    #[must_use]
+    pub const fn side(self) -> Side {
+        if self.word & 1 == 0 { Side::Client } else { Side::Server }
+    }
+
+    /// The other end; [`crate::Head::peer`] says who that is.
+    #[must_use]
+    pub const fn peer(self) -> PeerIndex {
+        self.peer
+    }
+}
+
+/// Something that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Record {
+    /// When, in ticks; [`crate::Head::clock`] says what those are.
+    pub ticks: u64,
+    /// The RPC with our side, as in [`Rpc`]; 0 if it concerns none.
+    rpc: u64,
+    /// What: the number of an [`Event`].
+    pub kind: u16,
+    /// The peer; [`PeerIndex::NONE`] if it concerns none.
+    pub peer: PeerIndex,
+    /// Depends on the event: [`Event::fields`].
+    pub a: u32,
+    /// Depends on the event.
+    pub b: u64,
+}
+
+impl Record {
+    /// Something that happened to an RPC.
+    #[must_use]
+    #[inline]
+    pub const fn of_rpc(ticks: u64, rpc: Rpc, event: Event, a: u32, b: u64) -> Self {
+        Self { ticks, rpc: rpc.word, kind: event as u16, peer: rpc.peer, a, b }
+    }
+
+    /// Something that happened to a thread, or to many RPCs.
+    #[must_use]
+    #[inline]
+    pub const fn of_thread(ticks: u64, event: Event, a: u32, b: u64) -> Self {
+        Self { ticks, rpc: 0, kind: event as u16, peer: PeerIndex::NONE, a, b }
+    }
+
+    /// What happened; `None` if a later version wrote this, whose name [`crate::Trace::name`] knows.
+    #[must_use]
+    pub const fn event(&self) -> Option<Event> {
+        Event::from_number(self.kind)
+    }
+
+    /// The RPC that it concerns, if any.
+    #[must_use]
+    pub const fn rpc(&self) -> Option<Rpc> {
+        if self.rpc == 0 { None } else { Some(Rpc { word: self.rpc, peer: self.peer }) }
+    }
+
+    /// What `a` and `b` say: the event's fields with their values.
+    pub fn fields(&self) -> impl Iterator<Item = (&'static Field, u64)> + use<> {
+        let (a, b) = (self.a, self.b);
+        let fields = self.event().map_or(&[][..], Event::fields);
+        fields.iter().map(move |field| (field, field.value(a, b)))
+    }
+
+    /// The four words that lie in a ring.
+    #[inline]
+    pub(crate) const fn to_words(self) -> [u64; 4] {
+        let what = self.kind as u64 | (self.peer.0 as u64) << 16 | (self.a as u64) << 32;
+        [self.ticks, self.rpc, what, self.b]
+    }
+
+    pub(crate) const fn from_words([ticks, rpc, what, b]: [u64; 4]) -> Self {
+        let (kind, peer) = (what as u16, PeerIndex((what >> 16) as u16));
+        Self { ticks, rpc, kind, peer, a: (what >> 32) as u32, b }
+    }
+
+    pub(crate) fn to_bytes(self) -> [u8; RECORD_LEN] {
+        let mut bytes = [0; RECORD_LEN];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(self.to_words()) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8; RECORD_LEN]) -> Self {
+        let mut words = [0; 4];
+        for (word, place) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+            let mut eight = [0; 8];
+            eight.copy_from_slice(place);
+            *word = u64::from_le_bytes(eight);
+        }
+        Self::from_words(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_survives_as_words_and_as_bytes() {
+        let rpc = Rpc::new(u64::MAX, Side::Server, PeerIndex(0xfedc));
+        let record = Record::of_rpc(u64::MAX - 1, rpc, Event::GrantSent, u32::MAX, 1 << 63);
+        assert_eq!(Record::from_words(record.to_words()), record);
+        assert_eq!(Record::from_bytes(&record.to_bytes()), record);
+        assert_eq!(size_of::<Record>(), RECORD_LEN);
+    }
+
+    #[test]
+    fn an_rpc_has_the_same_id_at_both_ends() {
+        let [client, server] =
+            [Side::Client, Side::Server].map(|side| Rpc::new(13, side, PeerIndex::NONE));
+        assert_eq!([client.id(), server.id()], [12, 12]);
+        assert_eq!([client.side(), server.side()], [Side::Client, Side::Server]);
+        assert_ne!(client, server);
+    }
+
+    #[test]
+    fn what_concerns_no_rpc_names_none() {
+        let record = Record::of_thread(1, Event::Look, 2, 3);
+        assert_eq!((record.rpc(), record.peer), (None, PeerIndex::NONE));
+        let values: Vec<_> = record.fields().map(|(field, value)| (field.name, value)).collect();
+        assert_eq!(values, [("packets", 2), ("took", 3)]);
+    }
+}

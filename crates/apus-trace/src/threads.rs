@@ -1,0 +1,220 @@
+//! Which thread writes into which ring?
+//!
+//! A thread gets a ring with its first record and gives it back when it ends. What it has written stays readable: the
+//! rings of the 16 threads that ended last are not given to others. So a process that makes threads without end has as
+//! many rings as threads at a time, and 16. A ring that is given on remembers up to which record it was whose.
+
+use crate::record::Record;
+use crate::ring::{RECORDS, Ring};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Rings of ended threads that are kept. Ours: what a handful of short tests or requests leave behind, 8 MiB at most.
+const KEPT: usize = 16;
+
+/// A ring and those whose records it holds.
+#[derive(Debug)]
+struct Slot {
+    ring: Ring,
+    owners: Mutex<Vec<Owner>>,
+}
+
+/// A thread that has, or had, a ring.
+#[derive(Clone, Debug)]
+struct Owner {
+    name: String,
+    tid: u32,
+    cpu: u32,
+    /// Its first record.
+    first: u64,
+}
+
+#[derive(Debug, Default)]
+struct Slots {
+    all: Vec<&'static Slot>,
+    /// Those of threads that have ended, the earliest first.
+    free: VecDeque<&'static Slot>,
+}
+
+static SLOTS: Mutex<Slots> = Mutex::new(Slots { all: Vec::new(), free: VecDeque::new() });
+
+thread_local! {
+    /// The present thread's ring, once it has one. Without a destructor, so that looking costs nothing.
+    static RING: Cell<Option<&'static Ring>> = const { Cell::new(None) };
+    /// Gives it back.
+    static LEASE: RefCell<Option<Lease>> = const { RefCell::new(None) };
+}
+
+/// Adds a record to the present thread's ring.
+#[inline]
+pub(crate) fn push(record: Record) {
+    match RING.get() {
+        Some(ring) => ring.push(record),
+        None => push_first(record),
+    }
+}
+
+/// The same if it has none yet. A thread that is ending gets no other.
+#[cold]
+fn push_first(record: Record) {
+    // Where the clocks stood when recording began is to be known before there is a record.
+    crate::recorder::begin();
+    let _ = LEASE.try_with(|lease| {
+        let mut lease = lease.borrow_mut();
+        let Lease(slot) = lease.get_or_insert_with(Lease::take);
+        RING.set(Some(&slot.ring));
+        slot.ring.push(record);
+    });
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A ring while a thread has it.
+struct Lease(&'static Slot);
+
+impl Lease {
+    fn take() -> Self {
+        let mut slots = lock(&SLOTS);
+        let spare = if slots.free.len() > KEPT { slots.free.pop_front() } else { None };
+        let slot = spare.unwrap_or_else(|| {
+            // Threads end in any order and readers come at any time: a ring lives as long as the process.
+            let slot = Box::leak(Box::new(Slot { ring: Ring::new(), owners: Mutex::default() }));
+            slots.all.push(slot);
+            slot
+        });
+        drop(slots);
+        slot.begin();
+        Self(slot)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        RING.set(None);
+        lock(&SLOTS).free.push_back(self.0);
+    }
+}
+
+impl Slot {
+    /// The present thread is its owner now.
+    fn begin(&self) {
+        let thread = std::thread::current();
+        let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        let cpu = u32::try_from(rustix::thread::sched_getcpu()).unwrap_or(0);
+        let name = thread.name().map_or_else(|| format!("thread {tid}"), str::to_owned);
+        let first = self.ring.written();
+        let mut owners = lock(&self.owners);
+        // Those before whose successor's first record everything was overwritten are forgotten.
+        let oldest = first.saturating_sub(RECORDS as u64);
+        let gone = owners.iter().skip(1).take_while(|next| next.first <= oldest).count();
+        owners.drain(..gone);
+        owners.push(Owner { name, tid, cpu, first });
+    }
+
+    /// What it holds, thread by thread.
+    fn read(&self, into: &mut Vec<crate::Thread>) {
+        // Nobody else becomes its owner meanwhile.
+        let owners = lock(&self.owners);
+        let (mut first, mut records) = self.ring.read();
+        for (i, owner) in owners.iter().enumerate() {
+            let end = owners.get(i + 1).map_or(u64::MAX, |next| next.first);
+            let count = usize::try_from(end.saturating_sub(first)).unwrap_or(usize::MAX);
+            let mut own: Vec<Record> = records.drain(..count.min(records.len())).collect();
+            let overwritten = first.saturating_sub(owner.first);
+            first = first.max(end);
+            // A moment is sometimes noted after others that came later.
+            own.sort_by_key(|record| record.ticks);
+            let Owner { name, tid, cpu, .. } = owner.clone();
+            let cpu = current_cpu(tid).unwrap_or(cpu);
+            if !own.is_empty() {
+                into.push(crate::Thread { name, tid, cpu, overwritten, records: own });
+            }
+        }
+    }
+}
+
+/// Where a thread of this process ran last, if it lives.
+fn current_cpu(tid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")).ok()?;
+    // The name is in parentheses, and may contain anything. Field 39 is the CPU, and 3 the first after the name.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_ascii_whitespace().nth(39 - 3)?.parse().ok()
+}
+
+/// What all threads have recorded, those that have ended included.
+pub(crate) fn read() -> Vec<crate::Thread> {
+    let slots = lock(&SLOTS).all.clone();
+    let mut threads = Vec::new();
+    for slot in slots {
+        slot.read(&mut threads);
+    }
+    threads
+}
+
+#[cfg(all(test, not(apus_trace_loom)))]
+mod tests {
+    use super::*;
+    use crate::event::Event;
+
+    /// Runs in a thread with this name until its end.
+    fn run<T: Send + 'static>(name: &str, body: impl FnOnce() -> T + Send + 'static) -> T {
+        let thread = std::thread::Builder::new().name(name.into()).spawn(body).unwrap();
+        thread.join().unwrap()
+    }
+
+    fn note(number: u64) {
+        push(Record::of_thread(number, Event::Look, 0, number));
+    }
+
+    #[test]
+    fn a_threads_records_outlive_it_and_are_in_the_order_of_their_ticks() {
+        run("outlived", || [7, 3, 5].into_iter().for_each(note));
+        let threads = read();
+        let thread = threads.iter().find(|thread| thread.name == "outlived").unwrap();
+        let ticks: Vec<u64> = thread.records.iter().map(|record| record.ticks).collect();
+        assert_eq!((ticks, thread.overwritten), (vec![3, 5, 7], 0));
+    }
+
+    #[test]
+    fn rings_are_given_on_and_each_record_is_said_to_be_its_writers() {
+        let tids: Vec<u64> = (0..100)
+            .map(|_| {
+                run("given on", || {
+                    let tid = rustix::thread::gettid().as_raw_nonzero().get() as u64;
+                    note(tid);
+                    tid
+                })
+            })
+            .collect();
+        let threads = read();
+        let seen: Vec<_> = threads.iter().filter(|thread| thread.name == "given on").collect();
+        for thread in &seen {
+            assert!(thread.records.iter().all(|record| record.b == u64::from(thread.tid)));
+        }
+        // So short as they are, all are still there, although there are fewer rings.
+        let read: Vec<u64> =
+            seen.iter().flat_map(|thread| &thread.records).map(|record| record.b).collect();
+        assert!(tids.iter().all(|tid| read.contains(tid)));
+        assert!(lock(&SLOTS).all.len() < 100, "{}", lock(&SLOTS).all.len());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        const MORE: u64 = 10;
+        run("overflowing", || (0..RECORDS as u64 + MORE).for_each(note));
+        let threads = read();
+        let thread = threads.iter().find(|thread| thread.name == "overflowing").unwrap();
+        assert_eq!(thread.overwritten, MORE + 1);
+        assert_eq!(thread.records.len(), RECORDS - 1);
+    }
+
+    #[test]
+    fn the_cpu_of_a_living_thread_is_known_and_of_an_ended_one_not() {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        assert!(current_cpu(tid).is_some());
+        assert_eq!(current_cpu(u32::MAX), None);
+    }
+}
