@@ -74,6 +74,7 @@ pub mod local;
 pub mod machine;
 pub mod meter;
 pub mod overload;
+mod packet_socket;
 pub mod page;
 mod ping_pong;
 pub mod process;
