@@ -11,7 +11,7 @@ use minijinja::HtmlEscape;
 
 use super::Look;
 use super::axis::micros;
-use super::frame::{HEIGHT, WIDTH, open};
+use super::frame::{HEIGHT, WIDTH, open_as_high};
 use super::look::{class, legend};
 
 /// Exchanges of two sides, side by side.
@@ -87,7 +87,8 @@ impl Sequences<'_> {
     }
 
     fn draw(&self, to: &mut String) -> fmt::Result {
-        open(to, self.description, "sequence")?;
+        let height = self.exchanges.iter().map(Sequence::height).fold(0.0, f64::max);
+        open_as_high(to, self.description, "sequence", height)?;
         let width = WIDTH / Self::MOST as f64;
         for (index, exchange) in self.exchanges.iter().take(Self::MOST).enumerate() {
             let left = width * index as f64;
@@ -141,10 +142,23 @@ impl Sequence {
         index > 0 && self.arrows[index].at - self.arrows[index - 1].at >= LONG
     }
 
-    fn draw(&self, lines: &Lines, to: &mut String) -> fmt::Result {
+    /// Arrows, and times in which nothing happens.
+    fn rows(&self) -> f64 {
         let breaks = (0..self.arrows.len()).filter(|index| self.is_long_before(*index)).count();
-        let rows = (self.arrows.len() + breaks).max(2) as f64;
-        let step = STEP.min((LAST - FIRST) / rows);
+        (self.arrows.len() + breaks).max(2) as f64
+    }
+
+    /// From one to the next.
+    fn step(&self) -> f64 {
+        STEP.min((LAST - FIRST) / self.rows())
+    }
+
+    fn height(&self) -> f64 {
+        FIRST + self.step() * self.rows()
+    }
+
+    fn draw(&self, lines: &Lines, to: &mut String) -> fmt::Result {
+        let step = self.step();
         let (mut y, mut from) = (FIRST, SIDES + 6.0);
         for (index, arrow) in self.arrows.iter().enumerate() {
             if self.is_long_before(index) {

@@ -155,9 +155,9 @@ impl Section {
             events.iter().enumerate().filter(|(_, it)| it.from_client && it.bytes > 0);
         let mut reply = events.iter().filter(|it| !it.from_client && it.bytes > 0);
         let (first, second) = (command.next(), command.next());
-        let last = command.last().or(second).or(first);
+        let last = command.next_back().or(second).or(first);
         let answered = reply.next().map_or(0, |it| it.at);
-        let ended = reply.last().map_or(answered, |it| it.at);
+        let ended = reply.next_back().map_or(answered, |it| it.at);
         let waits = first.zip(second).and_then(|((from, first), (to, second))| {
             let ack = events[from..to]
                 .iter()

@@ -95,7 +95,7 @@ pub(super) fn kind_name(kind: u8) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use etherparse::PacketBuilder;
+    use etherparse::{PacketBuilder, PacketBuilderStep, TcpHeader};
 
     #[test]
     fn a_segment_is_read_with_what_it_acknowledges() {
@@ -116,21 +116,21 @@ mod tests {
 
     #[test]
     fn the_beginning_and_the_end_of_a_connection_are_known() {
-        let build = |flags: fn(_) -> _| {
+        type Step = PacketBuilderStep<TcpHeader>;
+        let build = |flag: fn(Step) -> Step| {
             let builder = PacketBuilder::ethernet2([0; 6], [0; 6])
                 .ipv4([127, 0, 0, 1], [127, 0, 0, 1], 64)
                 .tcp(1, 2, 3, 4);
-            let builder: etherparse::PacketBuilderStep<etherparse::TcpHeader> = flags(builder);
             let mut frame = Vec::new();
-            builder.write(&mut frame, &[]).unwrap();
+            flag(builder).write(&mut frame, &[]).unwrap();
             match Packet::parse(0, &frame).unwrap().content {
                 Content::Tcp { opens, ends, .. } => (opens, ends),
                 content => panic!("{content:?}"),
             }
         };
-        assert_eq!(build(|builder| builder.syn()), (true, false));
-        assert_eq!(build(|builder| builder.fin()), (false, true));
-        assert_eq!(build(|builder| builder.rst()), (false, true));
+        assert_eq!(build(Step::syn), (true, false));
+        assert_eq!(build(Step::fin), (false, true));
+        assert_eq!(build(Step::rst), (false, true));
     }
 
     #[test]

@@ -32,7 +32,9 @@ fn times(measured: &[Measured]) -> Plot {
             range: (each.runs.len() > 1).then_some((spread.min, spread.max)),
             says: format!("{} ms", spread_in_words(&spread)),
         };
-        Group { label: each.variant.name.replace('+', " +"), bars: vec![bar] }
+        // The colour says who carries it, and there is little room.
+        let label = each.variant.name.trim_start_matches(&format!("{name} ")).replace('+', " +");
+        Group { label, bars: vec![bar] }
     };
     let values = measured.iter().flat_map(|each| {
         let Spread { median, min, max } = spread(each);
