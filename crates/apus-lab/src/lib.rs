@@ -9,16 +9,17 @@
 //! - [`demo`]: the whole picture, messages of a published workload at a load that hurts;
 //! - [`cluster`](mod@cluster): the same between hosts on links that are busy, for any value of any setting;
 //! - [`livelock`](mod@livelock): what comes out of a router while more and more goes in;
-//! - [`contention`](mod@contention): what one lock for all pairs of a host costs.
+//! - [`contention`](mod@contention): what one lock for all pairs of a host costs;
+//! - [`small_writes`]: what a short message costs that is written in two pieces.
 //!
 //! ```text
-//!   bench, local, demo, cluster, livelock, contention   which experiments there are, and in which order they find things out
+//!   bench, local, demo, cluster, livelock, contention, small_writes   which experiments there are, and in which order they find things out
 //!     ├── apus                 what is measured, used as an application would
 //!     ├── baseline             what it is compared with: UDP, TCP and unix sockets, as fast as they go
 //!     ├── transport, load      requests and replies of any size, and what makes them
 //!     ├── contender, meter     what a contender is, and what of its work counts
 //!     ├── process, agent       each side in a process of its own, on a core of its own
-//!     ├── fabric               a network of several hosts on this machine
+//!     ├── fabric, packet_socket  a network of several hosts on this machine
 //!     ├── launch, launcher     agents on other hosts: by ssh, or as ranks of Slurm, MPI, Kubernetes
 //!     ├── machine, clock       where and when
 //!     ├── slowdown             how much longer messages took than they had to
@@ -75,6 +76,7 @@ pub mod local;
 pub mod machine;
 pub mod meter;
 pub mod overload;
+mod packet_socket;
 pub mod page;
 mod ping_pong;
 pub mod process;
@@ -82,6 +84,7 @@ pub mod progress;
 pub mod result;
 pub mod simulation;
 pub mod slowdown;
+pub mod small_writes;
 pub mod stats;
 pub mod traces;
 pub mod transport;

@@ -3,6 +3,7 @@
 mod contention;
 mod handoff;
 mod livelock;
+mod small_writes;
 
 use clap::{Args, Subcommand};
 
@@ -18,7 +19,8 @@ use crate::failure::Failure;
     after_help = "Examples:
   apus lab livelock --modes interrupt,apus
   apus lab handoff
-  apus lab contention"
+  apus lab contention
+  apus lab small-writes"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -30,6 +32,7 @@ enum Command {
     Livelock(livelock::Arguments),
     Handoff(handoff::Arguments),
     Contention(contention::Arguments),
+    SmallWrites(small_writes::Arguments),
 }
 
 /// Runs an experiment and prints its result.
@@ -38,5 +41,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Livelock(arguments) => livelock::run(arguments),
         Command::Handoff(arguments) => handoff::run(arguments),
         Command::Contention(arguments) => contention::run(arguments),
+        Command::SmallWrites(arguments) => small_writes::run(arguments),
     }
 }

@@ -26,7 +26,7 @@ const SLOWDOWNS: &[&str] = &[
     "by_size",
 ];
 
-const PROMISES: [Promise; 12] = [
+const PROMISES: [Promise; 13] = [
     Promise {
         experiment: "rtt",
         rows: &["apus", "udp", "udp-connected", "tcp"],
@@ -132,6 +132,26 @@ const PROMISES: [Promise; 12] = [
         rows: &["global-lock", "fine-grained", "unix"],
         figures: &["one_kops", "most_kops", "scaling"],
         ratios: &["fine-grained/global-lock", "fine-grained/unix", "fine-grained@max/one"],
+    },
+    Promise {
+        experiment: "small-writes",
+        rows: &[
+            "tcp whole",
+            "tcp split",
+            "tcp receive split",
+            "tcp both split",
+            "tcp split+nodelay",
+            "tcp split+more",
+            "tcp split+cork",
+            "tcp split+quickack",
+            "tcp gather",
+            "apus whole",
+            "apus split",
+            "apus receive split",
+            "apus both split",
+        ],
+        figures: &["ms_per_1000", "p50_us", "p99_us", "over_30_ms", "exchanges"],
+        ratios: &["tcp split/whole", "tcp gather/whole", "apus split/whole", "p50 tcp split/whole"],
     },
     Promise {
         experiment: "demo",

@@ -147,6 +147,103 @@ fn people_get_tables_and_pages_of_contention() {
     assert!(svg.join("contention-threads.svg").exists());
 }
 
+/// Far too few to measure anything, and those that wait for a timer end soon.
+const FEW: &str = "lab small-writes --exchanges 10 --seconds 0.1 --runs 2 --poll block";
+
+#[test]
+fn the_small_writes_experiment_explains_every_variant_from_its_packets() {
+    let output = run(format!("{FEW} --json").split(' '));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json = check("small-writes", &text(&output.stdout)).unwrap();
+    let notes = json["notes"].to_string();
+    assert!(notes.contains("times are told for a thousand exchanges"), "{notes}");
+    let rows = json["rows"].as_array().unwrap();
+    let explained =
+        |name: &str| &rows.iter().find(|row| row["name"] == name).expect(name)["explanation"];
+    if explained("tcp whole")["from"] != "packets" {
+        eprintln!("SKIPPED: {notes}");
+        assert!(notes.contains("could not be seen"), "the reason is said");
+        return;
+    }
+    // A machine that was busy for long may have had an exchange repeated or torn; not half of them.
+    let command = |name: &str| explained(name)["command_packets"].as_f64().unwrap().round();
+    for whole in
+        ["tcp whole", "tcp receive split", "tcp split+more", "tcp split+cork", "tcp gather"]
+    {
+        assert_eq!(command(whole), 1.0, "{}", explained(whole));
+    }
+    for split in ["tcp split", "tcp both split", "tcp split+nodelay", "tcp split+quickack"] {
+        assert_eq!(command(split), 2.0, "{}", explained(split));
+    }
+    for apus in ["apus whole", "apus split", "apus receive split", "apus both split"] {
+        assert_eq!(command(apus), 1.0, "{}", explained(apus));
+        assert_eq!(explained(apus)["nagle"], false);
+    }
+    for held in ["tcp split", "tcp both split"] {
+        let explained = explained(held);
+        assert_eq!(explained["nagle"], true, "{explained}");
+        let words = explained["words"].as_str().unwrap();
+        assert!(words.contains("Nagle's algorithm holds a small segment"), "{words}");
+        assert!(explained["first_to_ack_us"].as_f64().unwrap() > 0.0, "{explained}");
+    }
+    assert_eq!(rows.last().unwrap()["name"], "published 2008: tcp both split");
+}
+
+#[test]
+fn people_get_tables_sentences_and_drawings_of_small_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (html, svg) = (folder.path().join("page.html"), folder.path().join("svg"));
+    let output = apus()
+        .args(FEW.split(' '))
+        .args(["--only", "tcp whole,tcp gather,apus split", "--html"])
+        .arg(&html)
+        .arg("--svg")
+        .arg(&svg)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    for expected in ["ms per 1000", "tcp gather/whole", "published 2008: tcp whole"] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    assert!(!said.contains("tcp split"), "{said}");
+    let page = fs::read_to_string(html).unwrap();
+    assert!(page.contains("<svg") && page.contains("<li>tcp gather (one sendmsg"), "{page}");
+    assert!(svg.join("small-writes.svg").exists());
+    if said.contains("could not be seen") {
+        eprintln!("SKIPPED: {said}");
+        return;
+    }
+    assert!(said.contains("leave in one segment"), "{said}");
+    assert!(svg.join("small-writes-cures.svg").exists());
+}
+
+/// Nobody may look at packets, or nothing is installed that makes a namespace.
+#[test]
+fn without_packets_small_writes_are_explained_by_what_the_kernel_counted() {
+    let output = apus()
+        .args(FEW.split(' '))
+        .args(["--only", "tcp whole,tcp split", "--json"])
+        .env("PATH", "/nowhere")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let json = object(&output);
+    let notes = json["notes"].to_string();
+    assert!(
+        notes.contains("the packets could not be seen: ") && notes.contains("nsenter"),
+        "{notes}"
+    );
+    for row in json["rows"].as_array().unwrap().iter().filter(|row| row["published"] != true) {
+        let explanation = &row["explanation"];
+        assert_eq!(explanation["from"], "counters", "{row}");
+        let words = explanation["words"].as_str().unwrap();
+        assert!(words.contains("packets were not seen"), "{words}");
+        assert_eq!(words.contains("the kernel counted"), explanation["packets"].is_number());
+    }
+}
+
 /// Whoever is killed may hold the lock that the other one waits for.
 #[test]
 fn a_worker_that_dies_is_named_and_the_other_does_not_stay() {

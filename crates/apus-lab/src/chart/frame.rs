@@ -22,10 +22,20 @@ const CAP: f64 = 8.0;
 ///
 /// `kind` says how values become places when the script moves them: `lines`, `bars` or `stack`.
 pub(super) fn open(to: &mut String, description: &str, kind: &str) -> fmt::Result {
+    open_as_high(to, description, kind, HEIGHT)
+}
+
+/// The same of a picture that needs no more height than this.
+pub(super) fn open_as_high(
+    to: &mut String,
+    description: &str,
+    kind: &str,
+    height: f64,
+) -> fmt::Result {
     let (description, bottom) = (HtmlEscape(description), HEIGHT - BOTTOM);
     writeln!(
         to,
-        r#"<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{description}" data-kind="{kind}" data-top="{TOP}" data-bottom="{bottom}">"#
+        r#"<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{description}" data-kind="{kind}" data-top="{TOP}" data-bottom="{bottom}">"#
     )
 }
 

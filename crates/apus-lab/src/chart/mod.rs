@@ -4,7 +4,7 @@
 //! likes: every colour is a class whose value [`STYLE`] gives, and text is the browser's.
 //!
 //! ```text
-//!   Axis ─▶ Chart (lines), Bars ─▶ Plot (with title, legend, caption) ─▶ a page, or a file of its own
+//!   Axis ─▶ Chart (lines), Bars, Sequences ─▶ Plot (with title, legend, caption) ─▶ a page, or a file of its own
 //! ```
 //!
 //! A chart is complete as it stands. [`SCRIPT`] lets a reader ask more of it: what is drawn carries its
@@ -17,6 +17,7 @@ mod frame;
 mod lines;
 mod look;
 mod plot;
+mod sequence;
 mod standalone;
 
 pub use axis::{Axis, Scale, Ticks, bytes, decades, micros, short_number, steps};
@@ -24,6 +25,7 @@ pub use bars::{Bar, Bars, Group};
 pub use lines::{Chart, Line, Point};
 pub use look::{Look, class};
 pub use plot::Plot;
+pub use sequence::{Arrow, Sequence, Sequences};
 
 /// Colours in light and in dark, and how the classes of a chart are drawn. A page puts it into its style
 /// sheet.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::standalone::standalone;
-use super::{Bars, Chart};
+use super::{Bars, Chart, Sequences};
 
 /// A chart with what belongs to it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,6 +31,12 @@ impl Plot {
     #[must_use]
     pub fn of_bars(name: &str, title: &str, caption: &str, bars: &Bars<'_>) -> Self {
         Self::new(name, title, caption, bars.legend(), bars.svg())
+    }
+
+    /// Who sent what when.
+    #[must_use]
+    pub fn of_sequences(name: &str, title: &str, caption: &str, drawing: &Sequences<'_>) -> Self {
+        Self::new(name, title, caption, drawing.legend(), drawing.svg())
     }
 
     fn new(

@@ -23,7 +23,7 @@
 //! | `tool`, `refusal` | how the system's programs are used, and what it means when they refuse |
 //! | `wiring`, `shaping`, `loss` | what these programs are told |
 //! | `layout`, `counters` | who is where; what the switch has counted |
-//! | `crossing` | two hosts with a router of one's own between them, instead of a switch |
+//! | `crossing`, `island` | two hosts with a router of one's own between them, instead of a switch; one host by itself |
 //! | `standing` | fabrics that outlive the command that made them |
 //!
 //! # Invariants
@@ -48,6 +48,7 @@ mod counters;
 mod crossing;
 mod holder;
 mod identity;
+mod island;
 mod layout;
 mod loss;
 mod refusal;
@@ -60,6 +61,7 @@ mod wiring;
 pub use counters::PortCounters;
 pub use crossing::{Crossing, Place};
 pub use identity::Process;
+pub use island::Island;
 pub use layout::{INTERFACE, Layout};
 pub use refusal::Refusal;
 pub use shaping::LEVELS;

@@ -53,7 +53,7 @@ pub(super) fn compute(control: &mut Control) -> Result<Value, Error> {
     };
     let share = (after.1 - before.1) as f64 / (after.0 - before.0).max(1) as f64;
     control.report(json!(share.min(1.0)))?;
-    super::wait_for_stop(control);
+    control.stop().wait();
     Ok(Value::Null)
 }
 

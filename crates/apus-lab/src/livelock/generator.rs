@@ -61,7 +61,7 @@ pub(super) fn agent(seed: u64, control: &mut Control) -> Result<Value, Error> {
         packets.chunks(BURST).map(|packets| Burst::new(&tap, packets)).collect();
     let sent = send(&begin.details, begin.at, control, &mut bursts)?;
     control.report(json!(sent))?;
-    super::wait_for_stop(control);
+    control.stop().wait();
     Ok(Value::Null)
 }
 

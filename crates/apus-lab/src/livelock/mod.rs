@@ -56,7 +56,6 @@ pub use mode::Mode;
 pub use options::{Filter, Options, Rates};
 pub use sweep::run;
 
-use std::sync::mpsc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -96,15 +95,4 @@ pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         Part::Compute => application::compute(control),
         Part::Monitor => application::monitor(control),
     }
-}
-
-/// Sleeps until the parent asks to stop.
-fn wait_for_stop(control: &Control) {
-    let (wakes, woken) = mpsc::channel();
-    control.stop().wake_with(move || {
-        // It may be asked twice.
-        let _ = wakes.send(());
-    });
-    // Fails when the request itself is gone.
-    let _ = woken.recv();
 }

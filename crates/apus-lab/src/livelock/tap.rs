@@ -8,10 +8,7 @@ use std::io::IoSlice;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use nix::sys::socket::{
-    AddressFamily, LinkAddr, MsgFlags, MultiHeaders, SockFlag, SockProtocol, SockType, bind,
-    sendmmsg, socket,
-};
+use nix::sys::socket::{LinkAddr, MsgFlags, MultiHeaders, sendmmsg};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -19,6 +16,9 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::frame::Frame;
 use crate::error::{Doing, Error};
+use crate::packet_socket;
+
+pub(super) use crate::packet_socket::Use;
 
 /// The packets of one interface.
 #[derive(Debug)]
@@ -26,27 +26,10 @@ pub(super) struct Tap {
     socket: OwnedFd,
 }
 
-/// What a tap is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
-    /// IPv4 packets that come in.
-    Receive,
-    /// Packets that go out.
-    Send,
-}
-
 impl Tap {
     /// Opens it on the interface of that name, in the namespace of this process.
     pub(super) fn open(interface: &str, purpose: Use) -> Result<Self, Error> {
-        // A socket without a protocol receives nothing.
-        let protocol = match purpose {
-            Use::Receive => Some(SockProtocol::EthIp),
-            Use::Send => None,
-        };
-        let address = address(interface)?;
-        let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)
-            .doing(|| "open a packet socket (it takes CAP_NET_RAW)".to_owned())?;
-        bind(socket.as_raw_fd(), &address).doing(|| format!("bind to {interface}"))?;
+        let socket = packet_socket::open(interface, purpose)?;
         Ok(Self { socket })
     }
 
@@ -131,13 +114,4 @@ impl<'a> Burst<'a> {
             Err(error) => Err(error).doing(|| "send packets".to_owned()),
         }
     }
-}
-
-/// The address by which the system knows an interface.
-fn address(interface: &str) -> Result<LinkAddr, Error> {
-    let addresses = nix::ifaddrs::getifaddrs().doing(|| "list the interfaces".to_owned())?;
-    addresses
-        .filter(|each| each.interface_name == interface)
-        .find_map(|each| each.address?.as_link_addr().copied())
-        .ok_or_else(|| Error::Peer(format!("there is no interface {interface}")))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 /// Asks a server to come to an end. Clones are the same request.
 ///
@@ -45,6 +45,17 @@ impl Stop {
         }
     }
 
+    /// Sleeps until it is over, in place of what was left with [`Stop::wake_with`] before.
+    pub(crate) fn wait(&self) {
+        let (wakes, woken) = mpsc::channel();
+        self.wake_with(move || {
+            // It may be asked twice.
+            let _ = wakes.send(());
+        });
+        // Fails when the request itself is gone.
+        let _ = woken.recv();
+    }
+
     fn wake(&self) {
         let wake = self.shared.wake.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(wake) = &*wake {
@@ -72,6 +83,17 @@ mod tests {
         assert!(!stop.is_asked() && woken.try_recv().is_err());
         stop.clone().ask();
         assert!(stop.is_asked() && woken.try_recv().is_ok());
+    }
+
+    #[test]
+    fn who_waits_sleeps_until_somebody_asks() {
+        let stop = Stop::default();
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| stop.wait());
+            stop.ask();
+            waiter.join().unwrap();
+        });
+        stop.wait();
     }
 
     #[test]

@@ -90,6 +90,35 @@ fn both_families_and_one_socket_for_both() {
 }
 
 /// The longest message there is, both ways.
+/// What is written in two pieces over TCP waits for an acknowledgement between them; a message is whole when it is given.
+#[test]
+fn a_request_and_a_reply_in_slices_are_one_packet_each() {
+    // Nobody asks again, however slow the machine is.
+    let config = Config::builder().resend_usecs(10_000_000).timeout_usecs(3_600_000_000);
+    let over_udp = || over_udp().config(config.clone().build().unwrap());
+    let server = over_udp().bind("127.0.0.1:0").unwrap();
+    let client = over_udp().client().unwrap();
+    let to = server.local_addr();
+    let thread = std::thread::spawn(move || {
+        for _ in 0..10 {
+            let request = server.recv_request().unwrap();
+            assert_eq!(*request.payload(), "headbody");
+            request.reply([Bytes::from("whole "), Bytes::from("reply")]).unwrap();
+        }
+        server
+    });
+    let before = client.metrics().protocol;
+    for _ in 0..10 {
+        let reply = client.call(to, [Bytes::from("head"), Bytes::from("body")]).unwrap();
+        assert_eq!(reply, "whole reply");
+    }
+    let after = client.metrics().protocol;
+    let data = 0;
+    assert_eq!(after.packets_sent[data] - before.packets_sent[data], 10, "DATA is the first kind");
+    assert_eq!(after.packets_received[data] - before.packets_received[data], 10);
+    drop(thread.join().unwrap());
+}
+
 #[test]
 fn sixty_four_megabytes() {
     let server = over_udp().poll(Poll::Block).bind("127.0.0.1:0").unwrap();

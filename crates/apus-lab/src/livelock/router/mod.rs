@@ -153,7 +153,7 @@ pub(super) fn agent(setup: &Setup, control: &mut Control) -> Result<Value, Error
     let ready = parts.iter().all(|_| told.recv_timeout(super::PATIENCE).is_ok());
     if ready {
         control.ready(NOWHERE)?;
-        super::wait_for_stop(control);
+        control.stop().wait();
     } else {
         control.stop().ask();
     }

@@ -1,0 +1,249 @@
+//! How does a drawing of who sent what when look?
+//!
+//! Time runs downwards between two upright lines, one for each side, and each arrow is a packet: a time-sequence diagram, as
+//! books on protocols have them. Packets are as far apart as their order says and not as their times say, which are
+//! written beside them: of 44 ms in which nothing happens and 6 µs in which everything does, a scale could only show
+//! one. Where nothing happens for long the lines are broken, and it is said for how long.
+
+use std::fmt::{self, Write};
+
+use minijinja::HtmlEscape;
+
+use super::Look;
+use super::axis::micros;
+use super::frame::{HEIGHT, WIDTH, open_as_high};
+use super::look::{class, legend};
+
+/// Exchanges of two sides, side by side.
+#[derive(Clone, Debug)]
+pub struct Sequences<'a> {
+    /// What it shows, for those who cannot see it.
+    pub description: &'a str,
+    /// Who is at the left and at the right.
+    pub sides: [&'a str; 2],
+    /// From left to right; at most [`Sequences::MOST`] have room.
+    pub exchanges: Vec<Sequence>,
+}
+
+/// The packets of one exchange.
+#[derive(Clone, Debug)]
+pub struct Sequence {
+    /// What it is an exchange of.
+    pub title: String,
+    /// In the order in which they were sent.
+    pub arrows: Vec<Arrow>,
+}
+
+/// A packet.
+#[derive(Clone, Debug)]
+pub struct Arrow {
+    /// When, in microseconds.
+    pub at: f64,
+    /// Whether it goes to the right.
+    pub forth: bool,
+    /// What is written at it.
+    pub label: String,
+    /// What the legend calls its kind. Arrows of one name appear and disappear together.
+    pub name: &'static str,
+    /// Number of the kind, which gives the colour.
+    pub colour: usize,
+    /// How it is drawn.
+    pub look: Look,
+}
+
+/// Where titles, sides, and the first arrow are; and where the last one has to be.
+const TITLE: f64 = 16.0;
+const SIDES: f64 = 38.0;
+const FIRST: f64 = 64.0;
+const LAST: f64 = HEIGHT - 16.0;
+
+/// Room for times beside the lines, at the left and at the right.
+const TIMES: f64 = 62.0;
+
+/// The greatest distance of two arrows, and how much lower an arrow ends than it begins.
+const STEP: f64 = 44.0;
+const SLOPE: f64 = 8.0;
+
+/// Microseconds from which on nothing happens for long.
+const LONG: f64 = 1_000.0;
+
+impl Sequences<'_> {
+    /// How many have room.
+    pub const MOST: usize = 3;
+
+    /// The drawing as an `svg` element.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        let mut svg = String::new();
+        self.draw(&mut svg).expect("writing to a string");
+        svg
+    }
+
+    /// Class and name of what is drawn, each name once.
+    #[must_use]
+    pub fn legend(&self) -> Vec<(String, String)> {
+        let arrows = self.exchanges.iter().flat_map(|exchange| &exchange.arrows);
+        legend(arrows.map(|arrow| (arrow.colour, arrow.look, arrow.name)))
+    }
+
+    fn draw(&self, to: &mut String) -> fmt::Result {
+        let height = self.exchanges.iter().map(Sequence::height).fold(0.0, f64::max);
+        open_as_high(to, self.description, "sequence", height)?;
+        let width = WIDTH / Self::MOST as f64;
+        for (index, exchange) in self.exchanges.iter().take(Self::MOST).enumerate() {
+            let left = width * index as f64;
+            let lines = Lines { left: left + TIMES, right: left + width - TIMES };
+            self.draw_sides(exchange, &lines, to)?;
+            exchange.draw(&lines, to)?;
+        }
+        writeln!(to, "</svg>")
+    }
+
+    fn draw_sides(&self, exchange: &Sequence, lines: &Lines, to: &mut String) -> fmt::Result {
+        let (middle, title) = (lines.middle(), HtmlEscape(&exchange.title));
+        writeln!(
+            to,
+            r#"<text class="axis" x="{middle:.1}" y="{TITLE}" text-anchor="middle">{title}</text>"#
+        )?;
+        for (x, side) in [lines.left, lines.right].into_iter().zip(self.sides) {
+            let side = HtmlEscape(side);
+            writeln!(to, r#"<text x="{x:.1}" y="{SIDES}" text-anchor="middle">{side}</text>"#)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the two sides of an exchange are.
+struct Lines {
+    left: f64,
+    right: f64,
+}
+
+impl Lines {
+    fn middle(&self) -> f64 {
+        f64::midpoint(self.left, self.right)
+    }
+
+    /// Both lines, from one height to another.
+    fn draw(&self, from: f64, until: f64, to: &mut String) -> fmt::Result {
+        for x in [self.left, self.right] {
+            writeln!(
+                to,
+                r#"<line class="grid" x1="{x:.1}" x2="{x:.1}" y1="{from:.1}" y2="{until:.1}"/>"#
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Sequence {
+    /// Whether nothing happens for long before that arrow.
+    fn is_long_before(&self, index: usize) -> bool {
+        index > 0 && self.arrows[index].at - self.arrows[index - 1].at >= LONG
+    }
+
+    /// Arrows, and times in which nothing happens.
+    fn rows(&self) -> f64 {
+        let breaks = (0..self.arrows.len()).filter(|index| self.is_long_before(*index)).count();
+        (self.arrows.len() + breaks).max(2) as f64
+    }
+
+    /// From one to the next.
+    fn step(&self) -> f64 {
+        STEP.min((LAST - FIRST) / self.rows())
+    }
+
+    fn height(&self) -> f64 {
+        FIRST + self.step() * self.rows()
+    }
+
+    fn draw(&self, lines: &Lines, to: &mut String) -> fmt::Result {
+        let step = self.step();
+        let (mut y, mut from) = (FIRST, SIDES + 6.0);
+        for (index, arrow) in self.arrows.iter().enumerate() {
+            if self.is_long_before(index) {
+                lines.draw(from, y - step / 2.0, to)?;
+                let nothing = micros(arrow.at - self.arrows[index - 1].at);
+                let (x, middle) = (lines.middle(), y + 4.0);
+                writeln!(
+                    to,
+                    r#"<text class="axis" x="{x:.1}" y="{middle:.1}" text-anchor="middle">⋮ {nothing} ⋮</text>"#
+                )?;
+                from = y + step / 2.0;
+                y += step;
+            }
+            arrow.draw(lines, y, to)?;
+            y += step;
+        }
+        lines.draw(from, y - step + SLOPE + 10.0, to)
+    }
+}
+
+impl Arrow {
+    fn draw(&self, lines: &Lines, y: f64, to: &mut String) -> fmt::Result {
+        const HEAD: f64 = 7.0;
+        let (from, until, back) = if self.forth {
+            (lines.left, lines.right, -HEAD)
+        } else {
+            (lines.right, lines.left, HEAD)
+        };
+        let (class, name, end) = (class(self.colour, self.look), self.name, y + SLOPE);
+        let (neck, above, below) = (until + back, end - 4.5, end + 3.5);
+        writeln!(
+            to,
+            r#"<g data-name="{name}"><polyline class="{class}" points="{from:.1},{y:.1} {until:.1},{end:.1} {neck:.1},{above:.1} {until:.1},{end:.1} {neck:.1},{below:.1}"/>"#
+        )?;
+        let (middle, over, label) = (lines.middle(), y - 2.0, HtmlEscape(&self.label));
+        writeln!(to, r#"<text x="{middle:.1}" y="{over:.1}" text-anchor="middle">{label}</text>"#)?;
+        let (x, anchor) = if self.forth { (from - 6.0, "end") } else { (from + 6.0, "start") };
+        let (base, time) = (y + 4.0, micros(self.at));
+        writeln!(
+            to,
+            r#"<text class="value" x="{x:.1}" y="{base:.1}" text-anchor="{anchor}">{time}</text></g>"#
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrow(at: f64, forth: bool, label: &str) -> Arrow {
+        let label = label.to_owned();
+        Arrow { at, forth, label, name: "command", colour: 0, look: Look::Plain }
+    }
+
+    fn drawn(arrows: Vec<Arrow>) -> String {
+        let exchanges = vec![Sequence { title: "a <title>".to_owned(), arrows }];
+        Sequences { description: "it", sides: ["client", "server"], exchanges }.svg()
+    }
+
+    #[test]
+    fn arrows_go_both_ways_and_have_their_times_at_their_beginnings() {
+        let svg = drawn(vec![arrow(0.0, true, "4 bytes"), arrow(12.5, false, "ACK")]);
+        assert!(svg.contains(r#"text-anchor="end">0 us</text>"#), "{svg}");
+        assert!(svg.contains(r#"text-anchor="start">12.5 us</text>"#), "{svg}");
+        assert!(svg.contains("a &lt;title&gt;") && svg.contains(">server</text>"), "{svg}");
+        assert!(!svg.contains('⋮'));
+    }
+
+    #[test]
+    fn a_long_time_in_which_nothing_happens_is_written_and_breaks_the_lines() {
+        let svg = drawn(vec![arrow(0.0, true, "4 bytes"), arrow(44_000.0, false, "ACK")]);
+        assert!(svg.contains("⋮ 44 ms ⋮"), "{svg}");
+        assert_eq!(svg.matches("<line ").count(), 4);
+    }
+
+    /// Ends of arrows by their heights.
+    #[test]
+    fn many_arrows_stay_in_the_picture() {
+        let svg = drawn((0..20).map(|at| arrow(f64::from(at) * 2_000.0, true, "x")).collect());
+        let points = svg.split("points=\"").skip(1).filter_map(|it| it.split('"').next());
+        for point in points.flat_map(str::split_whitespace) {
+            let (x, y) = point.split_once(',').unwrap();
+            let (x, y): (f64, f64) = (x.parse().unwrap(), y.parse().unwrap());
+            assert!((0.0..=WIDTH).contains(&x) && (0.0..=HEIGHT).contains(&y), "{point}");
+        }
+        assert!(drawn(Vec::new()).contains("</svg>"), "nothing is drawn of nothing");
+    }
+}

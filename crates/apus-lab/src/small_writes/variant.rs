@@ -1,0 +1,142 @@
+//! How is a command written, and how is it read?
+
+use std::fmt;
+
+/// One way to exchange commands.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// Its name in results.
+    pub name: &'static str,
+    /// What carries it.
+    pub carrier: Carrier,
+    /// How the client writes a command. The server writes its reply as a whole, always.
+    pub writing: Writing,
+    /// How either side reads what comes.
+    pub reading: Reading,
+}
+
+/// What carries commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// One TCP connection, as the system sets it up.
+    Tcp,
+    /// Two endpoints of apus, over UDP.
+    Apus,
+}
+
+/// How a command is handed over: 4 bytes that say how long it is, and 60 more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writing {
+    /// 64 bytes in one call.
+    Whole,
+    /// Two calls.
+    Split,
+    /// Two calls, on a socket with `TCP_NODELAY`.
+    NoDelay,
+    /// Two calls, the first with `MSG_MORE`.
+    More,
+    /// Two calls, with `TCP_CORK` set before and taken away behind them.
+    Cork,
+    /// Two calls, and a server that asks for quick acknowledgements (`TCP_QUICKACK`) after each read.
+    QuickAck,
+    /// Two slices in one call: `sendmsg`, or the payload of a call of apus.
+    Gather,
+}
+
+/// How what comes is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// All 64 bytes, in one call if they are there.
+    Whole,
+    /// 4 bytes and then 60.
+    Pieces,
+}
+
+impl Variant {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Self; 13] = {
+        use Reading::{Pieces, Whole as Read};
+        use Writing::{Cork, Gather, More, NoDelay, QuickAck, Split, Whole};
+        [
+            Self::tcp("tcp whole", Whole, Read),
+            Self::tcp("tcp split", Split, Read),
+            Self::tcp("tcp receive split", Whole, Pieces),
+            Self::tcp("tcp both split", Split, Pieces),
+            Self::tcp("tcp split+nodelay", NoDelay, Read),
+            Self::tcp("tcp split+more", More, Read),
+            Self::tcp("tcp split+cork", Cork, Read),
+            Self::tcp("tcp split+quickack", QuickAck, Read),
+            Self::tcp("tcp gather", Gather, Read),
+            Self::apus("apus whole", Whole, Read),
+            Self::apus("apus split", Gather, Read),
+            Self::apus("apus receive split", Whole, Pieces),
+            Self::apus("apus both split", Gather, Pieces),
+        ]
+    };
+
+    const fn tcp(name: &'static str, writing: Writing, reading: Reading) -> Self {
+        Self { name, carrier: Carrier::Tcp, writing, reading }
+    }
+
+    const fn apus(name: &'static str, writing: Writing, reading: Reading) -> Self {
+        Self { name, carrier: Carrier::Apus, writing, reading }
+    }
+
+    /// The one of that name.
+    pub(super) fn named(name: &str) -> Option<&'static Self> {
+        const ALL: &[Variant] = &Variant::ALL;
+        ALL.iter().find(|variant| variant.name == name)
+    }
+
+    /// The one that it is held against: the same carrier, and nothing is split.
+    pub(super) const fn base(&self) -> &'static str {
+        match self.carrier {
+            Carrier::Tcp => "tcp whole",
+            Carrier::Apus => "apus whole",
+        }
+    }
+
+    /// What it does, in words.
+    pub(super) fn says(&self) -> String {
+        let written = match (self.carrier, self.writing) {
+            (Carrier::Tcp, Writing::Whole) => "one send of 64 bytes",
+            (Carrier::Apus, Writing::Whole) => "a call with 64 bytes",
+            (_, Writing::Split) => "a send of 4 bytes and one of 60",
+            (_, Writing::NoDelay) => "two sends on a socket with TCP_NODELAY",
+            (_, Writing::More) => "two sends, the first with MSG_MORE",
+            (_, Writing::Cork) => "two sends between TCP_CORK set and taken away",
+            (_, Writing::QuickAck) => {
+                "two sends to a server that sets TCP_QUICKACK after each read"
+            }
+            (Carrier::Tcp, Writing::Gather) => "one sendmsg of two slices",
+            (Carrier::Apus, Writing::Gather) => "a call whose payload has two slices",
+        };
+        match self.reading {
+            Reading::Whole => written.to_owned(),
+            Reading::Pieces => format!("{written}; both sides read 4 bytes and then 60"),
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_a_name_of_its_own_and_one_to_be_held_against() {
+        for (index, variant) in Variant::ALL.iter().enumerate() {
+            let same = Variant::ALL.iter().position(|each| each.name == variant.name);
+            assert_eq!(same, Some(index));
+            let base = Variant::named(variant.base()).unwrap();
+            assert_eq!(base.carrier, variant.carrier);
+            assert_eq!((base.writing, base.reading), (Writing::Whole, Reading::Whole));
+        }
+        assert_eq!(Variant::named("tcp slowly"), None);
+    }
+}
