@@ -153,12 +153,13 @@ apus.experts = { e.malformed, e.cut, e.retransmitted, e.repeats, e.hole, e.beyon
 apus.prefs.ports = Pref.range("UDP ports", "", "UDP ports whose datagrams are taken for apus also if they do not look like it", 65535)
 
 -- ---------------------------------------------------------------------------------------------------------
--- What is remembered: RPCs, by ends and id, and what was found in each packet when it was first seen.
+-- What is remembered: RPCs, by ends and id; what was found in each packet when it was first seen; and between which
+-- ends there has been a packet of the udp profile, from which frame on.
 
-local rpcs, found
+local rpcs, found, known
 
 function apus.init()
-    rpcs, found = {}, {}
+    rpcs, found, known = {}, {}, {}
 end
 
 -- A half of an RPC: its request, or its response.
@@ -393,6 +394,9 @@ local function parse(tvb, length, profile)
     elseif packet.kind == RESEND then
         packet.resend_offset, packet.resend_length = tvb(28, 4):uint(), tvb(32, 4):uint()
         packet.priority = tvb(36, 1):uint()
+    elseif packet.kind == CUTOFFS then
+        packet.cutoffs, packet.cutoffs_version = {}, tvb(60, 2):uint()
+        for level = 0, 7 do packet.cutoffs[level] = tvb(HEADER + 4 * level, 4):uint() end
     elseif packet.kind == ACK then
         packet.ack_count = tvb(28, 2):uint()
         local entries = HEADER + 2 + packet.ack_count * ACK_ENTRY
@@ -467,25 +471,45 @@ local function grant_words(packet, note)
         note.grant_new > 0 and string.format("+%.0f", note.grant_new) or "nothing new", packet.priority)
 end
 
+-- From the highest level down to the one that takes everything.
+local function cutoffs_words(packet)
+    local levels = {}
+    for level = 7, 0, -1 do
+        local length = packet.cutoffs[level]
+        if length == MINUS_ONE or level == 0 then
+            levels[#levels + 1] = string.format("any length level %d", level)
+            break
+        elseif length > 0 then
+            levels[#levels + 1] = string.format("%.0f level %d", length, level)
+        end
+    end
+    return string.format("version %d: up to %s", packet.cutoffs_version, table.concat(levels, ", "))
+end
+
 -- What the Info column says about a packet.
 local function words(packet, note)
-    if not packet.header then return packet.malformed and "[malformed]" or "[cut]" end
+    if not packet.header then
+        return packet.malformed and "[malformed: " .. packet.malformed .. "]" or "[cut short in the capture]"
+    end
     local name = NAMES[packet.kind] or string.format("type 0x%02x", packet.kind)
     local text = name .. " rpc " .. packet.id
     if packet.malformed then return text .. " [malformed: " .. packet.malformed .. "]" end
-    if packet.cut then return text .. " [cut]" end
+    if packet.cut then return text .. " [cut short in the capture]" end
     if packet.kind == DATA then return text .. " " .. data_words(packet, note) end
     if packet.kind == GRANT then return text .. " " .. grant_words(packet, note) end
     if packet.kind == RESEND then
         return text .. " " .. resend_words(packet) .. string.format(", level %d", packet.priority)
     end
+    if packet.kind == CUTOFFS then return text .. " " .. cutoffs_words(packet) end
     if packet.kind == ACK and #packet.acks > 0 then
         local others = {}
         for _, ack in ipairs(packet.acks) do others[#others + 1] = ack.id end
         return text .. ", and rpc " .. table.concat(others, ", ")
     end
-    if packet.refused then return text .. " refused: " .. (REFUSALS[packet.sequence] or REFUSALS[5]) end
-    if packet.finished then return text .. " finished" end
+    if packet.kind == RPC_UNKNOWN and packet.refused then
+        return text .. " refused: " .. (REFUSALS[packet.sequence] or REFUSALS[5])
+    end
+    if packet.kind == RPC_UNKNOWN and packet.finished then return text .. " finished" end
     if packet.kind == NEED_ACK and packet.confirm then return text .. " (does it live?)" end
     if packet.kind == BUSY and packet.confirm then return text .. " (it lives)" end
     return text
@@ -703,12 +727,22 @@ function apus.dissector(tvb, pinfo, tree)
     return have
 end
 
+-- Both directions between two ends.
+local function ends(pinfo)
+    local from = tostring(pinfo.src) .. " " .. pinfo.src_port
+    local to = tostring(pinfo.dst) .. " " .. pinfo.dst_port
+    return from < to and from .. " " .. to or to .. " " .. from
+end
+
 local function heuristic(tvb, pinfo, tree)
-    if not looks_like_header(tvb, 0, pinfo.src_port, pinfo.dst_port) then return false end
-    -- From here on what goes between these two is ours, also if it is malformed.
-    if not quoted(pinfo) then pinfo.conversation = apus end
-    apus.dissector(tvb, pinfo, tree)
-    return true
+    local between = ends(pinfo)
+    if looks_like_header(tvb, 0, pinfo.src_port, pinfo.dst_port) then
+        -- From here on what goes between these two is ours, also if it is malformed.
+        if not quoted(pinfo) then known[between] = math.min(known[between] or pinfo.number, pinfo.number) end
+    elseif not known[between] or known[between] > pinfo.number then
+        return false
+    end
+    return apus.dissector(tvb, pinfo, tree) > 0
 end
 
 -- The kernel profile.

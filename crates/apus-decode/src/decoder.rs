@@ -140,14 +140,21 @@ impl std::fmt::Debug for Decoder {
 }
 
 impl Dialects {
-    /// Whether a datagram is of the udp profile.
-    fn is_ours(&mut self, datagram: &Datagram<'_>) -> bool {
+    /// Whether a datagram is of the udp profile. What is between its ends is from then on.
+    fn learn(&mut self, datagram: &Datagram<'_>) -> bool {
         let Datagram { from, to, bytes, .. } = *datagram;
-        let ends = (from.min(to), from.max(to));
         if looks_like_header(bytes, from.port(), to.port()) {
-            self.known.insert(ends);
+            self.known.insert((from.min(to), from.max(to)));
+        }
+        self.is_ours(datagram)
+    }
+
+    fn is_ours(&self, datagram: &Datagram<'_>) -> bool {
+        let Datagram { from, to, bytes, .. } = *datagram;
+        if looks_like_header(bytes, from.port(), to.port()) {
             return true;
         }
+        let ends = (from.min(to), from.max(to));
         let named = self.ports.contains(&from.port()) || self.ports.contains(&to.port());
         !bytes.is_empty() && (named || self.known.contains(&ends))
     }
@@ -159,7 +166,7 @@ fn packets(dialects: &mut Dialects, carried: &Carried<'_>) -> Vec<Packet> {
         Carried::Datagram(datagram) => match datagram.carrier {
             Carrier::Homa if datagram.bytes.is_empty() => Vec::new(),
             Carrier::Homa => vec![kernel_packet(datagram)],
-            Carrier::Udp if dialects.is_ours(datagram) => udp_packets(datagram),
+            Carrier::Udp if dialects.learn(datagram) => udp_packets(datagram),
             Carrier::Udp => Vec::new(),
         },
         Carried::Unreachable { from, to, class, what, about } => {

@@ -20,8 +20,9 @@ pub fn packet(packet: &Packet, links: Links) -> Value {
         put("part", json!(packet.part.0));
     }
     put("time_s", json!(packet.since_start as f64 / 1e9));
-    put("from", json!(packet.from));
-    put("to", json!(packet.to));
+    let (from, to) = packet.ends();
+    put("from", json!(from));
+    put("to", json!(to));
     put("profile", json!(packet.profile.to_string()));
     put("level", json!(packet.level()));
     put("bytes", json!(packet.len));

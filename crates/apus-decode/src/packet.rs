@@ -200,6 +200,15 @@ impl Packet {
         carried.into_iter().chain(listed.into_iter().flatten())
     }
 
+    /// From whom and to whom, as text: with ports, but for ICMP messages, which have none.
+    #[must_use]
+    pub fn ends(&self) -> (String, String) {
+        match self.content {
+            Content::Unreachable { .. } => (self.from.ip().to_string(), self.to.ip().to_string()),
+            _ => (self.from.to_string(), self.to.to_string()),
+        }
+    }
+
     /// The level in the network that the traffic class stands for, 0 to 7 (`PRIO-10`).
     #[must_use]
     pub fn level(&self) -> u8 {

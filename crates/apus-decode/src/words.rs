@@ -86,14 +86,19 @@ impl Words<'_> {
     /// Only what begins or ends something says to what it belongs, or lines would be long.
     fn linked(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(note) = &self.packet.note else { return Ok(()) };
-        let first_of_request = note.half == Half::Request
-            && self.packet.kind() == Some(Kind::Data)
-            && self.links.request.is_none();
+        let first_of_request = match &self.packet.content {
+            Content::Whole { body: Body::Data(..), data_len, .. } => {
+                note.half == Half::Request && note.seen == u64::from(*data_len)
+            }
+            _ => false,
+        };
         let mut said = Vec::new();
         if let Some((number, time)) = note.asked {
             said.push(format!("asked for in {number}, {} before", duration(time)));
         }
-        if let (true, Some(response)) = (first_of_request, self.links.response) {
+        if let (true, None, Some(response)) =
+            (first_of_request, self.links.request, self.links.response)
+        {
             said.push(format!("response in {response}"));
         }
         let time = note.response_time.or(note.completion_time);

@@ -187,7 +187,8 @@ impl<'a> Out<'a> {
                 (part, _) => format!("{}.{part}", packet.number),
             };
             let seconds = packet.since_start as f64 / 1e9;
-            let ends = format!("{} > {}", packet.from, packet.to);
+            let (from, to) = packet.ends();
+            let ends = format!("{from} > {to}");
             self.width = self.width.max(ends.len());
             let width = self.width;
             writeln!(

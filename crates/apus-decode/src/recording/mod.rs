@@ -194,6 +194,3 @@ fn take(
         PcapBlockOwned::NG(_) => Ok(Found::Other),
     }
 }
-
-#[cfg(test)]
-mod tests;
