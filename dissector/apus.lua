@@ -124,6 +124,7 @@ local f = {
     complete_in = ProtoField.framenum("apus.complete_in", "Message is complete in", base.NONE),
     resend_in = ProtoField.framenum("apus.resend_in", "Asked for in", base.NONE),
     acked_in = ProtoField.framenum("apus.acked_in", "Acknowledged in", base.NONE, frametype.ACK),
+    refused_in = ProtoField.framenum("apus.refused_in", "Refused in", base.NONE),
     response_time = ProtoField.relative_time("apus.response_time", "Time from the request to the response"),
     completion_time = ProtoField.relative_time("apus.completion_time", "Time from the request to the response's end"),
     seen = ProtoField.uint32("apus.seen", "Bytes of the message seen so far"),
@@ -274,6 +275,8 @@ local function observe(packet, frame, time)
         observe_resend(packet, incoming, frame, time, note)
     elseif packet.kind == ACK then
         rpc.acked = rpc.acked or frame
+    elseif packet.kind == RPC_UNKNOWN and (packet.refused or packet.finished) then
+        rpc.refused = frame
     end
     -- Acks come from clients, about servers at the other end's address.
     for _, ack in ipairs(packet.acks) do
@@ -610,6 +613,7 @@ local function add_links(tree, note, frame)
     link(f.complete_in, message.complete)
     link(f.resend_in, note.resend_in)
     link(f.acked_in, rpc.acked)
+    link(f.refused_in, rpc.refused)
     if note.response_time then tree:add(f.response_time, nstime(note.response_time)):set_generated() end
     if note.completion_time then tree:add(f.completion_time, nstime(note.completion_time)):set_generated() end
 end

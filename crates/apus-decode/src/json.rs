@@ -169,6 +169,8 @@ fn linked(links: Links, object: &mut Map<String, Value>) {
         ("response_in", links.response),
         ("complete_in", links.complete),
         ("acked_in", links.acked),
+        ("refused_in", links.refused),
+        ("unreachable_in", links.unreachable),
     ];
     for (name, number) in pairs {
         if let Some(number) = number {

@@ -81,6 +81,10 @@ pub struct Links {
     pub complete: Option<u64>,
     /// Where the RPC is acknowledged.
     pub acked: Option<u64>,
+    /// Where the server refuses it, or says that it is through with it.
+    pub refused: Option<u64>,
+    /// Where an ICMP message says that it could not be delivered.
+    pub unreachable: Option<u64>,
 }
 
 impl Rpc {
@@ -95,6 +99,8 @@ impl Rpc {
             response: other(self.response.first),
             complete: other(self.message(half).complete),
             acked: other(self.acked),
+            refused: other(self.refused),
+            unreachable: other(self.unreachable),
         }
     }
 

@@ -96,16 +96,23 @@ impl Words<'_> {
         if let Some((number, time)) = note.asked {
             said.push(format!("asked for in {number}, {} before", duration(time)));
         }
-        if let (true, None, Some(response)) =
-            (first_of_request, self.links.request, self.links.response)
-        {
-            said.push(format!("response in {response}"));
+        if first_of_request && self.links.request.is_none() {
+            said.extend(self.end());
         }
         let time = note.response_time.or(note.completion_time);
         if let (Some(request), Some(time)) = (self.links.request, time) {
             said.push(format!("request in {request}, {} before", duration(time)));
         }
         if said.is_empty() { Ok(()) } else { write!(f, " ({})", said.join("; ")) }
+    }
+}
+
+impl Words<'_> {
+    /// What came of a request.
+    fn end(&self) -> Option<String> {
+        let Links { response, refused, unreachable, .. } = self.links;
+        let ends = [("response", response), ("refused", refused), ("unreachable", unreachable)];
+        ends.into_iter().find_map(|(what, number)| Some(format!("{what} in {}", number?)))
     }
 }
 

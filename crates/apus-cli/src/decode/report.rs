@@ -170,8 +170,9 @@ impl Report {
     /// It is damaged or cut off: where. What came before it has been shown.
     pub(super) fn verdict(self, path: &Path) -> Result<(), Failure> {
         let Some(error) = self.trouble else { return Ok(()) };
-        let shown = "What came before that is shown.";
-        Err(Failure::Work(format!("{}: {error}\n{shown}", path.display())))
+        let shown =
+            if self.summary.packets() == 0 { "" } else { "\nWhat came before that is shown." };
+        Err(Failure::Work(format!("{}: {error}{shown}", path.display())))
     }
 }
 

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::hostile::sound;
 use crate::making::{BYTES, data, ethernet, ip, packet, pcap, raw_pcap, snapped_pcap};
 use crate::recorded::{captures, expected};
-use crate::traffic;
+use crate::{story, traffic};
 
 /// Where the plug-in is; `None` outside of the repository, or if tshark cannot run it.
 fn plug_in() -> Option<PathBuf> {
@@ -41,7 +41,7 @@ fn plug_in() -> Option<PathBuf> {
 }
 
 /// What is asked of each frame, as columns.
-const FIELDS: [&str; 22] = [
+const FIELDS: [&str; 23] = [
     "frame.number",
     "_ws.col.Info",
     "_ws.col.Protocol",
@@ -59,6 +59,7 @@ const FIELDS: [&str; 22] = [
     "apus.response_in",
     "apus.complete_in",
     "apus.acked_in",
+    "apus.refused_in",
     "apus.resend_in",
     "apus.response_time",
     "apus.completion_time",
@@ -165,6 +166,7 @@ fn assert_same(plug_in: &Path, file: &Path) -> Vec<Shown> {
             ("apus.response_in", "response_in"),
             ("apus.complete_in", "complete_in"),
             ("apus.acked_in", "acked_in"),
+            ("apus.refused_in", "refused_in"),
             ("apus.resend_in", "resend_in"),
         ];
         for (field, name) in same {
@@ -238,6 +240,16 @@ fn every_type_of_both_profiles_and_every_flag_is_shown() {
     let file = written(folder.path(), "types.pcap", &pcap(DataLink::ETHERNET, &frames));
     let shown = assert_same(&plug_in, &file);
     assert_eq!(shown.len(), frames.len());
+    let file = written(folder.path(), "story.pcap", &story::capture());
+    let shown = assert_same(&plug_in, &file);
+    assert_eq!(saying(&shown, "The request is refused: overloaded"), 1);
+}
+
+#[test]
+fn the_plug_in_has_the_version_of_the_workspace() {
+    let Some(plug_in) = plug_in() else { return };
+    let text = fs::read_to_string(plug_in).unwrap();
+    assert!(text.contains(concat!("local VERSION = \"", env!("CARGO_PKG_VERSION"), "\"")));
 }
 
 #[test]

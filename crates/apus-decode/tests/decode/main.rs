@@ -8,4 +8,5 @@ mod hostile;
 mod making;
 mod recorded;
 mod remarks;
+mod story;
 mod traffic;

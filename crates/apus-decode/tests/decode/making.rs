@@ -9,7 +9,7 @@ use apus_wire::{
     Body, Data, Dialect, Flags, HeaderBuffer, KernelFields, Kind, MAX_HEADER_LEN,
     Packet as WirePacket, Profile, Role, SenderId, UdpFields,
 };
-use etherparse::{IpNumber, PacketBuilder};
+use etherparse::{Icmpv4Type, IpNumber, PacketBuilder};
 use pcap_file::DataLink;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 
@@ -182,4 +182,14 @@ pub(crate) fn one_of_each(profile: Profile) -> Vec<(Role, Vec<u8>)> {
 /// Where the client of all that is made here is, and the server.
 pub(crate) fn ends() -> (SocketAddr, SocketAddr) {
     (([10, 0, 0, 1], CLIENT).into(), ([10, 0, 0, 2], SERVER).into())
+}
+
+/// What a system says that has no such port.
+pub(crate) fn port_unreachable(about: &[u8]) -> Vec<u8> {
+    let icmp = Icmpv4Type::DestinationUnreachable(etherparse::icmpv4::DestUnreachableHeader::Port);
+    let mut record = Vec::new();
+    let builder = PacketBuilder::ipv4([10, 0, 0, 2], [10, 0, 0, 1], 64).icmpv4(icmp);
+    // Most systems quote no more than 548 bytes, some just 28.
+    builder.write(&mut record, &about[..about.len().min(84)]).unwrap();
+    record
 }

@@ -2,11 +2,10 @@
 
 use apus_decode::{Filter, Summary, Type, json};
 use apus_wire::{Ack, Body, Data, Flags, Grant, Kind, Profile, Refusal, Resend, Role};
-use etherparse::PacketBuilder;
 
 use crate::making::{
-    BYTES, SERVER, call, data, decode, ip, ip_call, one_of_each, packet, packet_with, raw_pcap,
-    words,
+    BYTES, SERVER, call, data, decode, ip, ip_call, one_of_each, packet, packet_with,
+    port_unreachable, raw_pcap, words,
 };
 
 /// DATA of the request of RPC 2.
@@ -184,12 +183,7 @@ fn acks_are_linked_wherever_they_stand() {
 fn icmp_messages_are_about_packets() {
     for profile in [Profile::Udp, Profile::Kernel] {
         let request = ip_call(profile, 2).remove(0);
-        let mut record = Vec::new();
-        let code = etherparse::icmpv4::DestUnreachableHeader::Port;
-        let icmp = etherparse::Icmpv4Type::DestinationUnreachable(code);
-        // Most systems quote no more than 548 bytes, some just 28.
-        let builder = PacketBuilder::ipv4([10, 0, 0, 2], [10, 0, 0, 1], 64).icmpv4(icmp);
-        builder.write(&mut record, &request[..80]).unwrap();
+        let record = port_unreachable(&request);
         let expected = [
             "DATA rpc 2 request 0..100 of 100 [complete]",
             "ICMP port unreachable, about DATA rpc 2 from 10.0.0.1:40000 to 10.0.0.2:4000",
