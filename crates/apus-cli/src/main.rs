@@ -5,6 +5,7 @@
 //!   lab                   old failures and their cures (apus-lab does the work)
 //!   sim                   the protocol in a simulated fabric (apus-sim does the work)
 //!   fabric                a network of several hosts to try programs in (apus-lab does the work)
+//!   decode                captures in words (apus-decode does the work)
 //!   serve, call           talk by hand (apus does the work)
 //!   completions, man      for shells and readers, from the definitions of the commands
 //!     │
@@ -22,6 +23,7 @@ mod bench;
 mod call;
 mod command_line;
 mod completions;
+mod decode;
 mod demo;
 mod destination;
 mod fabric;
@@ -67,6 +69,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Fabric(arguments) => fabric::run(&arguments),
+        Command::Decode(arguments) => decode::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     }

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod contract;
+mod decode;
 mod experiments;
 mod fabric;
 mod generated;

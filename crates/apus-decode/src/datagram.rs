@@ -1,0 +1,157 @@
+//! What does an IP packet carry?
+
+use std::net::{IpAddr, SocketAddr};
+
+use etherparse::{Icmpv4Type, Icmpv6Type, IpNumber, LaxNetSlice, LaxSlicedPacket, TransportSlice};
+
+/// What carries the kernel profile. Source: reference 1.1.
+const HOMA: IpNumber = IpNumber(146);
+
+/// What carries packets that may be ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    /// IP protocol 146. Addresses have port 0: ports stand in the packet.
+    Homa,
+    /// UDP.
+    Udp,
+}
+
+/// Bytes from one address to another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Datagram<'a> {
+    pub carrier: Carrier,
+    pub from: SocketAddr,
+    pub to: SocketAddr,
+    /// IPv4's TOS or IPv6's traffic class.
+    pub class: u8,
+    /// What there is of them.
+    pub bytes: &'a [u8],
+    /// How many there were on the network, at least `bytes`.
+    pub len: usize,
+}
+
+/// What was found in an IP packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Carried<'a> {
+    /// A datagram.
+    Datagram(Datagram<'a>),
+    /// An ICMP message: its sender could not deliver a datagram.
+    Unreachable {
+        /// Who says so, and to whom; ports are 0.
+        from: SocketAddr,
+        to: SocketAddr,
+        class: u8,
+        /// What could not be reached.
+        what: &'static str,
+        /// The datagram's beginning.
+        about: Datagram<'a>,
+    },
+}
+
+/// Looks for a datagram; `None` if there is something else.
+pub(crate) fn carried<'a>(sliced: &LaxSlicedPacket<'a>) -> Option<Carried<'a>> {
+    let ip = Ip::of(sliced)?;
+    match &sliced.transport {
+        Some(TransportSlice::Icmpv4(icmp)) => {
+            let Icmpv4Type::DestinationUnreachable(_) = icmp.icmp_type() else { return None };
+            ip.unreachable(unreachable_v4(icmp.code_u8()), icmp.payload())
+        }
+        Some(TransportSlice::Icmpv6(icmp)) => {
+            let Icmpv6Type::DestinationUnreachable(_) = icmp.icmp_type() else { return None };
+            ip.unreachable(unreachable_v6(icmp.code_u8()), icmp.payload())
+        }
+        _ => ip.datagram(&sliced.transport).map(Carried::Datagram),
+    }
+}
+
+/// Codes of ICMP's type 3. Source: RFC 792, RFC 1122 section 3.2.2.1, RFC 1812 section 5.2.7.1.
+fn unreachable_v4(code: u8) -> &'static str {
+    match code {
+        0 | 6 | 11 => "network",
+        2 => "protocol",
+        3 => "port",
+        9 | 10 | 13 => "prohibited destination",
+        _ => "host",
+    }
+}
+
+/// Codes of ICMPv6's type 1. Source: RFC 4443 section 3.1.
+fn unreachable_v6(code: u8) -> &'static str {
+    match code {
+        0 => "network",
+        1 | 5 | 6 => "prohibited destination",
+        4 => "port",
+        _ => "host",
+    }
+}
+
+/// What the IP header says.
+#[derive(Clone, Copy)]
+struct Ip<'a> {
+    from: IpAddr,
+    to: IpAddr,
+    class: u8,
+    protocol: IpNumber,
+    payload: &'a [u8],
+    /// Bytes of payload on the network.
+    len: usize,
+}
+
+impl<'a> Ip<'a> {
+    /// `None` for what is not IP, and for fragments: neither profile sends any.
+    fn of(sliced: &LaxSlicedPacket<'a>) -> Option<Self> {
+        let (from, to, class, payload, claimed): (IpAddr, IpAddr, _, _, _) = match &sliced.net {
+            Some(LaxNetSlice::Ipv4(ip)) => {
+                let header = ip.header();
+                let extensions = ip.extensions().auth.map_or(0, |auth| auth.slice().len());
+                let headers = header.slice().len() + extensions;
+                let claimed = usize::from(header.total_len()).saturating_sub(headers);
+                let class = header.dcp().value() << 2 | header.ecn().value();
+                let (from, to) = (header.source_addr(), header.destination_addr());
+                (from.into(), to.into(), class, ip.payload().clone(), claimed)
+            }
+            Some(LaxNetSlice::Ipv6(ip)) => {
+                let header = ip.header();
+                let extensions = ip.extensions().slice().len();
+                let claimed = usize::from(header.payload_length()).saturating_sub(extensions);
+                let (from, to) = (header.source_addr(), header.destination_addr());
+                (from.into(), to.into(), header.traffic_class(), ip.payload().clone(), claimed)
+            }
+            _ => return None,
+        };
+        if payload.fragmented {
+            return None;
+        }
+        let len = claimed.max(payload.payload.len());
+        Some(Self { from, to, class, protocol: payload.ip_number, payload: payload.payload, len })
+    }
+
+    fn datagram(self, transport: &Option<TransportSlice<'a>>) -> Option<Datagram<'a>> {
+        let Self { from, to, class, .. } = self;
+        let (from, to) = (SocketAddr::new(from, 0), SocketAddr::new(to, 0));
+        match transport {
+            Some(TransportSlice::Udp(udp)) => {
+                let bytes = udp.payload();
+                let claimed = usize::from(udp.length()).saturating_sub(8);
+                let len = claimed.min(self.len.saturating_sub(8)).max(bytes.len());
+                let from = SocketAddr::new(self.from, udp.source_port());
+                let to = SocketAddr::new(self.to, udp.destination_port());
+                Some(Datagram { carrier: Carrier::Udp, from, to, class, bytes, len })
+            }
+            None if self.protocol == HOMA => {
+                let (bytes, len) = (self.payload, self.len);
+                Some(Datagram { carrier: Carrier::Homa, from, to, class, bytes, len })
+            }
+            _ => None,
+        }
+    }
+
+    /// An ICMP message with the beginning of another IP packet in it.
+    fn unreachable(self, what: &'static str, quoted: &'a [u8]) -> Option<Carried<'a>> {
+        let sliced = LaxSlicedPacket::from_ip(quoted).ok()?;
+        let about = Ip::of(&sliced)?.datagram(&sliced.transport)?;
+        let Self { from, to, class, .. } = self;
+        let (from, to) = (SocketAddr::new(from, 0), SocketAddr::new(to, 0));
+        Some(Carried::Unreachable { from, to, class, what, about })
+    }
+}

@@ -1,0 +1,314 @@
+//! The Wireshark plug-in says what the decoder says.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use apus_decode::{Decoder, Rpc, Type, json};
+use apus_wire::{Body, Profile, Role};
+use pcap_file::DataLink;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use serde_json::Value;
+
+use crate::hostile::sound;
+use crate::making::{BYTES, data, ethernet, ip, packet, pcap, raw_pcap, snapped_pcap};
+use crate::recorded::{captures, expected};
+use crate::{story, traffic};
+
+/// Where the plug-in is; `None` outside of the repository, or if tshark cannot run it.
+fn plug_in() -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dissector/apus.lua");
+    if !path.exists() {
+        eprintln!("SKIPPED: {} is not there: this is not the repository", path.display());
+        return None;
+    }
+    match Command::new("tshark").arg("--version").stderr(Stdio::null()).output() {
+        Ok(version) if String::from_utf8_lossy(&version.stdout).contains("with Lua") => Some(path),
+        Ok(_) => {
+            eprintln!("SKIPPED: this tshark has no Lua");
+            None
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            eprintln!("SKIPPED: tshark is not installed (Debian: apt-get install tshark)");
+            None
+        }
+        Err(error) => panic!("tshark: {error}"),
+    }
+}
+
+/// What is asked of each frame, as columns.
+const FIELDS: [&str; 23] = [
+    "frame.number",
+    "_ws.col.Info",
+    "_ws.col.Protocol",
+    "_ws.expert.message",
+    "apus.type",
+    "apus.rpc",
+    "apus.offset",
+    "apus.length",
+    "apus.data.len",
+    "apus.seen",
+    "apus.repeated",
+    "apus.gap",
+    "apus.grant.new",
+    "apus.request_in",
+    "apus.response_in",
+    "apus.complete_in",
+    "apus.acked_in",
+    "apus.refused_in",
+    "apus.resend_in",
+    "apus.response_time",
+    "apus.completion_time",
+    "apus.malformed",
+    "apus.merged",
+];
+
+/// A frame as tshark shows it: values by field, several where a frame holds several packets.
+type Shown = BTreeMap<&'static str, Vec<String>>;
+
+/// Runs tshark with the plug-in over a capture: each frame in which the plug-in saw a packet.
+fn tshark(plug_in: &Path, file: &Path, more: &[&str]) -> Vec<Shown> {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::new("tshark");
+    // No configuration of whoever runs the test, and nothing that asks name servers.
+    command.env("HOME", home.path()).env("XDG_CONFIG_HOME", home.path()).arg("-n");
+    command.arg("-X").arg(format!("lua_script:{}", plug_in.display()));
+    command.args(["-2", "-r"]).arg(file).args(["-T", "fields", "-E", "separator=/t"]);
+    command.args(["-E", "occurrence=a", "-E", "aggregator=;"]).args(more);
+    for field in FIELDS {
+        command.args(["-e", field]);
+    }
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("Lua"), "{said}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let frame = |line: &str| -> Shown {
+        let values = line.split('\t').map(|value| match value {
+            "" => Vec::new(),
+            value => value.split(';').map(str::to_owned).collect(),
+        });
+        FIELDS.into_iter().zip(values).collect()
+    };
+    let frames: Vec<Shown> = text.lines().map(frame).collect();
+    for frame in &frames {
+        let experts = frame["_ws.expert.message"].join(" ");
+        assert!(!experts.contains("Lua Error"), "{frame:?}");
+    }
+    frames
+        .into_iter()
+        .filter(|frame| ["apus", "Homa"].contains(&&*frame["_ws.col.Protocol"].join("")))
+        .collect()
+}
+
+/// What the decoder says about the same capture, by frame, ICMP messages aside.
+fn decoded(file: &Path) -> BTreeMap<u64, Vec<Value>> {
+    let open = || Decoder::open(fs::File::open(file).unwrap(), &[]).unwrap();
+    let mut first = open();
+    first.by_ref().for_each(drop);
+    let rpcs: &[Rpc] = first.rpcs();
+    let mut frames: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
+    for packet in open().filter_map(Result::ok).filter(|packet| Type::of(packet) != Type::Icmp) {
+        let links = packet.note.map(|note| rpcs[note.rpc.0].links(note.half, packet.number));
+        let object = json::packet(&packet, links.unwrap_or_default());
+        frames.entry(packet.number).or_default().push(object);
+    }
+    frames
+}
+
+/// Text of those values of a frame's packets that are there.
+fn values(packets: &[Value], name: &str) -> Vec<String> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    packets.iter().filter_map(|packet| packet.get(name)).map(text).collect()
+}
+
+/// Nanoseconds, from microseconds and from tshark's seconds.
+fn times(texts: &[String], per_unit: f64) -> Vec<i64> {
+    texts.iter().map(|text| (text.parse::<f64>().unwrap() * per_unit).round() as i64).collect()
+}
+
+/// Both say the same about every frame.
+fn assert_same(plug_in: &Path, file: &Path) -> Vec<Shown> {
+    let (shown, decoded) = (tshark(plug_in, file, &[]), decoded(file));
+    let numbers: Vec<u64> =
+        shown.iter().map(|frame| frame["frame.number"][0].parse().unwrap()).collect();
+    let only_one = |number: &u64| numbers.contains(number) != decoded.contains_key(number);
+    let all = numbers.iter().chain(decoded.keys()).copied();
+    assert_eq!(all.filter(only_one).collect::<Vec<u64>>(), [0_u64; 0], "{}", file.display());
+    for (frame, packets) in shown.iter().zip(decoded.values()) {
+        let place = format!("{}: {frame:?}\n{packets:?}", file.display());
+        let info = frame["_ws.col.Info"].join(";");
+        for (info, words) in info.split(" | ").zip(values(packets, "words")) {
+            // The decoder's words go on with what the packet is linked to.
+            let rest = words.strip_prefix(info).unwrap_or_else(|| panic!("{words}\n{place}"));
+            assert!(rest.is_empty() || rest.starts_with(" ("), "{place}");
+        }
+        assert_eq!(info.split(" | ").count(), packets.len(), "{place}");
+        let malformed = packets.iter().filter(|packet| packet["type"] == "malformed").count();
+        assert_eq!(frame["apus.malformed"].len(), malformed, "{place}");
+        if malformed > 0 {
+            // The plug-in shows the fields of a malformed packet as far as they go.
+            continue;
+        }
+        let same = [
+            ("apus.rpc", "rpc"),
+            ("apus.offset", "offset"),
+            ("apus.length", "length"),
+            ("apus.data.len", "data"),
+            ("apus.seen", "seen"),
+            ("apus.repeated", "repeated"),
+            ("apus.gap", "gap"),
+            ("apus.grant.new", "granted_new"),
+            ("apus.request_in", "request_in"),
+            ("apus.response_in", "response_in"),
+            ("apus.complete_in", "complete_in"),
+            ("apus.acked_in", "acked_in"),
+            ("apus.refused_in", "refused_in"),
+            ("apus.resend_in", "resend_in"),
+        ];
+        for (field, name) in same {
+            assert_eq!(frame[field], values(packets, name), "{field}, {place}");
+        }
+        for (field, name) in
+            [("apus.response_time", "response_us"), ("apus.completion_time", "completion_us")]
+        {
+            let (shown, ours) = (times(&frame[field], 1e9), times(&values(packets, name), 1e3));
+            assert_eq!(shown, ours, "{field}, {place}");
+        }
+    }
+    shown
+}
+
+fn written(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// Frames in which an expert info of the plug-in says this.
+fn saying(frames: &[Shown], what: &str) -> usize {
+    frames.iter().filter(|frame| frame["_ws.expert.message"].join(";").contains(what)).count()
+}
+
+#[test]
+fn our_own_traffic_is_shown_as_the_decoder_tells_it() {
+    let Some(plug_in) = plug_in() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let lossy = folder.path().join("lossy.pcap");
+    traffic::over_a_bad_network(&lossy, 40);
+    let frames = assert_same(&plug_in, &lossy);
+    for flagged in [
+        "Retransmitted DATA, asked for in packet",
+        "Asked for again",
+        "Gap: bytes",
+        "Grant: ",
+        "is complete",
+    ] {
+        assert!(saying(&frames, flagged) > 0, "{flagged}");
+    }
+    assert!(frames.iter().all(|frame| frame["_ws.col.Protocol"] == ["apus"]));
+    let udp = folder.path().join("udp.pcap");
+    traffic::over_udp(&udp, 40);
+    let frames = assert_same(&plug_in, &udp);
+    assert!(frames.iter().any(|frame| !frame["apus.response_time"].is_empty()));
+}
+
+#[test]
+fn packets_of_the_kernel_module_are_shown_as_the_decoder_tells_them() {
+    let Some(plug_in) = plug_in() else { return };
+    for (name, path) in captures() {
+        let frames = assert_same(&plug_in, &path);
+        let Some((types, retransmitted)) = expected(&name) else { continue };
+        for &(kind, count) in types.iter().filter(|(kind, _)| *kind != "ICMP") {
+            let of_kind = frames
+                .iter()
+                .filter(|frame| frame["_ws.col.Info"].join("").split(' ').next() == Some(kind));
+            assert_eq!(of_kind.count() as u64, count, "{name}: {kind}");
+        }
+        assert_eq!(saying(&frames, "Retransmitted DATA") as u64, retransmitted, "{name}");
+    }
+}
+
+#[test]
+fn every_type_of_both_profiles_and_every_flag_is_shown() {
+    let Some(plug_in) = plug_in() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let frames: Vec<_> = sound().iter().map(|packet| ethernet(packet)).collect();
+    let file = written(folder.path(), "types.pcap", &pcap(DataLink::ETHERNET, &frames));
+    let shown = assert_same(&plug_in, &file);
+    assert_eq!(shown.len(), frames.len());
+    let file = written(folder.path(), "story.pcap", &story::capture());
+    let shown = assert_same(&plug_in, &file);
+    assert_eq!(saying(&shown, "The request is refused: overloaded"), 1);
+}
+
+#[test]
+fn the_plug_in_has_the_version_of_the_workspace() {
+    let Some(plug_in) = plug_in() else { return };
+    let text = fs::read_to_string(plug_in).unwrap();
+    assert!(text.contains(concat!("local VERSION = \"", env!("CARGO_PKG_VERSION"), "\"")));
+}
+
+#[test]
+fn merged_packets_are_taken_apart() {
+    let Some(plug_in) = plug_in() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let parts = [0, 300, 600, 900].map(|offset| {
+        let bytes = &BYTES[..300.min(1000 - offset as usize)];
+        packet(Profile::Udp, Role::Client, 2, Body::Data(data(1000, offset), bytes))
+    });
+    let record = ip(Profile::Udp, Role::Client, &parts.concat());
+    // Cut short by the capture, in the data and in the header of the last one.
+    let kept = [0, 20, 120, 150].map(|cut| (&record[..record.len() - cut], record.len()));
+    let file = written(folder.path(), "merged.pcap", &snapped_pcap(DataLink::RAW, kept));
+    let shown = assert_same(&plug_in, &file);
+    assert!(shown.iter().all(|frame| frame["apus.merged"] == ["4"]), "{shown:?}");
+}
+
+/// Invariant D1 of the plug-in.
+#[test]
+fn wrong_bytes_are_malformed_packets_and_never_an_error_of_the_script() {
+    let Some(plug_in) = plug_in() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let sound = sound();
+    let mut runner = TestRunner::deterministic();
+    let changes = prop::collection::vec((20_usize..90, any::<u8>()), 1..4);
+    let wrong = (0..sound.len(), changes, 0_usize..60);
+    let mut records = Vec::new();
+    for _ in 0..1500 {
+        let (record, changes, cut) = wrong.new_tree(&mut runner).unwrap().current();
+        let mut bytes = sound[record].clone();
+        let length = bytes.len();
+        // Ports and lengths of UDP stay: other datagrams are not ours.
+        let first = if bytes[9] == 17 { 28 } else { 20 };
+        for (at, byte) in changes {
+            if let Some(place) = bytes.get_mut(at.max(first)) {
+                *place = byte;
+            }
+        }
+        bytes.truncate(length - if cut > 50 { cut.min(length - first) } else { 0 });
+        records.push((bytes, length));
+    }
+    let records = records.iter().map(|(bytes, length)| (&bytes[..], *length));
+    let file = written(folder.path(), "wrong.pcap", &snapped_pcap(DataLink::RAW, records));
+    let shown = assert_same(&plug_in, &file);
+    let malformed = shown.iter().filter(|frame| !frame["apus.malformed"].is_empty()).count();
+    assert!(malformed > 50, "{malformed} of {}", shown.len());
+}
+
+#[test]
+fn ports_can_be_named() {
+    let Some(plug_in) = plug_in() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let strange = ip(Profile::Udp, Role::Client, b"not a packet of apus, whatever its ports say");
+    let file = written(folder.path(), "strange.pcap", &raw_pcap(&[strange]));
+    assert_eq!(tshark(&plug_in, &file, &[]).len(), 0);
+    for named in [["-o", "apus.ports:4000"], ["-d", "udp.port==4000,apus"]] {
+        let shown = tshark(&plug_in, &file, &named);
+        assert_eq!(shown.len(), 1, "{named:?}");
+        assert_eq!(shown[0]["apus.malformed"].len(), 1, "{named:?}");
+    }
+}
