@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 
-use apus_lab::fabric::{Fabric, Layout, Process, Spec};
+use apus_lab::fabric::{Fabric, Island, Layout, Process, Spec};
 
 use crate::programs::Running;
 use crate::test;
@@ -21,6 +21,7 @@ pub(crate) fn all(who: &str) {
     test(who, "an owner that is killed leaves nothing", an_owner_that_is_killed_leaves_nothing);
     test(who, "what was there is not touched", what_was_there_is_not_touched);
     test(who, "one that fails half-way leaves nothing", one_that_fails_half_way_leaves_nothing);
+    test(who, "an island has itself and nothing else", an_island_has_itself_and_nothing_else);
 }
 
 pub(crate) fn spec() -> Spec {
@@ -135,4 +136,27 @@ fn children() -> Vec<u32> {
     let me = std::process::id();
     let text = fs::read_to_string(format!("/proc/{me}/task/{me}/children")).unwrap_or_default();
     text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+fn an_island_has_itself_and_nothing_else() {
+    let island = Island::up().unwrap();
+    let enter = island.enter();
+    let run = |script: &str| {
+        let output =
+            Command::new(&enter[0]).args(&enter[1..]).args(["sh", "-c", script]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let table = run("cat /proc/self/net/dev");
+    let interfaces: Vec<&str> =
+        table.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
+    // Some kernels give each namespace tunnels that are down.
+    assert!(interfaces.contains(&Island::INTERFACE), "{table}");
+    assert!(!interfaces.iter().any(|name| name.starts_with("eth")), "{table}");
+    // The addresses of interfaces that are up have routes.
+    assert!(run("cat /proc/self/net/fib_trie").contains("127.0.0.1"), "loopback is up");
+    let inside = run("readlink /proc/self/ns/net");
+    assert!(namespaces().contains(inside.trim()));
+    drop(island);
+    assert!(!namespaces().contains(inside.trim()), "it ends with its value");
 }

@@ -1,0 +1,43 @@
+//! How do commands travel over apus?
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use apus::Endpoint;
+
+use super::Failure;
+use super::command::Command;
+use super::store::{Store, check};
+
+/// Serves a folder and lets `push` send commands to the server. `local` lets the two endpoints find out that they are on one
+/// host.
+pub(super) fn run(
+    to: &Path,
+    local: bool,
+    push: impl FnOnce(&mut dyn FnMut(Command) -> Result<(), Failure>) -> Result<Duration, Failure>,
+) -> Result<Duration, Failure> {
+    let server = Endpoint::builder().local(local).bind("127.0.0.1:0")?;
+    let client = Endpoint::builder().local(local).client()?;
+    let address = server.local_addr();
+    thread::scope(|scope| {
+        scope.spawn(|| serve(&server, &Store::at(to)));
+        // Head and content are never joined: a message may be given in slices, and is whole all the same.
+        let mut send = |command: Command| {
+            let reply = client.call(address, [command.head(), command.content])?;
+            check(&reply)
+        };
+        let took = push(&mut send);
+        server.shutdown();
+        took
+    })
+}
+
+/// Until the endpoint is shut down.
+fn serve(server: &Endpoint, store: &Store) {
+    while let Ok(request) = server.recv_request() {
+        let reply = store.reply(request.payload());
+        // A client that has gone is none of our business.
+        let _ = request.reply(reply);
+    }
+}

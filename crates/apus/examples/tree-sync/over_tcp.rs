@@ -1,0 +1,104 @@
+//! How do commands travel over a TCP connection?
+
+use std::io::{self, BufReader, ErrorKind, IoSlice, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use super::Failure;
+use super::command::{Command, FIXED, Lengths};
+use super::store::{Store, check};
+
+/// How a command leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Writes {
+    /// Head and content in one call.
+    Gathered,
+    /// The head, and then the content: what programs do whose author did not know better, since it works, too.
+    Split,
+}
+
+/// The longest reply. Ours: an error message has some hundred bytes.
+const LONGEST_REPLY: u32 = 65_536;
+
+/// Serves a folder and lets `push` send commands to the server.
+pub(super) fn run(
+    to: &Path,
+    writes: Writes,
+    push: impl FnOnce(&mut dyn FnMut(Command) -> Result<(), Failure>) -> Result<Duration, Failure>,
+) -> Result<Duration, Failure> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let mut client = TcpStream::connect(listener.local_addr()?)?;
+    let (connection, _) = listener.accept()?;
+    thread::scope(|scope| {
+        let server = scope.spawn(|| serve(&connection, &Store::at(to)));
+        let took = push(&mut |command| {
+            send(&mut client, &command, writes)?;
+            check(&read_reply(&mut client)?)
+        });
+        // The server sees the end of its input.
+        drop(client);
+        let served = server.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let took = took?;
+        served.map(|()| took)
+    })
+}
+
+fn send(to: &mut TcpStream, command: &Command, writes: Writes) -> io::Result<()> {
+    let head = command.head();
+    match writes {
+        Writes::Split => {
+            to.write_all(&head)?;
+            to.write_all(&command.content)
+        }
+        Writes::Gathered => {
+            let mut slices = [IoSlice::new(&head), IoSlice::new(&command.content)];
+            let mut slices = &mut slices[..];
+            // A long content may need several calls.
+            while slices.iter().any(|slice| !slice.is_empty()) {
+                match to.write_vectored(slices) {
+                    Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                    Ok(written) => IoSlice::advance_slices(&mut slices, written),
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Its length, and then what it says.
+fn read_reply(from: &mut TcpStream) -> Result<Vec<u8>, Failure> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let length = u32::from_be_bytes(length);
+    if length > LONGEST_REPLY {
+        return Err(format!("a reply of {length} bytes").into());
+    }
+    let mut reply = vec![0; length as usize];
+    from.read_exact(&mut reply)?;
+    Ok(reply)
+}
+
+/// Until the client closes the connection.
+fn serve(connection: &TcpStream, store: &Store) -> Result<(), Failure> {
+    let mut from = BufReader::new(connection);
+    let mut to = connection;
+    loop {
+        let mut head = [0; FIXED];
+        match from.read_exact(&mut head) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
+            read => read?,
+        }
+        let mut command = head.to_vec();
+        command.resize(FIXED + Lengths::of(&head)?.behind(), 0);
+        from.read_exact(&mut command[FIXED..])?;
+        let reply = store.reply(&command.into());
+        // Replies are short, and leave whole.
+        let mut whole = (reply.len() as u32).to_be_bytes().to_vec();
+        whole.extend(reply.bytes());
+        to.write_all(&whole)?;
+    }
+}
