@@ -8,7 +8,7 @@ use apus_wire::Profile;
 
 use crate::datagram::{Carried, Carrier, Datagram, carried};
 use crate::error::Error;
-use crate::frame::{Frame, slice};
+use crate::frame::{UnknownLink, slice};
 use crate::merged::{looks_like_header, packet_size};
 use crate::packet::{Content, Packet, Quoted, raw_header, raw_ports};
 use crate::recording::{Record, Recording};
@@ -86,9 +86,8 @@ impl Decoder {
         let Some(record) = self.recording.next()? else { return Ok(false) };
         let start = *self.start.get_or_insert(record.time);
         let found = match slice(record.link, record.data) {
-            Frame::Sliced(sliced) => carried(&sliced),
-            Frame::Other => None,
-            Frame::UnknownLink(link) => {
+            Ok(sliced) => sliced.as_ref().and_then(carried),
+            Err(UnknownLink(link)) => {
                 *self.skipped.unknown_links.entry(link).or_default() += 1;
                 return Ok(true);
             }

@@ -2,16 +2,12 @@
 
 use etherparse::{EtherType, LaxSlicedPacket};
 
-/// What a record holds.
-#[derive(Debug)]
-pub(crate) enum Frame<'a> {
-    /// Headers of IP and what is above, as far as they are there.
-    Sliced(LaxSlicedPacket<'a>),
-    /// Something that is not IP, or too short to tell.
-    Other,
-    /// Nothing that is understood: the number of the link type.
-    UnknownLink(i32),
-}
+/// Nothing that is understood: the number of the link type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UnknownLink(pub i32);
+
+/// Headers of IP and what is above, as far as they are there; `None` if it is not IP, or too short to tell.
+pub(crate) type Sliced<'a> = Option<LaxSlicedPacket<'a>>;
 
 /// Link types, as <https://www.tcpdump.org/linktypes.html> numbers them.
 mod link {
@@ -34,30 +30,25 @@ mod link {
 }
 
 /// Looks for the IP packet behind the header of that link type.
-pub(crate) fn slice(link: i32, data: &[u8]) -> Frame<'_> {
-    match link {
-        link::ETHERNET => LaxSlicedPacket::from_ethernet(data).map_or(Frame::Other, Frame::Sliced),
-        link::NULL | link::LOOP => from_ip(data.get(4..)),
-        link::RAW => from_ip(Some(data)),
-        link if link::RAW_BSD.contains(&link) || link::RAW_IP.contains(&link) => {
-            from_ip(Some(data))
-        }
+pub(crate) fn slice(link: i32, data: &[u8]) -> Result<Sliced<'_>, UnknownLink> {
+    Ok(match link {
+        link::ETHERNET => LaxSlicedPacket::from_ethernet(data).ok(),
+        link::NULL | link::LOOP => data.get(4..).and_then(from_ip),
+        link::RAW => from_ip(data),
+        link if link::RAW_BSD.contains(&link) || link::RAW_IP.contains(&link) => from_ip(data),
         link::LINUX_SLL => cooked(data, 14, 16),
         link::LINUX_SLL2 => cooked(data, 0, 20),
-        other => Frame::UnknownLink(other),
-    }
+        other => return Err(UnknownLink(other)),
+    })
 }
 
-fn from_ip(data: Option<&[u8]>) -> Frame<'_> {
-    data.and_then(|data| LaxSlicedPacket::from_ip(data).ok()).map_or(Frame::Other, Frame::Sliced)
+fn from_ip(data: &[u8]) -> Sliced<'_> {
+    LaxSlicedPacket::from_ip(data).ok()
 }
 
 /// A packet behind a header of so many bytes, which holds its Ethernet type at an offset.
-fn cooked(data: &[u8], type_at: usize, header: usize) -> Frame<'_> {
-    let (Some(&[high, low]), Some(rest)) = (data.get(type_at..type_at + 2), data.get(header..))
-    else {
-        return Frame::Other;
-    };
+fn cooked(data: &[u8], type_at: usize, header: usize) -> Sliced<'_> {
+    let &[high, low] = data.get(type_at..type_at + 2)? else { return None };
     let ether_type = EtherType(u16::from_be_bytes([high, low]));
-    Frame::Sliced(LaxSlicedPacket::from_ether_type(ether_type, rest))
+    Some(LaxSlicedPacket::from_ether_type(ether_type, data.get(header..)?))
 }

@@ -1,6 +1,6 @@
 //! How do machines read packets and RPCs?
 
-use apus_wire::{Body, Data, Dialect, EVERYTHING, Header, Role};
+use apus_wire::{Body, Data, Dialect, EVERYTHING, Header, Kind, Role};
 use serde_json::{Map, Value, json};
 
 use crate::filter::Type;
@@ -54,7 +54,7 @@ fn content(packet: &Packet, object: &mut Map<String, Value>) {
         Content::Malformed { error, .. } => extend(object, json!({ "error": error.to_string() })),
         Content::Cut { .. } => {}
         Content::Unreachable { what, about: Quoted { from, to, .. } } => {
-            let about = packet.kind().map(|kind| kind.name());
+            let about = packet.kind().map(Kind::name);
             let about = json!({ "from": from, "to": to, "type": about });
             extend(object, json!({ "unreachable": what, "about": about }));
         }

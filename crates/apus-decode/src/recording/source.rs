@@ -47,11 +47,12 @@ impl<R: Read> Read for Watched<R> {
     }
 }
 
+/// What has been read of a file, and then its rest.
+type Begun<R> = Chain<Cursor<Vec<u8>>, Watched<R>>;
+
 /// Reads so much of the file that the parser can tell what it is from its first read: a pipe may give less at
 /// once.
-pub(super) fn open<R: Read>(
-    reader: R,
-) -> Result<(Source, Chain<Cursor<Vec<u8>>, Watched<R>>), Error> {
+pub(super) fn open<R: Read>(reader: R) -> Result<(Source, Begun<R>), Error> {
     let source = Source::default();
     let mut reader = Watched { inner: reader, source: source.clone() };
     let mut first = Vec::new();

@@ -29,27 +29,22 @@ fn assert_is_a_call(packets: &[Packet], profile: Profile) {
 
 #[test]
 fn every_link_type_leads_to_the_packets() {
-    let behind = |header: &[u8]| {
-        let header = header.to_vec();
-        move |ip: Vec<u8>| [&header[..], &ip].concat()
-    };
-    let vlan = [&[2; 12], &[0x81, 0, 0, 5, 8, 0][..]].concat();
-    let sll = [&[0; 14], &[8, 0][..]].concat();
-    let sll2 = [&[8, 0][..], &[0; 18]].concat();
+    let links: [(u32, Vec<u8>); 9] = [
+        (1, [&[2; 12], &[8, 0][..]].concat()),
+        (1, [&[2; 12], &[0x81, 0, 0, 5, 8, 0][..]].concat()),
+        (101, vec![]),
+        (12, vec![]),
+        (228, vec![]),
+        (0, vec![2, 0, 0, 0]),
+        (108, vec![0, 0, 0, 2]),
+        (113, [&[0; 14], &[8, 0][..]].concat()),
+        (276, [&[8, 0][..], &[0; 18]].concat()),
+    ];
     for profile in [Profile::Udp, Profile::Kernel] {
-        let links: [(u32, Box<dyn Fn(Vec<u8>) -> Vec<u8>>); 9] = [
-            (1, Box::new(|ip| ethernet(&ip))),
-            (1, Box::new(behind(&vlan))),
-            (101, Box::new(behind(&[]))),
-            (12, Box::new(behind(&[]))),
-            (228, Box::new(behind(&[]))),
-            (0, Box::new(behind(&[2, 0, 0, 0]))),
-            (108, Box::new(behind(&[0, 0, 0, 2]))),
-            (113, Box::new(behind(&sll))),
-            (276, Box::new(behind(&sll2))),
-        ];
-        for (link, frame) in links {
-            let records: Vec<_> = ip_call(profile, 2).into_iter().map(frame).collect();
+        for (link, header) in &links {
+            let link = *link;
+            let behind = |ip: Vec<u8>| [&header[..], &ip].concat();
+            let records: Vec<_> = ip_call(profile, 2).into_iter().map(behind).collect();
             let (packets, error) = decode(&pcap(DataLink::from(link), &records));
             assert!(error.is_none(), "link type {link}: {error:?}");
             assert_is_a_call(&packets, profile);

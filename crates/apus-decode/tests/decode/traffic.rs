@@ -14,7 +14,7 @@ use apus_udp::{Udp, UdpConfig};
 const SIZES: [usize; 4] = [1, 100, 20_000, 300_000];
 
 /// Calls from one endpoint to another, recorded at the client; gives the number of calls.
-fn record(client: Endpoint, server: &Endpoint, calls: usize) {
+fn record(client: &Endpoint, server: &Endpoint, calls: usize) {
     thread::scope(|scope| {
         scope.spawn(|| {
             while let Ok(request) = server.recv_request() {
@@ -52,7 +52,7 @@ pub(crate) fn over_a_bad_network(file: &Path, calls: usize) {
     };
     let client = captured(lossy(1, network.host()), file);
     let server = Builder::default().on(Box::new(lossy(2, network.host()))).unwrap();
-    record(client, &server, calls);
+    record(&client, &server, calls);
 }
 
 /// Over the loopback interface.
@@ -61,7 +61,7 @@ pub(crate) fn over_udp(file: &Path, calls: usize) {
     let open = || Udp::open(&UdpConfig { bind: any, ..UdpConfig::default() }).unwrap();
     let client = captured(open(), file);
     let server = Builder::default().on(Box::new(open())).unwrap();
-    record(client, &server, calls);
+    record(&client, &server, calls);
 }
 
 #[cfg(test)]
