@@ -11,8 +11,8 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 pub(crate) struct Configuration {
     /// Set apus up as this file says, which `apus tune` writes; docs/configuration.md explains its keys
-    #[arg(long = "config", value_name = "FILE")]
-    file: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
 }
 
 impl Configuration {
@@ -22,7 +22,7 @@ impl Configuration {
     ///
     /// It cannot be read, or makes no sense.
     pub(crate) fn read(&self) -> Result<Settings, Failure> {
-        let Some(file) = &self.file else { return Ok(Settings::default()) };
+        let Some(file) = &self.config else { return Ok(Settings::default()) };
         Settings::read(file).map_err(|error| Failure::Argument {
             argument: "--config".to_owned(),
             problem: match error {

@@ -3,6 +3,7 @@
 mod cluster;
 mod contract;
 mod decode;
+mod doctor;
 mod experiments;
 mod fabric;
 mod generated;

@@ -87,8 +87,8 @@ impl fmt::Display for Report {
 fn explain(finding: &Finding, to: &mut fmt::Formatter<'_>) -> fmt::Result {
     let Finding { check, severity, found, why, measured, mend } = finding;
     writeln!(to, "\n{severity}: {check}: {found}")?;
-    if !why.is_empty() {
-        writeln!(to, "  {why}")?;
+    for line in folded(why) {
+        writeln!(to, "  {line}")?;
     }
     for figure in measured {
         writeln!(to, "  measured: {figure}")?;
@@ -97,6 +97,24 @@ fn explain(finding: &Finding, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(to, "    {command}")?;
     }
     Ok(())
+}
+
+/// Columns of a line of prose. Ours: what is read with ease.
+const WIDTH: usize = 100;
+
+/// Prose in lines that fit; a longer word has a line of its own.
+fn folded(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -156,6 +174,15 @@ mod tests {
         assert_eq!(names[3], (Some("clock-source"), Some("ok")));
         assert_eq!(rows[1]["mend"][0], "sysctl -w net.core.rmem_max=4194304");
         assert_eq!(rows[1]["measured"][0]["value"], 92.65);
+    }
+
+    #[test]
+    fn prose_is_folded_between_words() {
+        let text = "word ".repeat(50);
+        let lines = folded(&text);
+        assert_eq!(lines.iter().map(String::len).collect::<Vec<_>>(), [99, 99, 49]);
+        assert_eq!(folded("").len(), 0);
+        assert_eq!(folded(&"x".repeat(200)).len(), 1);
     }
 
     #[test]

@@ -16,6 +16,12 @@ use crate::error::Error;
 /// A packet of this length passes on every path that apus bears: RFC 8200 section 5.
 const LEAST: usize = 1_280;
 
+/// The longest packet on Ethernet, unless all interfaces of a network are set to more.
+const ETHERNET: usize = 1_500;
+
+/// Bytes by which interfaces take longer packets than they say, for a VLAN's tag.
+const TAG: usize = 4;
+
 /// Bursts that are sent. Ours: enough that one loss is no accident, in less than a second.
 const TRAINS: usize = 8;
 
@@ -121,7 +127,7 @@ fn mtu(asker: &mut Asker, peer: SocketAddr) -> Result<(Finding, usize), Error> {
                  sent again and again, and fail.",
             )
             .mend([
-                format!("ip link set dev {device} mtu {there}  # here, and on the peer"),
+                format!("ip link set dev {device} mtu {}  # here, and on the peer", advised(there)),
                 format!("tracepath -n {}  # or where it gets narrow: the switch's ports must carry {full}", peer.ip()),
             ]);
         return Ok((finding, there));
@@ -134,10 +140,18 @@ fn mtu(asker: &mut Asker, peer: SocketAddr) -> Result<(Finding, usize), Error> {
         );
         let finding = Finding::error(CHECK, found)
             .because("The peer takes the path for wider than it is. Its long replies are sent again and again, and fail.")
-            .mend([format!("ip link set dev DEVICE mtu {back}  # on the peer")]);
+            .mend([format!("ip link set dev DEVICE mtu {}  # on the peer", advised(back))]);
         return Ok((finding, there));
     }
     Ok((Finding::ok(CHECK, format!("full packets of {full} bytes arrive, both ways")), full))
+}
+
+/// The MTU to set where packets of `length` bytes just pass.
+const fn advised(length: usize) -> usize {
+    match length {
+        ETHERNET..=1_504 => ETHERNET,
+        length => length,
+    }
 }
 
 /// Whether an IP packet of that length arrives, and one as long returns if it is to.
@@ -166,13 +180,10 @@ fn longest(
     }
     // What is most likely first: each length that does not pass costs patience.
     let (mut good, mut bad) = (LEAST, full);
-    for usual in [1_500, 1_400, 9_000] {
+    for usual in [ETHERNET, 1_400, 9_000, ETHERNET + 1, ETHERNET + TAG + 1] {
         if good < usual && usual < bad {
             if passes(usual)? { good = usual } else { bad = usual }
         }
-    }
-    if good == 1_500 && bad > 1_501 && !passes(1_501)? {
-        return Ok(Some(good));
     }
     while bad - good > 1 {
         let middle = usize::midpoint(good, bad);
@@ -286,6 +297,9 @@ mod tests {
         let (found, tries) = search(9_000, 1_500);
         assert_eq!(found, Some(1_500));
         assert!(tries <= 5, "{tries}");
+        let (found, tries) = search(9_000, 1_504);
+        assert_eq!((found, advised(1_504)), (Some(1_504), 1_500));
+        assert!(tries <= 8, "{tries}");
         for carries in [1_280, 1_281, 1_400, 1_450, 1_499, 1_501, 4_000, 8_999] {
             assert_eq!(search(9_000, carries).0, Some(carries));
         }
