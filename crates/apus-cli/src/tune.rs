@@ -14,7 +14,7 @@ use crate::output;
 /// Try settings on this host, and write the configuration file that it recommends, with the evidence
 ///
 /// One setting after the other: its values take turns, each with fresh processes, and are held against the value in force pair by
-/// pair inside each round. A value is recommended if it is proven to be better for a goal (95 %, at least 2 %), and
+/// pair inside each round. A value is recommended if it is proven to be better for a goal (95 %, by 2 % at least), and
 /// not proven to be worse for another one. Both sides run on this host: what depends on the network is found out with
 /// `apus bench sweep --launch ssh`, and what is wrong with the host with `apus doctor`.
 ///

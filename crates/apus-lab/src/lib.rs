@@ -12,7 +12,7 @@
 //! - [`contention`](mod@contention): what one lock for all pairs of a host costs;
 //! - [`small_writes`]: what a short message costs that is written in two pieces.
 //!
-//! Beside them [`doctor`] says what on a host stands in the way.
+//! Beside them [`doctor`] says what on a host stands in the way, and [`tune`] which settings suit it.
 //!
 //! ```text
 //!   bench, local, demo, cluster, livelock, contention, small_writes   which experiments there are, and in which order they find things out

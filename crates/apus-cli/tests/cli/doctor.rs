@@ -80,8 +80,7 @@ impl Drop for Ward {
 
 /// So fast that the cores are what is slow, and that packets of a burst come together.
 fn usual() -> Spec {
-    let link = apus_lab::fabric::Spec::default().link;
-    let fast = apus_sim::Rate::from_mbps(100_000).unwrap_or(link);
+    let fast = apus_sim::Rate::from_mbps(100_000).unwrap();
     Spec { nodes: 2, link: fast, uplink: Uplink::Free, ..Spec::default() }
 }
 
@@ -258,6 +257,13 @@ fn a_clean_host_is_reported_as_clean() {
         assert_eq!(examined.row(check)["severity"], "ok", "{:#}", examined.row(check));
     }
     assert_eq!(examined.report["experiment"], "doctor");
+    // What a check is about can be looked up; only a checkout has the page.
+    if let Ok(page) = fs::read_to_string("../../docs/doctor.md") {
+        for row in examined.rows() {
+            let name = format!("`{}`", row["name"].as_str().unwrap());
+            assert!(page.contains(&name), "docs/doctor.md does not explain {name}");
+        }
+    }
     assert_eq!(examined.report["config"]["peer"], ward.address);
 }
 

@@ -1,6 +1,7 @@
 //! The `apus` command, as a shell starts it.
 
 mod cluster;
+mod configured;
 mod contract;
 mod decode;
 mod doctor;

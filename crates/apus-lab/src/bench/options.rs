@@ -85,7 +85,7 @@ impl Options {
             ("poll", json!(self.poll)),
         ];
         let configured = (self.settings != Settings::default())
-            .then(|| ("configuration", json!(self.settings.toml())));
+            .then(|| ("configuration", json!(self.settings.toml().trim().replace('\n', "; "))));
         let all = pairs.into_iter().chain(configured);
         all.map(|(name, value)| (name.to_owned(), value)).collect()
     }

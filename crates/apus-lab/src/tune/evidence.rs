@@ -45,13 +45,15 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// Of a figure in each round, held against that of the value in force in the same round.
-    pub(super) fn of(goal: Goal, figures: &[f64], base: Option<&[f64]>) -> Self {
+    /// Of a figure in each round, held against that of the value in force in the same round; `others` is the number of values
+    /// that are: who asks often is wrong more often, so that each must be as much surer (Bonferroni).
+    pub(super) fn of(goal: Goal, figures: &[f64], base: Option<&[f64]>, others: usize) -> Self {
+        let confidence = 1.0 - (1.0 - Difference::CONFIDENCE) / others.max(1) as f64;
         let paired = base.and_then(|base| {
             // Turned so that more is better.
             let (before, after) =
                 if goal.less_is_better() { (figures, base) } else { (base, figures) };
-            Paired::of(before, after, Difference::CONFIDENCE)
+            Paired::of(before, after, confidence)
         });
         Self { goal, figure: goal.figure(), spread: Spread::over(figures), paired }
     }
@@ -159,8 +161,10 @@ mod tests {
 
     fn candidate(value: &str, latency: [f64; 4], rate: [f64; 4], base: bool) -> Candidate {
         let base = (!base).then_some(&BASE[..]);
-        let effects =
-            vec![Effect::of(Goal::Latency, &latency, base), Effect::of(Goal::Rate, &rate, base)];
+        let effects = vec![
+            Effect::of(Goal::Latency, &latency, base, 1),
+            Effect::of(Goal::Rate, &rate, base, 1),
+        ];
         Candidate { value: value.to_owned(), effects }
     }
 
@@ -196,6 +200,16 @@ mod tests {
         let wild = [5.0, 30.0, 4.0, 20.0];
         assert_eq!(taken(vec![candidate("a", wild, wild, false)]), "now", "nothing is proven");
         assert_eq!(taken(Vec::new()), "now");
+    }
+
+    #[test]
+    fn the_more_values_are_tried_the_surer_each_must_be() {
+        let figures = [9.0, 10.0, 9.1, 9.6];
+        let width = |others| {
+            let paired = Effect::of(Goal::Latency, &figures, Some(&BASE), others).paired.unwrap();
+            paired.high - paired.low
+        };
+        assert!(width(4) > 1.5 * width(1));
     }
 
     #[test]

@@ -62,7 +62,7 @@ mod tests {
         let other = base.map(|value| value * factor);
         let candidate = |value: &str, figures: &[f64], base: Option<&[f64]>| Candidate {
             value: value.to_owned(),
-            effects: vec![Effect::of(Goal::Latency, figures, base)],
+            effects: vec![Effect::of(Goal::Latency, figures, base, 1)],
         };
         let candidates =
             vec![candidate("hybrid", &base, None), candidate("spin", &other, Some(&base))];

@@ -7,7 +7,8 @@
 //!
 //! # Invariants
 //!
-//! - **T1** Nothing is recommended without a proof (95 %, paired), or that gains less than 2 %: then what is in force stays.
+//! - **T1** Nothing is recommended without a proof (95 % for all values of a setting together, paired), or that gains less
+//!   than 2 %: then what is in force stays.
 //! - **T2** It takes no longer than was asked for, but for the round that is under way. What could not be tried in time is said.
 
 mod evidence;
@@ -28,6 +29,7 @@ use crate::error::Error;
 use crate::machine::{Cores, Neighbours};
 use crate::process::Host;
 use crate::result::{Figure, Outcome, Row, Table};
+use crate::stats::Paired;
 
 /// What is recommended, and why.
 #[derive(Clone, Debug)]
@@ -46,13 +48,18 @@ pub struct Findings {
 ///
 /// # Errors
 ///
-/// An option does not fit, or a side of an experiment failed.
+/// An option does not fit, or nothing at all could be measured in the time.
 pub fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
     options.check()?;
     let neighbours = Neighbours::watch();
     let cores = Cores::choose();
     let mut outcome = Outcome::new("tune", options.config());
-    let found = search::run(options, host, cores)?;
+    let found = search::run(options, host, cores);
+    if found.decisions.is_empty() {
+        let problem =
+            format!("nothing could be tried in the time; try more ({})", found.notes.join("; "));
+        return Err(Error::Option { option: "seconds", problem });
+    }
     outcome.notes = found.notes;
     outcome.notes.push(
         "both sides ran on this host, over UDP and its loopback interface: what depends on the network between hosts is \
@@ -71,21 +78,20 @@ pub fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
 fn rows(decision: &Decision) -> Vec<Row> {
     let row = |candidate: &Candidate| {
         let name = format!("{}={}", decision.setting, candidate.value);
-        let row =
-            Row::new(&name).with("taken", Figure::Detail(json!(candidate.value == decision.taken)));
+        let row = Row::new(&name)
+            .with("setting", Figure::Detail(json!(decision.setting)))
+            .with("value", Figure::Detail(json!(candidate.value)))
+            .with("taken", Figure::Detail(json!(candidate.value == decision.taken)));
         candidate.effects.iter().fold(row, |row, effect| {
             let row = row.with(effect.figure, Figure::Spread(effect.spread));
             let Some(paired) = effect.paired else { return row };
-            row.with(
-                &format!("{}_against", effect.goal),
-                Figure::Detail(against(decision, effect.goal, paired)),
-            )
+            row.with(&format!("{}_against", effect.goal), Figure::Detail(against(decision, paired)))
         })
     };
     decision.candidates.iter().map(row).collect()
 }
 
-fn against(decision: &Decision, _goal: Goal, paired: crate::stats::Paired) -> Value {
+fn against(decision: &Decision, paired: Paired) -> Value {
     let value = crate::result::rounded;
     json!({
         "value": decision.before, "ratio": value(paired.ratio), "low": value(paired.low), "high": value(paired.high),
@@ -107,6 +113,13 @@ impl fmt::Display for Findings {
         let header = header.map(str::to_owned).to_vec();
         let lines = self.decisions.iter().flat_map(evidence::lines).collect();
         let table = Table::of_words(header, lines).to_string();
-        crate::result::table::write(&self.outcome, &[], [&table, ""], to)
+        let changes = self.decisions.iter().filter(|decision| decision.is_a_change());
+        let changes: Vec<String> =
+            changes.map(|it| format!("{} = {}", it.setting, it.taken)).collect();
+        let recommended = match changes.as_slice() {
+            [] => "recommended: what is in force; nothing is proven to be better".to_owned(),
+            changes => format!("recommended: {}", changes.join(", ")),
+        };
+        crate::result::table::write(&self.outcome, &[], [&table, &recommended], to)
     }
 }

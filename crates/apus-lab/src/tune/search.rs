@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use apus::{Poll, Settings};
+use apus::Settings;
 
 use super::evidence::{Candidate, Decision, Effect};
 use super::options::{Goal, Options};
@@ -31,7 +31,7 @@ const LONGEST: Duration = Duration::from_secs(3);
 const FEWEST: usize = 3;
 
 /// Tries all settings as long as there is time.
-pub(super) fn run(options: &Options, host: &Host, cores: Cores) -> Result<Found, Error> {
+pub(super) fn run(options: &Options, host: &Host, cores: Cores) -> Found {
     let mut search = Search {
         host,
         cores,
@@ -39,6 +39,7 @@ pub(super) fn run(options: &Options, host: &Host, cores: Cores) -> Result<Found,
         ends: Duration::from_secs_f64(options.seconds),
         overhead: OVERHEAD,
         progress: Progress::of_whole(),
+        notes: Vec::new(),
     };
     let mut found =
         Found { settings: options.settings.clone(), decisions: Vec::new(), notes: Vec::new() };
@@ -61,20 +62,33 @@ pub(super) fn run(options: &Options, host: &Host, cores: Cores) -> Result<Found,
             .iter()
             .map(|setting| measurements(setting, &found.settings, options))
             .sum();
-        match search.setting(setting, &found.settings, options, left)? {
-            Some(decision) => {
-                found.settings = setting.with(&found.settings, &decision.taken);
+        match search.setting(setting, &found.settings, options, left) {
+            Ok(decision) => {
+                if decision.is_a_change() {
+                    found.settings = setting.with(&found.settings, &decision.taken);
+                }
                 found.decisions.push(decision);
             }
-            None => found.notes.push(format!("{} was not tried: the time was over", setting.name)),
+            Err(why) => search.notes.push(format!("{} was not tried: {why}", setting.name)),
         }
     }
-    // What is as by default need not be in the file.
-    let usual = Settings::default();
-    if found.settings.poll == Some(Poll::default()) {
-        found.settings.poll = usual.poll;
+    found.notes.append(&mut search.notes);
+    found
+}
+
+/// What was measured of one value of a setting.
+struct Turns {
+    value: String,
+    /// For each goal, one for each round.
+    figures: Vec<Vec<f64>>,
+    /// Why there are no more.
+    failure: Option<String>,
+}
+
+impl Turns {
+    fn of(value: String, goals: usize) -> Self {
+        Self { value, figures: vec![Vec::new(); goals], failure: None }
     }
-    Ok(found)
 }
 
 /// Measurements that a setting takes.
@@ -89,54 +103,83 @@ struct Search<'a> {
     ends: Duration,
     overhead: Duration,
     progress: Progress,
+    notes: Vec<String>,
 }
 
 impl Search<'_> {
-    /// Tries all values of a setting; `None` if there is no time for it. `left` measurements are to come.
+    /// Tries all values of a setting; why not, if it could not. `left` measurements are to come.
     fn setting(
         &mut self,
         setting: &Setting,
         settings: &Settings,
         options: &Options,
         left: usize,
-    ) -> Result<Option<Decision>, Error> {
+    ) -> Result<Decision, String> {
+        const LATE: &str = "the time was over";
         let goals = setting.goals(&options.goals);
-        let values = setting.candidates(settings);
-        let Some(each) = self.time_for_each(left) else { return Ok(None) };
-        let mut figures = vec![vec![Vec::new(); goals.len()]; values.len()];
+        let mut turns: Vec<Turns> = setting
+            .candidates(settings)
+            .into_iter()
+            .map(|value| Turns::of(value, goals.len()))
+            .collect();
+        let each = self.time_for_each(left).ok_or(LATE)?;
+        let in_a_round = u32::try_from(turns.len() * goals.len()).unwrap_or(u32::MAX);
         for round in 0..options.runs {
-            if self.is_over(each * u32::try_from(values.len() * goals.len()).unwrap_or(u32::MAX)) {
+            if self.is_over((each + self.overhead) * in_a_round) {
                 if round < FEWEST {
-                    return Ok(None);
+                    return Err(LATE.to_owned());
                 }
                 break;
             }
-            for turn in 0..values.len() {
+            for turn in 0..turns.len() {
                 // Each round begins with another one, so that whatever the machine does meets all of them.
-                let index = (round + turn) % values.len();
+                let turns_of = (round + turn) % turns.len();
+                let turns = &mut turns[turns_of];
                 let what = format!(
                     "round {} of {}: {} = {}",
                     round + 1,
                     options.runs,
                     setting.name,
-                    values[index]
+                    turns.value
                 );
-                let tried = setting.with(settings, &values[index]);
-                for (goal, figures) in goals.iter().zip(&mut figures[index]) {
-                    self.progress
-                        .done(self.began.elapsed().as_secs_f64() / self.ends.as_secs_f64(), &what);
-                    figures.push(self.measure(*goal, &tried, each)?);
-                }
+                self.progress
+                    .done(self.began.elapsed().as_secs_f64() / self.ends.as_secs_f64(), &what);
+                self.take(turns, &goals, &setting.with(settings, &turns.value), each);
+            }
+            // All others are held against it.
+            if let Some(failure) = &turns[0].failure {
+                return Err(format!("with what is in force: {failure}"));
             }
         }
-        let candidates = values.iter().enumerate().map(|(index, value)| {
-            let effects = goals.iter().enumerate().map(|(goal, name)| {
-                let base = (index > 0).then(|| &figures[0][goal][..]);
-                Effect::of(*name, &figures[index][goal], base)
-            });
-            Candidate { value: value.clone(), effects: effects.collect() }
+        for Turns { value, failure, .. } in &turns {
+            let failure =
+                failure.iter().map(|it| format!("{} = {value} is left out: {it}", setting.name));
+            self.notes.extend(failure);
+        }
+        turns.retain(|turns| turns.failure.is_none());
+        let others = turns.len() - 1;
+        let candidates = turns.iter().enumerate().map(|(index, own)| {
+            let effect = |(goal, name): (usize, &Goal)| {
+                let base = (index > 0).then(|| &turns[0].figures[goal][..]);
+                Effect::of(*name, &own.figures[goal], base, others)
+            };
+            let effects = goals.iter().enumerate().map(effect).collect();
+            Candidate { value: own.value.clone(), effects }
         });
-        Ok(Some(Decision::between(setting.name, candidates.collect())))
+        Ok(Decision::between(setting.name, candidates.collect()))
+    }
+
+    /// Measures a value for each goal, unless that has failed before.
+    fn take(&mut self, turns: &mut Turns, goals: &[Goal], settings: &Settings, each: Duration) {
+        for (goal, figures) in goals.iter().zip(&mut turns.figures) {
+            if turns.failure.is_some() {
+                return;
+            }
+            match self.measure(*goal, settings, each) {
+                Ok(figure) => figures.push(figure),
+                Err(error) => turns.failure = Some(error.to_string()),
+            }
+        }
     }
 
     /// What may count of each measurement if so many are to come; `None` if there is no time for that.
@@ -149,8 +192,8 @@ impl Search<'_> {
     }
 
     /// Whether so much more would be too late.
-    fn is_over(&self, counts: Duration) -> bool {
-        self.began.elapsed() + counts > self.ends
+    fn is_over(&self, more: Duration) -> bool {
+        self.began.elapsed() + more > self.ends
     }
 
     fn measure(&mut self, goal: Goal, settings: &Settings, counts: Duration) -> Result<f64, Error> {
