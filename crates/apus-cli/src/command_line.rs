@@ -7,7 +7,7 @@ use apus_lab::result::COMMIT;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
-use crate::{bench, call, completions, decode, demo, fabric, lab, man, serve, sim};
+use crate::{bench, call, completions, decode, demo, doctor, fabric, lab, man, serve, sim, tune};
 
 /// Message transport with low tail latency: Homa in user space, over plain UDP.
 ///
@@ -20,7 +20,8 @@ use crate::{bench, call, completions, decode, demo, fabric, lab, man, serve, sim
   apus call 127.0.0.1:4000 --size 100
   apus bench rtt --json
   apus sim run
-  apus fabric up --nodes 4")]
+  apus fabric up --nodes 4
+  apus doctor")]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Sim(sim::Arguments),
     Fabric(fabric::Arguments),
     Decode(decode::Arguments),
+    Doctor(doctor::Arguments),
+    Tune(tune::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }

@@ -7,11 +7,13 @@
 //!   fabric                a network of several hosts to try programs in (apus-lab does the work)
 //!   decode                captures in words (apus-decode does the work)
 //!   serve, call           talk by hand (apus does the work)
+//!   doctor, tune          what stands in the way on a host, and which settings suit it (apus-lab does the work)
 //!   completions, man      for shells and readers, from the definitions of the commands
 //!     │
 //!   command_line          the commands together, wrong arguments, examples
-//!   repetition, address, path   what several commands ask for
+//!   repetition, address, path, configuration   what several commands ask for
 //!   output, destination, files   where results go
+//!   signals               how what runs for ever is ended
 //!   failure               why there is none, and the exit status
 //! ```
 //!
@@ -23,9 +25,11 @@ mod bench;
 mod call;
 mod command_line;
 mod completions;
+mod configuration;
 mod decode;
 mod demo;
 mod destination;
+mod doctor;
 mod fabric;
 mod failure;
 mod files;
@@ -35,7 +39,9 @@ mod output;
 mod path;
 mod repetition;
 mod serve;
+mod signals;
 mod sim;
+mod tune;
 
 use std::env;
 use std::process::ExitCode;
@@ -70,6 +76,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Fabric(arguments) => fabric::run(&arguments),
         Command::Decode(arguments) => decode::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Tune(arguments) => tune::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     }

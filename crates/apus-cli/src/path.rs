@@ -1,5 +1,6 @@
 //! Which way do messages go?
 
+use apus::Builder;
 use clap::ValueEnum;
 
 /// The way to peers on the same host. To other hosts it is UDP anyway.
@@ -12,8 +13,11 @@ pub(crate) enum Path {
 }
 
 impl Path {
-    /// Whether shared memory may be used.
-    pub(crate) const fn may_be_local(self) -> bool {
-        matches!(self, Self::Auto)
+    /// An endpoint that goes this way: `Auto` leaves it as it is set up.
+    pub(crate) fn apply(self, builder: Builder) -> Builder {
+        match self {
+            Self::Auto => builder,
+            Self::Udp => builder.local(false),
+        }
     }
 }

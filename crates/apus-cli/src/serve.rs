@@ -1,22 +1,20 @@
 //! How is an echo service run?
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::iter;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
-use std::{io, iter};
 
-use apus::{Closed, Endpoint, Poll};
+use apus::{Builder, Closed, Endpoint, Poll, Settings};
 use clap::Args;
 use serde_json::json;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use crate::address::Address;
+use crate::configuration::Configuration;
 use crate::failure::Failure;
 use crate::output;
 use crate::path::Path;
+use crate::signals;
 
 /// Run an echo service: every request is answered with its own bytes
 ///
@@ -33,14 +31,15 @@ pub(crate) struct Arguments {
     /// IPv4 and IPv6
     #[arg(value_name = "ADDR", default_value = "127.0.0.1:4000", value_parser = Address::to_serve)]
     address: Address,
-    /// Threads that receive requests and answer them: 1 to 1024
-    #[arg(long, value_name = "THREADS", default_value_t = 1, value_parser = receivers,
-          allow_negative_numbers = true)]
-    receivers: usize,
+    /// Threads that receive requests and answer them: 1 to 1024 [default: 1, or what --config says]
+    #[arg(long, value_name = "THREADS", value_parser = receivers, allow_negative_numbers = true)]
+    receivers: Option<usize>,
     /// How to wait for packets: `spin`, `block`, or `hybrid=MICROSECONDS` to spin for so long and
-    /// then sleep (`hybrid` alone: 50)
-    #[arg(long, value_name = "MODE", default_value_t = Poll::default())]
-    poll: Poll,
+    /// then sleep (`hybrid` alone: 50) [default: hybrid, or what --config says]
+    #[arg(long, value_name = "MODE")]
+    poll: Option<Poll>,
+    #[command(flatten)]
+    configuration: Configuration,
     /// Which way messages go to peers on this host
     #[arg(long, value_name = "PATH", value_enum, default_value_t = Path::Auto)]
     path: Path,
@@ -53,8 +52,20 @@ pub(crate) struct Arguments {
 /// arrives in milliseconds, and who presses Ctrl-C does not want to wait.
 const LAST_REPLIES: Duration = Duration::from_secs(1);
 
+/// Threads at most.
+const MOST: usize = 1024;
+
+/// What the file says, and the arguments in its place.
+fn builder(settings: &Settings, arguments: &Arguments) -> Builder {
+    let builder = arguments.path.apply(settings.builder());
+    match arguments.poll {
+        Some(poll) => builder.poll(poll),
+        None => builder,
+    }
+}
+
 fn receivers(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| (1..=1024).contains(number));
+    let number = text.parse().ok().filter(|number| (1..=MOST).contains(number));
     number.ok_or_else(|| "there are 1 to 1024 receiving threads; try 2".to_owned())
 }
 
@@ -76,13 +87,18 @@ enum End {
 /// Serves until somebody interrupts it.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (tell, told) = channel();
-    watch_signals(tell.clone()).map_err(|error| Failure::of("catch signals", &error))?;
-    let settings = Endpoint::builder().poll(arguments.poll).local(arguments.path.may_be_local());
-    let endpoint = settings.bind(arguments.address.as_str()).map_err(|error| {
-        Failure::Work(format!("{error}\n`apus serve 127.0.0.1:0` listens on any free port."))
-    })?;
+    let teller = tell.clone();
+    // Nobody listens if the service is ending anyway.
+    signals::at_first(move || drop(teller.send(End::Signal)))
+        .map_err(|error| Failure::of("catch signals", &error))?;
+    let settings = arguments.configuration.read()?;
+    let receivers = arguments.receivers.or(settings.receivers).unwrap_or(1).clamp(1, MOST);
+    let endpoint =
+        builder(&settings, arguments).bind(arguments.address.as_str()).map_err(|error| {
+            Failure::Work(format!("{error}\n`apus serve 127.0.0.1:0` listens on any free port."))
+        })?;
     let (end, served) = thread::scope(|scope| {
-        let receivers = start(arguments.receivers, &endpoint, &tell, scope);
+        let receivers = start(receivers, &endpoint, &tell, scope);
         let ready = say_where(&endpoint, arguments.json);
         let end = ready.map(|()| told.recv().expect("this thread holds a sender"));
         if let Ok(End::Signal) = end {
@@ -96,24 +112,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         End::Signal => Ok(()),
         End::Broken(why) => Err(Failure::Work(why.to_string())),
     }
-}
-
-/// Tells about the first signal; the second one ends the process at once.
-fn watch_signals(tell: Sender<End>) -> io::Result<()> {
-    let seen = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // In this order: the first signal must not find it set.
-        signal_hook::flag::register_conditional_shutdown(signal, 1, seen.clone())?;
-        signal_hook::flag::register(signal, seen.clone())?;
-    }
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        if signals.forever().next().is_some() {
-            // Nobody listens if the service is ending anyway.
-            let _ = tell.send(End::Signal);
-        }
-    })?;
-    Ok(())
 }
 
 type Receiver<'scope> = ScopedJoinHandle<'scope, Served>;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use apus::Poll;
+use apus::{Poll, Settings};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -53,6 +53,9 @@ pub struct Plan {
     pub outstanding: usize,
     /// How both sides wait.
     pub poll: Poll,
+    /// How apus is set up on both sides, but for the way to wait.
+    #[serde(default)]
+    pub settings: Settings,
     /// What happens in this time does not count: caches, windows and estimates settle.
     pub warmup: Duration,
     /// What happens in this time does.

@@ -12,6 +12,8 @@
 //! - [`contention`](mod@contention): what one lock for all pairs of a host costs;
 //! - [`small_writes`]: what a short message costs that is written in two pieces.
 //!
+//! Beside them [`doctor`] says what on a host stands in the way, and [`tune`] which settings suit it.
+//!
 //! ```text
 //!   bench, local, demo, cluster, livelock, contention, small_writes   which experiments there are, and in which order they find things out
 //!     ├── apus                 what is measured, used as an application would
@@ -64,6 +66,7 @@ pub mod cluster;
 pub mod contender;
 pub mod contention;
 pub mod demo;
+pub mod doctor;
 mod error;
 pub mod fabric;
 pub mod handoff;
@@ -88,6 +91,7 @@ pub mod small_writes;
 pub mod stats;
 pub mod traces;
 pub mod transport;
+pub mod tune;
 
 pub use ::apus::{Poll, PollError};
 pub use error::Error;

@@ -110,6 +110,7 @@ mod tests {
             size: 1,
             outstanding: 1,
             poll: Poll::Spin,
+            settings: apus::Settings::default(),
             warmup: Duration::from_nanos(10),
             measure: Duration::from_nanos(100),
             seed: 1,

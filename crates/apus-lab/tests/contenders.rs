@@ -28,6 +28,7 @@ fn plan(poll: Poll) -> Plan {
         size: 1000,
         outstanding: 4,
         poll,
+        settings: apus::Settings::default(),
         warmup: Duration::ZERO,
         measure: Duration::from_millis(10),
         seed: 1,

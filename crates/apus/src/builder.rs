@@ -44,7 +44,11 @@ pub struct Builder {
 }
 
 /// Who turns the endpoint's loop.
+///
+/// As text, and with the feature `serde`: `waiters`, `dedicated` or `dedicated=CPU`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(into = "String", try_from = "String"))]
 #[non_exhaustive]
 pub enum Engine {
     /// Whoever waits for a message. An unloaded call then needs no wake-up at all.
@@ -57,6 +61,54 @@ pub enum Engine {
         cpu: Option<usize>,
     },
 }
+
+impl std::str::FromStr for Engine {
+    type Err = EngineError;
+
+    /// `waiters`, `dedicated`, or `dedicated=3` (a CPU).
+    fn from_str(text: &str) -> Result<Self, EngineError> {
+        match text.split_once('=') {
+            None if text == "waiters" => Ok(Self::Waiters),
+            None if text == "dedicated" => Ok(Self::Dedicated { cpu: None }),
+            Some(("dedicated", cpu)) => match cpu.parse() {
+                Ok(cpu) => Ok(Self::Dedicated { cpu: Some(cpu) }),
+                Err(_) => Err(EngineError),
+            },
+            _ => Err(EngineError),
+        }
+    }
+}
+
+impl std::fmt::Display for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Waiters => f.pad("waiters"),
+            Self::Dedicated { cpu: None } => f.pad("dedicated"),
+            Self::Dedicated { cpu: Some(cpu) } => write!(f, "dedicated={cpu}"),
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<Engine> for String {
+    fn from(engine: Engine) -> Self {
+        engine.to_string()
+    }
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<String> for Engine {
+    type Error = EngineError;
+
+    fn try_from(text: String) -> Result<Self, EngineError> {
+        text.parse()
+    }
+}
+
+/// A text that names nobody who could turn the loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected `waiters`, `dedicated` or `dedicated=CPU`, such as `dedicated=3`")]
+pub struct EngineError;
 
 impl Default for Builder {
     fn default() -> Self {

@@ -61,6 +61,8 @@ pub mod local {
 }
 pub mod overload;
 mod request;
+#[cfg(feature = "toml")]
+mod settings;
 mod submit;
 #[cfg(feature = "tokio")]
 pub mod tokio;
@@ -70,7 +72,7 @@ pub use apus_proto::{
     Parameter, Payload, Profile, Refusal, Role, RpcError, RpcInfo, RpcState,
 };
 pub use apus_udp::UdpConfig;
-pub use builder::{Builder, Engine};
+pub use builder::{Builder, Engine, EngineError};
 pub use bytes::Bytes;
 pub use call::{CallId, CallOptions, Completion};
 pub use cork::Cork;
@@ -79,3 +81,5 @@ pub use engine::metrics::EngineMetrics;
 pub use engine::poll::{Poll, PollError};
 pub use error::{BindError, CallError, Closed, ReplyError};
 pub use request::Request;
+#[cfg(feature = "toml")]
+pub use settings::{Settings, SettingsError, UdpSettings};

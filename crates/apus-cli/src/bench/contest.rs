@@ -2,8 +2,10 @@
 
 use apus_lab::bench::{EXPERIMENTS, Experiment, Options};
 use apus_lab::process::Host;
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
+use crate::configuration::Configuration;
 use crate::failure::Failure;
 use crate::output;
 use crate::repetition::{Repetition, with_defaults};
@@ -13,6 +15,8 @@ use crate::repetition::{Repetition, with_defaults};
 pub(crate) struct Arguments {
     experiment: &'static Experiment,
     asked: Asked,
+    /// Whether the way to wait was asked for, and is not just what experiments do.
+    poll_was_asked: bool,
 }
 
 /// What can be asked of any experiment.
@@ -27,6 +31,8 @@ struct Asked {
     /// Only these contenders, by the names of their rows, with commas between them
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
+    #[command(flatten)]
+    configuration: Configuration,
     #[command(flatten)]
     repetition: Repetition,
 }
@@ -80,10 +86,12 @@ const UNDESCRIBED: Description =
 
 /// Runs the experiment and prints its result.
 pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
-    let Arguments { experiment, asked } = arguments;
-    let Asked { size, outstanding, only, repetition } = asked;
+    let Arguments { experiment, asked, poll_was_asked } = arguments;
+    let Asked { size, outstanding, only, configuration, repetition } = asked;
     let Repetition { seconds, runs, seed, poll, json } = repetition;
-    let options = Options { size, outstanding, seconds, runs, seed, poll, only };
+    let settings = configuration.read()?;
+    let poll = settings.poll.filter(|_| !poll_was_asked).unwrap_or(poll);
+    let options = Options { size, outstanding, seconds, runs, seed, poll, settings, only };
     let outcome = experiment.run(&options, &Host::this_program()?)?;
     if json { output::line(&outcome.json()) } else { output::write(outcome.to_string()) }
 }
@@ -119,7 +127,12 @@ impl Arguments {
     /// What is asked of the experiment of that name; `None` if there is none.
     pub(super) fn of(name: &str, matches: &ArgMatches) -> Option<Result<Self, clap::Error>> {
         let experiment = EXPERIMENTS.into_iter().find(|each| each.name == name)?;
-        Some(Asked::from_arg_matches(matches).map(|asked| Self { experiment, asked }))
+        let poll_was_asked = matches.value_source("poll") == Some(ValueSource::CommandLine);
+        Some(Asked::from_arg_matches(matches).map(|asked| Self {
+            experiment,
+            asked,
+            poll_was_asked,
+        }))
     }
 }
 

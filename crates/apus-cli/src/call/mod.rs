@@ -8,13 +8,13 @@ mod request;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use apus::Endpoint;
 use clap::Args;
 
 use self::peer::Peer;
 use self::report::{Call, Report};
 use self::request::Source;
 use crate::address::Address;
+use crate::configuration::Configuration;
 use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::output;
@@ -59,6 +59,8 @@ pub(crate) struct Arguments {
     /// Which way messages go to peers on this host
     #[arg(long, value_name = "PATH", value_enum, default_value_t = Path::Auto)]
     path: Path,
+    #[command(flatten)]
+    configuration: Configuration,
     /// Do not say anything about single calls that did not fail
     #[arg(long)]
     quiet: bool,
@@ -125,7 +127,7 @@ fn peer(arguments: &Arguments) -> Result<Peer, Failure> {
         let help = "Is the name right? An IP address needs no name service.";
         Failure::Work(format!("resolve {name}: {error}\n{help}"))
     })?;
-    let settings = Endpoint::builder().local(arguments.path.may_be_local());
+    let settings = arguments.path.apply(arguments.configuration.read()?.builder());
     let endpoint = settings.client().map_err(|error| Failure::Work(error.to_string()))?;
     Ok(Peer::new(endpoint, addresses, arguments.timeout))
 }

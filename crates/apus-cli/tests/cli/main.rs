@@ -1,8 +1,10 @@
 //! The `apus` command, as a shell starts it.
 
 mod cluster;
+mod configured;
 mod contract;
 mod decode;
+mod doctor;
 mod experiments;
 mod fabric;
 mod generated;

@@ -1,7 +1,7 @@
 //! How does apus take part?
 //!
 //! As in any application: through the public interface of the crate `apus`, with its default
-//! parameters, one endpoint and one thread on each side. What the clients and servers of the
+//! parameters unless a plan has others, one endpoint and one thread on each side. What the clients and servers of the
 //! experiments do is in `client` and `server`.
 //!
 //! - [`Apus`]: in `rtt`, `throughput`, `rate` and `local`.
@@ -26,7 +26,7 @@ pub(crate) mod server;
 pub use pair::BarePair;
 pub(crate) use pair::both_sides;
 pub use path::Path;
-pub(crate) use path::builder;
+pub(crate) use path::{builder, configured};
 pub use receiving::Receiving;
 pub(crate) use receiving::counters;
 
@@ -77,12 +77,12 @@ impl Contender for Apus {
             Path::Local => "through shared memory",
         };
         format!(
-            "one endpoint on each side, {path}, default parameters, whoever waits polls, {calls}"
+            "one endpoint on each side, {path}, default parameters but for what `configuration` says, whoever waits polls, {calls}"
         )
     }
 
     fn serve(&self, plan: &Plan, control: &mut Control) -> Result<Side, Error> {
-        let endpoint = serve_at(builder(self.path).poll(plan.poll), control)?;
+        let endpoint = serve_at(configured(&plan.settings, self.path).poll(plan.poll), control)?;
         match self.calls {
             Calls::OneByOne => server::echo(&endpoint),
             Calls::Many(Replies::Echo) => server::echo_together(&endpoint),
@@ -92,7 +92,7 @@ impl Contender for Apus {
     }
 
     fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error> {
-        let endpoint = open_client(builder(self.path).poll(plan.poll), control)?;
+        let endpoint = open_client(configured(&plan.settings, self.path).poll(plan.poll), control)?;
         if self.path == Path::Local {
             let request = Bytes::from_static(&[0]);
             path::meet(&endpoint, || client::call(&endpoint, server, &request).map(drop))?;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use apus::{Builder, Endpoint};
+use apus::{Builder, Endpoint, Settings};
 
 use crate::error::Error;
 
@@ -17,7 +17,12 @@ pub enum Path {
 
 /// The settings of an endpoint whose messages go that way (P1).
 pub(crate) fn builder(path: Path) -> Builder {
-    Endpoint::builder().local(path == Path::Local)
+    configured(&Settings::default(), path)
+}
+
+/// The same, set up in another way than by default.
+pub(crate) fn configured(settings: &Settings, path: Path) -> Builder {
+    settings.builder().local(path == Path::Local)
 }
 
 /// How long two endpoints may take to agree on shared memory. Ours: ten thousand times what they take.

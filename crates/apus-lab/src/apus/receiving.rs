@@ -10,7 +10,7 @@ use std::thread;
 
 use apus::Engine;
 
-use super::{Path, builder, client, open_client, serve_at, server};
+use super::{Path, client, configured, open_client, serve_at, server};
 use crate::contender::{Contender, Plan, Replies, Side};
 use crate::error::Error;
 use crate::process::Control;
@@ -69,7 +69,10 @@ impl Contender for Receiving {
             Self::SelfPolling => (Engine::Waiters, 1),
             Self::Receivers(count) => (Engine::Dedicated { cpu: None }, *count),
         };
-        let endpoint = serve_at(builder(Path::Udp).poll(plan.poll).engine(engine), control)?;
+        let endpoint = serve_at(
+            configured(&plan.settings, Path::Udp).poll(plan.poll).engine(engine),
+            control,
+        )?;
         thread::scope(|scope| {
             let start = |_| scope.spawn(|| server::echo(&endpoint));
             let threads: Vec<_> = (0..receivers).map(start).collect();
@@ -89,7 +92,7 @@ impl Contender for Receiving {
     }
 
     fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error> {
-        let endpoint = open_client(builder(Path::Udp).poll(plan.poll), control)?;
+        let endpoint = open_client(configured(&plan.settings, Path::Udp).poll(plan.poll), control)?;
         client::many(&endpoint, server, plan, Replies::Echo, control.stop())
     }
 }

@@ -24,8 +24,9 @@ pub use throughput::THROUGHPUT;
 
 use serde_json::Value;
 
-use crate::contender::Contender;
+use crate::contender::{Contender, Plan};
 use crate::error::Error;
+use crate::machine::Cores;
 use crate::process::{Control, Host, Task};
 use crate::result::Outcome;
 
@@ -57,6 +58,18 @@ impl Experiment {
     /// An option does not fit, or a contender failed.
     pub fn run(&self, options: &Options, host: &Host) -> Result<Outcome, Error> {
         rounds::run(self, options, host)
+    }
+}
+
+impl Experiment {
+    /// One run of apus alone, as the plan sets it up: its figures by name.
+    pub(crate) fn apus_alone(
+        &self,
+        plan: &Plan,
+        host: &Host,
+        cores: Cores,
+    ) -> Result<Vec<(&'static str, Reading)>, Error> {
+        rounds::measure(self, "apus", plan, host, cores).map(|pair| (self.figures)(&pair))
     }
 }
 

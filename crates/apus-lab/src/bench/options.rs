@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use apus::Poll;
+use apus::{Poll, Settings};
 use serde_json::{Map, Value, json};
 
 use crate::contender::Plan;
@@ -24,6 +24,8 @@ pub struct Options {
     pub seed: u64,
     /// How both sides wait.
     pub poll: Poll,
+    /// How apus is set up on both sides, but for the way to wait and to peers.
+    pub settings: Settings,
     /// Only these contenders, by name; all if empty.
     pub only: Vec<String>,
 }
@@ -31,7 +33,7 @@ pub struct Options {
 impl Options {
     /// One second for each contender in each of five runs, spinning.
     #[must_use]
-    pub const fn new(size: usize, outstanding: usize) -> Self {
+    pub fn new(size: usize, outstanding: usize) -> Self {
         Self {
             size,
             outstanding,
@@ -39,6 +41,7 @@ impl Options {
             runs: 5,
             seed: 1,
             poll: Poll::Spin,
+            settings: Settings::default(),
             only: Vec::new(),
         }
     }
@@ -64,6 +67,7 @@ impl Options {
             size: self.size,
             outstanding: self.outstanding,
             poll: self.poll,
+            settings: self.settings.clone(),
             warmup: measure / 10,
             measure,
             seed: self.seed,
@@ -80,7 +84,10 @@ impl Options {
             ("seed", json!(self.seed)),
             ("poll", json!(self.poll)),
         ];
-        pairs.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+        let configured = (self.settings != Settings::default())
+            .then(|| ("configuration", json!(self.settings.toml().trim().replace('\n', "; "))));
+        let all = pairs.into_iter().chain(configured);
+        all.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 

@@ -14,7 +14,7 @@ pub enum Reading {
 
 impl Reading {
     /// As it is compared with another contender's in the same run.
-    pub(super) const fn value(self) -> f64 {
+    pub(crate) const fn value(self) -> f64 {
         match self {
             Self::Each(value) => value,
             Self::Count(count) => count as f64,

@@ -96,7 +96,7 @@ fn settings(contenders: &[Box<dyn Contender>]) -> Value {
 }
 
 /// One contender in one run.
-fn measure(
+pub(super) fn measure(
     experiment: &Experiment,
     contender: &str,
     plan: &Plan,

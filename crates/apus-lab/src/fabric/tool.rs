@@ -28,6 +28,8 @@ pub(crate) enum Tool {
     Nsenter,
     /// Lets others go first.
     Chrt,
+    /// Knows an interface's switches.
+    Ethtool,
 }
 
 /// Where administrators' programs are when `PATH` is an ordinary user's.
@@ -43,6 +45,7 @@ impl Tool {
             Self::Unshare => "unshare",
             Self::Nsenter => "nsenter",
             Self::Chrt => "chrt",
+            Self::Ethtool => "ethtool",
         }
     }
 
@@ -50,6 +53,7 @@ impl Tool {
         match self {
             Self::Ip | Self::Bridge | Self::Tc => "iproute2",
             Self::Nft => "nftables",
+            Self::Ethtool => "ethtool",
             Self::Unshare | Self::Nsenter | Self::Chrt => "util-linux",
         }
     }

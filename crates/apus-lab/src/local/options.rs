@@ -95,7 +95,8 @@ impl Options {
     /// What each side is told when so many messages of that size are under way.
     pub(super) fn plan(&self, size: usize, outstanding: usize, poll: Poll) -> Plan {
         let measure = Duration::from_secs_f64(self.seconds);
-        Plan { size, outstanding, poll, warmup: measure / 10, measure, seed: self.seed }
+        let settings = apus::Settings::default();
+        Plan { size, outstanding, poll, settings, warmup: measure / 10, measure, seed: self.seed }
     }
 
     /// Messages of that size under way where there are many.

@@ -17,6 +17,16 @@ pub struct Table {
 }
 
 impl Table {
+    /// For a terminal, of words: all columns flush left, and no title.
+    #[must_use]
+    pub(crate) fn of_words(header: Vec<String>, lines: Vec<Vec<String>>) -> impl fmt::Display {
+        let mut table = grid(header, lines.into_iter());
+        for column in table.column_iter_mut() {
+            column.set_cell_alignment(CellAlignment::Left);
+        }
+        table
+    }
+
     /// For a terminal, without the title.
     pub(super) fn grid(&self) -> comfy_table::Table {
         grid(self.header.clone(), self.lines.iter().cloned())

@@ -7,10 +7,12 @@
 
 mod difference;
 mod latencies;
+mod paired;
 mod sample;
 mod spread;
 
 pub use difference::Difference;
 pub use latencies::{Latencies, Percentiles};
+pub use paired::Paired;
 pub use sample::Sample;
 pub use spread::Spread;

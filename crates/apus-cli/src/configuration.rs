@@ -1,0 +1,34 @@
+//! Which file says how apus is set up?
+
+use std::path::PathBuf;
+
+use apus::{Settings, SettingsError};
+use clap::Args;
+
+use crate::failure::Failure;
+
+/// A file with an endpoint's settings.
+#[derive(Debug, Args)]
+pub(crate) struct Configuration {
+    /// Set apus up as this file says, which `apus tune` writes; docs/configuration.md explains its keys
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl Configuration {
+    /// What the file says; the defaults if there is none.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or makes no sense.
+    pub(crate) fn read(&self) -> Result<Settings, Failure> {
+        let Some(file) = &self.config else { return Ok(Settings::default()) };
+        Settings::read(file).map_err(|error| Failure::Argument {
+            argument: "--config".to_owned(),
+            problem: match error {
+                SettingsError::Wrong { .. } => error.to_string().trim_end().to_owned(),
+                error => error.to_string(),
+            },
+        })
+    }
+}
