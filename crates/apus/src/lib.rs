@@ -64,6 +64,7 @@ mod request;
 mod submit;
 #[cfg(feature = "tokio")]
 pub mod tokio;
+pub mod trace;
 
 pub use apus_proto::{
     CommandError, Config, ConfigBuilder, ConfigError, DropReason, FailReason, Outcome, PARAMETERS,
