@@ -32,15 +32,22 @@
 //! [`event`] is the vocabulary, [`recorder`] what the process records, `ring` and `threads` where to, `clock` and
 //! `tsc` what a tick is, [`trace`](Trace) and [`file`](FileError) what is kept of it. docs/adr/0026 says why it is
 //! like this.
+//!
+//! With the feature `report`: [`merge`] lays several processes' traces side by side on one clock, [`report`] asks
+//! them what people want to know.
 
 #![deny(unsafe_code)]
 
 pub mod clock;
 pub mod event;
 mod file;
+#[cfg(feature = "report")]
+pub mod merge;
 mod peers;
 mod record;
 pub mod recorder;
+#[cfg(feature = "report")]
+pub mod report;
 mod ring;
 mod sync;
 mod threads;

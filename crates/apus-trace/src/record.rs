@@ -16,6 +16,17 @@ pub enum Side {
     Server,
 }
 
+impl Side {
+    /// The other end.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
 /// An RPC as records name it. Ids are unique between one client and one server only: the peer belongs to the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Rpc {
