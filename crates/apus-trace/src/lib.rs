@@ -34,7 +34,7 @@
 //! like this.
 //!
 //! With the feature `report`: [`merge`] lays several processes' traces side by side on one clock, [`report`] asks
-//! them what people want to know.
+//! them what people want to know, and [`perfetto`] writes what the Perfetto UI shows.
 
 #![deny(unsafe_code)]
 
@@ -44,6 +44,8 @@ mod file;
 #[cfg(feature = "report")]
 pub mod merge;
 mod peers;
+#[cfg(feature = "report")]
+pub mod perfetto;
 mod record;
 pub mod recorder;
 #[cfg(feature = "report")]

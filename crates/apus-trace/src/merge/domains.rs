@@ -13,7 +13,7 @@ use crate::clock::Calibration;
 const AGREE: u128 = 1_000_000;
 
 /// Times are kept this small, whatever a file says, so that they can be added.
-const LARGEST: i64 = 1 << 60;
+pub(super) const LARGEST: i64 = 1 << 60;
 
 /// The clocks, and who has which.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ pub use calls::{Call, Mark};
 pub use clocks::{ClockLink, Placement};
 pub use ways::Way;
 
-use crate::event::Event;
+use crate::event::{Event, Unit};
 use crate::{Head, Record, Trace};
 use std::collections::HashMap;
 
@@ -210,6 +210,15 @@ impl Merged {
         let values = &self.process_of(stamped.thread).head.values;
         let name = values.get(list).and_then(|names| names.get(usize::try_from(number).ok()?));
         name.cloned().unwrap_or_else(|| format!("{list} {number}"))
+    }
+
+    /// How long took what has ended with this record, in nanoseconds; 0 if it does not say.
+    #[must_use]
+    pub fn took(&self, stamped: &Stamped) -> i64 {
+        let ticks = stamped.record.fields().find(|(field, _)| field.unit == Unit::Ticks);
+        let clock = self.process_of(stamped.thread).head.clock;
+        let nanos = ticks.map_or(0, |(_, ticks)| clock.nanos(ticks));
+        i64::try_from(nanos).unwrap_or(domains::LARGEST).min(domains::LARGEST)
     }
 
     /// All records of an event, the earliest first.

@@ -13,7 +13,7 @@
 use super::stretches::join;
 use super::threads::Threads;
 use super::{Distribution, micros};
-use crate::event::{Event, Unit};
+use crate::event::Event;
 use crate::merge::{Merged, Stamped};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -115,7 +115,7 @@ fn stretches(merged: &Merged, all: &[Stamped]) -> Vec<(i64, i64)> {
         let (Some(event), rpc) = (stamped.record.event(), stamped.record.rpc()) else { continue };
         match event {
             Event::Look | Event::Send | Event::Pass => {
-                stretches.push((stamped.at - took(merged, stamped), stamped.at));
+                stretches.push((stamped.at - merged.took(stamped), stamped.at));
             }
             Event::Call | Event::Reply | Event::Woken => {
                 begun.insert(rpc, stamped.at);
@@ -149,13 +149,6 @@ fn sleeps(all: &[Stamped]) -> Vec<(i64, i64)> {
     sleeps
 }
 
-/// How long what has ended with this record took, in nanoseconds.
-pub(super) fn took(merged: &Merged, stamped: &Stamped) -> i64 {
-    let ticks = stamped.record.fields().find(|(field, _)| field.unit == Unit::Ticks);
-    let clock = merged.process_of(stamped.thread).head.clock;
-    ticks.map_or(0, |(_, ticks)| i64::try_from(clock.nanos(ticks)).unwrap_or(0))
-}
-
 fn stalls_in(merged: &Merged, all: &[Stamped], work: &[(i64, i64)], least: i64) -> Vec<Stall> {
     let mut stalls = Vec::new();
     for &(from, until) in work {
@@ -165,7 +158,7 @@ fn stalls_in(merged: &Merged, all: &[Stamped], work: &[(i64, i64)], least: i64) 
         let (mut at, mut name) = (from, "begin of work");
         for stamped in &all[first..end] {
             // What has ended now began in between: its begin is a moment as well.
-            let began = (stamped.at - took(merged, stamped)).max(at);
+            let began = (stamped.at - merged.took(stamped)).max(at);
             let next = stamped.record.event().map_or("unknown", Event::name);
             for (begin, until, until_name) in [(at, began, next), (began, stamped.at, next)] {
                 if until - begin > least && !is_between(all, begin, until) {

@@ -1,0 +1,93 @@
+//! How do slices of one track lie in each other?
+//!
+//! A slice that begins while another one lasts has to end with it or before. What a thread does is like that, but for the
+//! precision of clocks: what would stick out is cut off.
+
+/// Something that lasts.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Slice<T> {
+    pub(super) from: i64,
+    pub(super) until: i64,
+    pub(super) what: T,
+}
+
+/// The begin or the end of a slice.
+#[derive(Debug, PartialEq)]
+pub(super) enum Edge<T> {
+    Begin(i64, T),
+    End(i64),
+}
+
+/// Begins and ends in an order in which they nest; times never decrease.
+pub(super) fn nest<T>(mut slices: Vec<Slice<T>>) -> Vec<Edge<T>> {
+    // Of those that begin together the longest holds the others.
+    slices.sort_by_key(|slice| (slice.from, std::cmp::Reverse(slice.until)));
+    let (mut edges, mut open): (Vec<Edge<T>>, Vec<i64>) = (Vec::new(), Vec::new());
+    for Slice { from, until, what } in slices {
+        while let Some(end) = open.pop_if(|end| *end <= from) {
+            edges.push(Edge::End(end));
+        }
+        let until = open.last().map_or(until, |outer| until.min(*outer)).max(from);
+        edges.push(Edge::Begin(from, what));
+        open.push(until);
+    }
+    edges.extend(open.into_iter().rev().map(Edge::End));
+    edges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn slice(from: i64, until: i64, what: char) -> Slice<char> {
+        Slice { from, until, what }
+    }
+
+    #[test]
+    fn what_sticks_out_is_cut_off() {
+        let edges = nest(vec![slice(5, 12, 'b'), slice(0, 10, 'a'), slice(10, 11, 'c')]);
+        let expected = [
+            Edge::Begin(0, 'a'),
+            Edge::Begin(5, 'b'),
+            Edge::End(10),
+            Edge::End(10),
+            Edge::Begin(10, 'c'),
+            Edge::End(11),
+        ];
+        assert_eq!(edges, expected);
+    }
+
+    #[test]
+    fn a_slice_that_takes_no_time_has_an_end() {
+        assert_eq!(nest(vec![slice(3, 3, 'a')]), [Edge::Begin(3, 'a'), Edge::End(3)]);
+        assert_eq!(nest::<char>(Vec::new()), []);
+    }
+
+    proptest! {
+        #[test]
+        fn ends_match_begins_and_time_goes_on(
+            slices in prop::collection::vec((0..50_i64, 0..20_i64), 0..40),
+        ) {
+            let count = slices.len();
+            let slices = slices.iter().map(|&(from, long)| slice(from, from + long, 'x')).collect();
+            let (mut depth, mut last, mut begins) = (0_usize, i64::MIN, 0);
+            for edge in nest(slices) {
+                let at = match edge {
+                    Edge::Begin(at, _) => {
+                        (depth, begins) = (depth + 1, begins + 1);
+                        at
+                    }
+                    Edge::End(at) => {
+                        prop_assert!(depth > 0);
+                        depth -= 1;
+                        at
+                    }
+                };
+                prop_assert!(at >= last);
+                last = at;
+            }
+            prop_assert_eq!((depth, begins), (0, count));
+        }
+    }
+}
