@@ -7,7 +7,7 @@
 use super::Way;
 use super::calls::Call;
 use super::corridor::{Bound, Line, middle};
-use super::domains::Domains;
+use super::domains::{Domains, LARGEST};
 use crate::event::Event;
 use crate::{Side, Trace};
 use std::collections::HashMap;
@@ -144,7 +144,8 @@ impl ClockLink {
         if self.placement == Placement::Reference {
             return local;
         }
-        ((local as f64 - self.offset) * self.scale).round() as i64
+        let common = ((local as f64 - self.offset) * self.scale).round() as i64;
+        common.clamp(-LARGEST, LARGEST)
     }
 }
 

@@ -12,8 +12,8 @@ use crate::clock::Calibration;
 /// corrects their rates. Nanoseconds.
 const AGREE: u128 = 1_000_000;
 
-/// Times are kept this small, whatever a file says, so that they can be added.
-pub(super) const LARGEST: i64 = 1 << 60;
+/// Times are kept this small, 52 days, whatever a file says, so that they can be added.
+pub(super) const LARGEST: i64 = 1 << 52;
 
 /// The clocks, and who has which.
 #[derive(Debug)]

@@ -29,6 +29,8 @@ pub mod rtt;
 pub(crate) mod scenario;
 pub mod stages;
 mod stretches;
+#[cfg(test)]
+mod tests;
 mod threads;
 pub mod timeline;
 
