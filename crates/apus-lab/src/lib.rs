@@ -23,6 +23,7 @@
 //!     ├── machine, clock       where and when
 //!     ├── slowdown             how much longer messages took than they had to
 //!     ├── stats, result, lines what the figures say, for people and for machines, and where they are kept
+//!     ├── traces               how the reports on time traces look
 //!     └── chart, page          how they look in a browser
 //! ```
 //!
@@ -82,6 +83,7 @@ pub mod result;
 pub mod simulation;
 pub mod slowdown;
 pub mod stats;
+pub mod traces;
 pub mod transport;
 
 pub use ::apus::{Poll, PollError};
