@@ -7,7 +7,7 @@ use apus_lab::result::COMMIT;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
-use crate::{bench, call, completions, demo, fabric, lab, man, serve, sim};
+use crate::{bench, call, completions, demo, fabric, lab, man, serve, sim, trace};
 
 /// Message transport with low tail latency: Homa in user space, over plain UDP.
 ///
@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Lab(lab::Arguments),
     Sim(sim::Arguments),
     Fabric(fabric::Arguments),
+    Trace(trace::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }

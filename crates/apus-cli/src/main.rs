@@ -5,6 +5,7 @@
 //!   lab                   old failures and their cures (apus-lab does the work)
 //!   sim                   the protocol in a simulated fabric (apus-sim does the work)
 //!   fabric                a network of several hosts to try programs in (apus-lab does the work)
+//!   trace                 where the microseconds of RPCs go (apus-trace finds out, apus-lab shows)
 //!   serve, call           talk by hand (apus does the work)
 //!   completions, man      for shells and readers, from the definitions of the commands
 //!     │
@@ -34,6 +35,7 @@ mod path;
 mod repetition;
 mod serve;
 mod sim;
+mod trace;
 
 use std::env;
 use std::process::ExitCode;
@@ -67,6 +69,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Fabric(arguments) => fabric::run(&arguments),
+        Command::Trace(arguments) => trace::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     }
