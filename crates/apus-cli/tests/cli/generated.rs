@@ -8,8 +8,8 @@ use std::process::Stdio;
 use crate::service::{Service, apus, run, text};
 
 /// What is offered. Everything generated has to know it, and nothing else.
-const COMMANDS: [&str; 8] =
-    ["demo", "serve", "call", "bench", "sim", "fabric", "completions", "man"];
+const COMMANDS: [&str; 9] =
+    ["demo", "serve", "call", "bench", "sim", "fabric", "trace", "completions", "man"];
 
 #[test]
 fn completions_know_every_command_and_nothing_hidden() {

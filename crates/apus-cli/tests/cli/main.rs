@@ -11,4 +11,5 @@ mod ranks;
 mod service;
 mod simulations;
 mod sweep;
+mod traces;
 mod two_processes;
