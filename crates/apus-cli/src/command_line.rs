@@ -7,7 +7,9 @@ use apus_lab::result::COMMIT;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
-use crate::{bench, call, completions, decode, demo, doctor, fabric, lab, man, serve, sim, tune};
+use crate::{
+    bench, call, completions, decode, demo, doctor, fabric, lab, man, serve, sim, trace, tune,
+};
 
 /// Message transport with low tail latency: Homa in user space, over plain UDP.
 ///
@@ -40,6 +42,7 @@ pub(crate) enum Command {
     Decode(decode::Arguments),
     Doctor(doctor::Arguments),
     Tune(tune::Arguments),
+    Trace(trace::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }

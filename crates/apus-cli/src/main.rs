@@ -6,6 +6,7 @@
 //!   sim                   the protocol in a simulated fabric (apus-sim does the work)
 //!   fabric                a network of several hosts to try programs in (apus-lab does the work)
 //!   decode                captures in words (apus-decode does the work)
+//!   trace                 where the microseconds of RPCs go (apus-trace finds out, apus-lab shows)
 //!   serve, call           talk by hand (apus does the work)
 //!   doctor, tune          what stands in the way on a host, and which settings suit it (apus-lab does the work)
 //!   completions, man      for shells and readers, from the definitions of the commands
@@ -41,6 +42,7 @@ mod repetition;
 mod serve;
 mod signals;
 mod sim;
+mod trace;
 mod tune;
 
 use std::env;
@@ -78,6 +80,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Decode(arguments) => decode::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Tune(arguments) => tune::run(&arguments),
+        Command::Trace(arguments) => trace::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     }

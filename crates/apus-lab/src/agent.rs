@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use crate::error::Error;
 use crate::process::{Control, Task, agent_main};
-use crate::{bench, cluster, contention, demo, handoff, livelock, local, overload, small_writes};
+use crate::{
+    bench, cluster, contention, demo, handoff, livelock, local, overload, small_writes, traces,
+};
 
 /// Is one side of an experiment. A program that runs experiments calls this, and does nothing else,
 /// when its first argument is [`crate::process::AGENT`].
@@ -31,6 +33,7 @@ pub fn run(task: &Task, control: &mut Control) -> Result<Value, Error> {
         livelock::JOB => livelock::agent(task, control),
         contention::JOB => contention::agent(task, control),
         small_writes::JOB => small_writes::agent(task, control),
+        traces::record::JOB => traces::record::agent(task, control),
         other => Err(Error::Peer(format!("a task of a kind that nobody knows: {other}"))),
     }
 }

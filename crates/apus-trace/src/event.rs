@@ -207,8 +207,8 @@ events! {
     43 CutoffsSent "cutoffs_sent" Packet [];
     /// CUTOFFS came.
     44 CutoffsReceived "cutoffs_received" Packet [];
-    /// The message has bytes that may leave, and the pacer makes it wait.
-    45 Throttled "throttled" Packet [Field::b("for", Nanos)];
+    /// The message has bytes that may leave, and the pacer makes it wait. Of all RPCs.
+    45 Throttled "throttled" Anomaly [Field::b("for", Nanos)];
 
     // What should be rare.
 
@@ -230,7 +230,7 @@ events! {
     71 Failed "failed" Anomaly [Field::a("reason", Name("fail_reason"))];
     /// The call took longer than the trace's settings allow.
     72 Slow "slow" Anomaly [Field::b("took", Nanos)];
-    /// FREEZE: peers are asked to freeze their traces.
+    /// FREEZE: a peer is asked to freeze its trace.
     73 FreezeSent "freeze_sent" Anomaly [];
     /// FREEZE came.
     74 FreezeReceived "freeze_received" Anomaly [];
@@ -304,7 +304,7 @@ pub const RESTARTS: &[&str] = &["rpc unknown", "peer restarted"];
 pub const SLEEPS: &[&str] = &["network", "waiter"];
 
 /// What quotas are for ([`Event::QuotaHit`]), in the order of the numbers.
-pub const WORKS: &[&str] = &["receive", "transmit", "deliveries", "timers"];
+pub const WORKS: &[&str] = &["receive", "transmit", "timers", "deliveries"];
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 use crate::event::{Event, Field};
 use crate::peers::PeerIndex;
+use std::num::NonZeroU64;
 
 /// Bytes of a record.
 pub const RECORD_LEN: usize = 32;
@@ -30,31 +31,35 @@ impl Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Rpc {
     /// The id as the client writes it, which is even, with our side in the low bit: 0 client, 1 server.
-    word: u64,
+    word: NonZeroU64,
     peer: PeerIndex,
 }
 
 impl Rpc {
-    /// The RPC that its client calls `id`, with this peer.
+    /// The RPC that its client calls `id`, with this peer. No client calls one 0: that is taken for the last id.
     #[must_use]
     pub const fn new(id: u64, side: Side, peer: PeerIndex) -> Self {
         let bit = match side {
             Side::Client => 0,
             Side::Server => 1,
         };
-        Self { word: id & !1 | bit, peer }
+        let word = match NonZeroU64::new(id & !1 | bit) {
+            Some(word) => word,
+            None => NonZeroU64::MAX,
+        };
+        Self { word, peer }
     }
 
     /// The id as the client writes it: even, and the same at both ends.
     #[must_use]
     pub const fn id(self) -> u64 {
-        self.word & !1
+        self.word.get() & !1
     }
 
     /// Which end of it we are.
     #[must_use]
     pub const fn side(self) -> Side {
-        if self.word & 1 == 0 { Side::Client } else { Side::Server }
+        if self.word.get() & 1 == 0 { Side::Client } else { Side::Server }
     }
 
     /// The other end; [`crate::Head::peer`] says who that is.
@@ -86,7 +91,7 @@ impl Record {
     #[must_use]
     #[inline]
     pub const fn of_rpc(ticks: u64, rpc: Rpc, event: Event, a: u32, b: u64) -> Self {
-        Self { ticks, rpc: rpc.word, kind: event as u16, peer: rpc.peer, a, b }
+        Self { ticks, rpc: rpc.word.get(), kind: event as u16, peer: rpc.peer, a, b }
     }
 
     /// Something that happened to a thread, or to many RPCs.
@@ -94,6 +99,13 @@ impl Record {
     #[inline]
     pub const fn of_thread(ticks: u64, event: Event, a: u32, b: u64) -> Self {
         Self { ticks, rpc: 0, kind: event as u16, peer: PeerIndex::NONE, a, b }
+    }
+
+    /// Something that a peer did, or that was done to it, and that concerns no RPC.
+    #[must_use]
+    #[inline]
+    pub const fn of_peer(ticks: u64, peer: PeerIndex, event: Event, a: u32, b: u64) -> Self {
+        Self { ticks, rpc: 0, kind: event as u16, peer, a, b }
     }
 
     /// What happened; `None` if a later version wrote this, whose name [`crate::Trace::name`] knows.
@@ -105,7 +117,10 @@ impl Record {
     /// The RPC that it concerns, if any.
     #[must_use]
     pub const fn rpc(&self) -> Option<Rpc> {
-        if self.rpc == 0 { None } else { Some(Rpc { word: self.rpc, peer: self.peer }) }
+        match NonZeroU64::new(self.rpc) {
+            Some(word) => Some(Rpc { word, peer: self.peer }),
+            None => None,
+        }
     }
 
     /// What `a` and `b` say: the event's fields with their values.
@@ -166,6 +181,7 @@ mod tests {
         assert_eq!([client.id(), server.id()], [12, 12]);
         assert_eq!([client.side(), server.side()], [Side::Client, Side::Server]);
         assert_ne!(client, server);
+        assert_eq!(size_of::<Option<Rpc>>(), 16, "it travels with every message");
     }
 
     #[test]

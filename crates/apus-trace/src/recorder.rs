@@ -27,12 +27,12 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 /// Whether anything is recorded.
 static ON: AtomicBool = AtomicBool::new(true);
 
-/// An RPC is traced if its id, multiplied by [`SPREAD`], is less than this.
+/// An RPC is traced if half its id, multiplied by [`MULTIPLIER`], is less than this.
 static BELOW: AtomicU64 = AtomicU64::new(Sampling::DEFAULT.below());
 
 /// 2^64 divided by the golden ratio: ids that follow each other are spread evenly, whatever the period is and whatever
 /// pattern the calls of a client have (Knuth, The Art of Computer Programming 3, 6.4).
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+pub const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 static SETTINGS: Mutex<Settings> =
     Mutex::new(Settings { sampling: Sampling::DEFAULT, frozen: None, values: BTreeMap::new() });
@@ -151,7 +151,7 @@ impl FreezeReason {
 }
 
 const fn spread(id: u64) -> u64 {
-    (id >> 1).wrapping_mul(SPREAD)
+    (id >> 1).wrapping_mul(MULTIPLIER)
 }
 
 fn settings() -> MutexGuard<'static, Settings> {
@@ -186,6 +186,21 @@ pub fn is_traced(id: u64) -> bool {
     spread(id) < BELOW.load(Ordering::Relaxed)
 }
 
+/// The rule of [`is_traced`], for those who cannot ask each time: an RPC is traced if the product of half its id and
+/// [`MULTIPLIER`], modulo 2^64, is less than this. 0 if nothing is recorded.
+#[inline]
+#[must_use]
+pub fn below() -> u64 {
+    BELOW.load(Ordering::Relaxed)
+}
+
+/// The present time in ticks, to be recorded later; 0, which costs nothing, if nothing is recorded.
+#[inline]
+#[must_use]
+pub fn stamp() -> u64 {
+    if is_on() { ticks() } else { 0 }
+}
+
 /// Records something that happened to a thread, or to a batch of packets.
 #[inline]
 pub fn record(event: Event, a: u32, b: u64) {
@@ -215,6 +230,13 @@ pub fn record_rpc(rpc: Rpc, event: Event, a: u32, b: u64) {
 pub fn record_rpc_at(ticks: u64, rpc: Rpc, event: Event, a: u32, b: u64) {
     if is_on() {
         threads::push(Record::of_rpc(ticks, rpc, event, a, b));
+    }
+}
+
+/// Records something that a peer did, or that was done to it, and that concerns no RPC.
+pub fn record_peer(peer: PeerIndex, event: Event, a: u32, b: u64) {
+    if is_on() {
+        threads::push(Record::of_peer(ticks(), peer, event, a, b));
     }
 }
 

@@ -7,6 +7,7 @@ use crate::engine::shard::Shard;
 use crate::engine::{dedicated, keeper};
 use crate::error::BindError;
 use crate::overload::Quotas;
+use crate::trace::Triggers;
 use apus_driver::Driver;
 use apus_proto::{Config, Profile};
 use apus_udp::{Udp, UdpConfig};
@@ -41,6 +42,7 @@ pub struct Builder {
     share: u32,
     local: bool,
     local_config: apus_local::Config,
+    triggers: Triggers,
 }
 
 /// Who turns the endpoint's loop.
@@ -123,6 +125,7 @@ impl Default for Builder {
             share: 100,
             local: true,
             local_config: apus_local::Config::default(),
+            triggers: Triggers::new(),
         }
     }
 }
@@ -216,6 +219,13 @@ impl Builder {
         self
     }
 
+    /// What freezes the trace of the process by itself, and whether peers may; nothing unless it is said. See
+    /// [`trace`](crate::trace).
+    pub const fn freeze_when(mut self, triggers: Triggers) -> Self {
+        self.triggers = triggers;
+        self
+    }
+
     /// Opens a UDP socket at `address` and starts the endpoint. Port 0 takes any free one.
     ///
     /// # Errors
@@ -306,7 +316,9 @@ impl Builder {
     ) -> Result<Arc<Shard>, BindError> {
         let address = driver.local_addr();
         let quotas = Quotas { receive: self.receive_batch, ..Quotas::DEFAULT };
-        Shard::new(driver, self.config.clone(), poll, quotas, self.serve, self.max_queueing, near)
+        let Self { serve, max_queueing, triggers, .. } = *self;
+        let config = self.config.clone();
+        Shard::new(driver, config, poll, quotas, serve, max_queueing, near, triggers)
             .map(Arc::new)
             .map_err(|source| BindError::Start { address, source })
     }

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::engine::calls::Key;
 use crate::engine::core::Ended;
+use crate::engine::tracer::stage;
+use apus_trace::Event;
 
 /// Options of a call. The default has no deadline and may be executed once at most.
 ///
@@ -77,7 +79,9 @@ pub struct Completion {
 }
 
 impl From<Ended> for Completion {
-    fn from(Ended { cookie, result }: Ended) -> Self {
+    /// The application gets it.
+    fn from(Ended { cookie, result, rpc }: Ended) -> Self {
+        stage(rpc, Event::Returned, result.as_ref().map_or(0, bytes::Bytes::len));
         Self { cookie, result }
     }
 }

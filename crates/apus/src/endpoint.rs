@@ -129,12 +129,16 @@ impl Endpoint {
         request: impl Into<Payload>,
         options: CallOptions,
     ) -> Result<Bytes, CallError> {
-        let mut submission = Submission { to, payload: request.into(), options, shared: None };
+        let mut submission =
+            Submission { to, payload: request.into(), options, shared: None, called: 0 };
         let (core, call) = self.submit(&mut submission)?;
         // The protocol watches the deadline.
         let (core, ended) = self.shard.wait_for(core, &EndOf(call.key), None);
         match ended {
-            Some(result) => result.map_err(CallError::Failed),
+            Some(response) => {
+                drop(core);
+                response.give().map_err(CallError::Failed)
+            }
             None => Err(core.closed_error().into()),
         }
     }
@@ -168,7 +172,7 @@ impl Endpoint {
         options: CallOptions,
     ) -> Result<CallId, CallError> {
         let mut submission =
-            Submission { to, payload: request.into(), options, shared: Some(cookie) };
+            Submission { to, payload: request.into(), options, shared: Some(cookie), called: 0 };
         self.submit(&mut submission).map(|(_, call)| call)
     }
 
@@ -298,6 +302,14 @@ impl Endpoint {
         self.shard.lock().close(Closed::ShutDown);
     }
 
+    /// Asks all peers with whom this endpoint has a session to freeze their traces ([`trace`](crate::trace)), with a packet
+    /// each, and freezes that of this process; how many were asked. They do so if they are set up to
+    /// ([`Triggers::heed_peers`](crate::trace::Triggers::heed_peers)), and nobody answers. Packets may be lost: ask
+    /// again, it does no harm.
+    pub fn freeze_peers(&self) -> usize {
+        self.shard.lock().freeze_peers()
+    }
+
     /// Whether calls to peers of this host can go through memory ([`Builder::local`]): it was wanted, and the system
     /// gave what it takes.
     #[must_use]
@@ -319,13 +331,15 @@ impl Endpoint {
 
     /// Makes a call, waiting for room if necessary.
     fn submit(&self, submission: &mut Submission) -> Result<(Locked<'_>, CallId), CallError> {
-        let mut core = self.shard.lock();
+        let (mut core, called) = self.shard.lock_for_call();
+        submission.called = called;
         loop {
             let seen = core.room_changes();
             match submission.submit(&mut core) {
                 Ok(call) => return Ok((core, call)),
                 Err(error) if submission.should_wait(&error) => {
                     let deadline = submission.options.deadline;
+                    submission.wait();
                     let (again, room) = self.shard.wait_for(core, &Room { seen }, deadline);
                     core = again;
                     if room.is_none() && core.closed.is_none() {

@@ -66,6 +66,7 @@ mod settings;
 mod submit;
 #[cfg(feature = "tokio")]
 pub mod tokio;
+pub mod trace;
 
 pub use apus_proto::{
     CommandError, Config, ConfigBuilder, ConfigError, DropReason, FailReason, Outcome, PARAMETERS,

@@ -3,9 +3,11 @@
 use crate::engine::core::{Arrived, Core};
 use crate::engine::local::Origin;
 use crate::engine::shard::Shard;
+use crate::engine::tracer::stage;
 use crate::engine::want::Room;
 use crate::error::ReplyError;
 use apus_proto::{Command, CommandError, Payload, Refusal};
+use apus_trace::{Event, Rpc};
 use bytes::Bytes;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,6 +28,8 @@ pub(crate) struct Pending {
     pub(crate) shard: Arc<Shard>,
     /// `None` when it has been answered.
     origin: Option<Origin>,
+    /// If it is traced.
+    pub(crate) rpc: Option<Rpc>,
 }
 
 impl std::fmt::Debug for Pending {
@@ -36,8 +40,9 @@ impl std::fmt::Debug for Pending {
 
 impl Request {
     pub(crate) fn new(shard: Arc<Shard>, arrived: Arrived) -> Self {
-        let Arrived { origin, from, payload } = arrived;
-        Self { inner: Pending { shard, origin: Some(origin) }, payload, from }
+        let Arrived { origin, from, payload, rpc } = arrived;
+        stage(rpc, Event::RequestReturned, payload.len());
+        Self { inner: Pending { shard, origin: Some(origin), rpc }, payload, from }
     }
 
     /// The client's message.
@@ -72,11 +77,12 @@ impl Request {
 impl Pending {
     /// Answers, waiting for room if necessary.
     fn reply(&mut self, mut payload: Payload) -> Result<(), ReplyError> {
-        let Self { shard, origin } = self;
+        let Self { shard, origin, rpc } = self;
+        stage(*rpc, Event::Reply, payload.len());
         let mut core = shard.lock();
         loop {
             let seen = core.room_changes();
-            match try_reply(&mut core, origin, &mut payload) {
+            match try_reply(&mut core, origin, *rpc, &mut payload) {
                 Err(ReplyError::Rejected(error)) if error.is_back_pressure() => {
                     core = shard.wait_for(core, &Room { seen }, None).0;
                 }
@@ -90,7 +96,7 @@ impl Pending {
     #[cfg(feature = "tokio")]
     pub(crate) fn try_reply(&mut self, payload: &mut Payload) -> (u64, Result<(), ReplyError>) {
         let mut core = self.shard.lock();
-        (core.room_changes(), try_reply(&mut core, &mut self.origin, payload))
+        (core.room_changes(), try_reply(&mut core, &mut self.origin, self.rpc, payload))
     }
 }
 
@@ -98,6 +104,7 @@ impl Pending {
 fn try_reply(
     core: &mut Core,
     origin: &mut Option<Origin>,
+    traced: Option<Rpc>,
     payload: &mut Payload,
 ) -> Result<(), ReplyError> {
     if let Some(closed) = &core.closed {
@@ -105,15 +112,23 @@ fn try_reply(
     }
     let replied = match origin {
         None => Err(CommandError::UnknownRpc),
-        Some(Origin::Local(pair, id)) => core.reply_locally(pair, *id, payload),
+        Some(Origin::Local(pair, id)) => {
+            let length = payload.len();
+            let replied = core.reply_locally(pair, *id, payload);
+            replied.inspect(|()| stage(traced, Event::LocalSent, length))
+        }
         Some(Origin::Network(rpc)) => {
             let rpc = *rpc;
             let now = core.command_time();
+            let length = payload.len();
             let checked = core.transport.check_reply(now, rpc, payload).and_then(|()| {
                 let payload = std::mem::take(payload);
                 core.transport.command(now, Command::Reply { rpc, payload })
             });
-            checked.map(|_| core.after_reply())
+            checked.map(|_| {
+                stage(traced, Event::Queued, length);
+                core.after_reply();
+            })
         }
     };
     match replied {

@@ -5,6 +5,8 @@ use crate::engine::calls::Abandoned;
 use crate::engine::core::Core;
 use crate::error::CallError;
 use apus_proto::{Call, Command, CommandError, Payload};
+use apus_trace::clock::ticks;
+use apus_trace::recorder;
 use std::net::SocketAddr;
 
 /// A call to be made, kept so that it can be tried again when there is room.
@@ -14,6 +16,8 @@ pub(crate) struct Submission {
     pub(crate) options: CallOptions,
     /// For a call whose end anybody receives: what comes back with it.
     pub(crate) shared: Option<u64>,
+    /// When the application called, in ticks of the trace, if that was before it could be made; otherwise 0.
+    pub(crate) called: u64,
 }
 
 impl Submission {
@@ -29,13 +33,25 @@ impl Submission {
             core.want_fewer_calls();
             return Err(CallError::Rejected(CommandError::TooManyRpcs));
         }
+        let length = self.payload.len();
         match core.call_locally(self.to, &mut self.payload, self.options, self.shared) {
-            Some(Ok(key)) => return Ok(CallId { key }),
+            Some(Ok(key)) => {
+                let cookie = key.cookie();
+                if let Some(rpc) = core.tracer.called_locally(cookie, self.to, self.called, length)
+                {
+                    core.calls.trace(key, rpc);
+                }
+                return Ok(CallId { key });
+            }
             Some(Err(error)) => return Err(CallError::Rejected(error)),
             None => {}
         }
         let now = core.command_time();
-        core.transport.check_call(now, self.to, &self.payload).map_err(CallError::Rejected)?;
+        let checked = core.transport.check_call(now, self.to, &self.payload);
+        let traced = checked.map_err(CallError::Rejected)?;
+        if traced && self.called == 0 {
+            self.called = ticks();
+        }
         let key = core.calls.next_key();
         let call = Call {
             to: self.to,
@@ -47,8 +63,18 @@ impl Submission {
         let rpc = core.transport.command(now, Command::Call(call)).map_err(CallError::Rejected)?;
         let inserted = core.calls.insert(rpc, self.shared);
         debug_assert_eq!(inserted, key, "the cookie names the call");
+        if traced && let Some(rpc) = core.tracer.called(&core.transport, rpc, self.called, length) {
+            core.calls.trace(key, rpc);
+        }
         core.after_command();
         Ok(CallId { key })
+    }
+
+    /// It waits for room: that belongs to the call.
+    pub(crate) fn wait(&mut self) {
+        if self.called == 0 {
+            self.called = recorder::stamp();
+        }
     }
 
     /// Whether to wait for room and try again after this error.

@@ -14,4 +14,5 @@ mod ranks;
 mod service;
 mod simulations;
 mod sweep;
+mod traces;
 mod two_processes;

@@ -30,6 +30,19 @@ pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
+/// `1 RPC`, `7 RPCs`.
+pub(super) fn counted(count: usize, what: &str) -> String {
+    let several = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{several}")
+}
+
+/// By how many percent something differs: `+0.52 %`.
+pub(super) fn difference(percent: f64) -> String {
+    // Not -0.00.
+    let rounded = (percent * 100.0).round() / 100.0 + 0.0;
+    format!("{rounded:+.2} %")
+}
+
 /// Those percentiles of a distribution.
 pub(super) fn percentiles<'a>(
     times: &'a Distribution,
@@ -65,6 +78,8 @@ mod tests {
     fn digits_are_those_that_one_can_use() {
         let shown = [0.0, -1.0, 123.4, 3_456.0, 118_345.0, 52_031_000.0, -2_500.0].map(micros);
         assert_eq!(shown, ["0.00", "0.00", "0.12", "3.46", "118.3", "52031", "-2.50"]);
+        assert_eq!([counted(1, "RPC"), counted(0, "RPC")], ["1 RPC", "0 RPCs"]);
+        assert_eq!([difference(-0.001), difference(-0.52)], ["+0.00 %", "-0.52 %"]);
         assert_eq!((known(None), percent(0.125)), ("-".to_owned(), "12.5 %".to_owned()));
     }
 }

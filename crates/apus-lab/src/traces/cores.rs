@@ -5,7 +5,7 @@ use apus_trace::report::cores::{Cores, Stall, Usage};
 use serde_json::json;
 
 use super::Shown;
-use super::cells::{line, percent, whole};
+use super::cells::{counted, line, percent, whole};
 use crate::chart::{Axis, Bar, Bars, Group, Look, Plot, short_number};
 use crate::result::Table;
 
@@ -22,14 +22,13 @@ pub fn cores(merged: &Merged, least: i64) -> Shown {
     shown.table(threads(&found.threads));
     shown.table(stalls(&found.stalls));
     let (count, least) = (found.stalls.len(), whole(least));
+    let stood = format!("{} longer than {least} us", counted(count, "gap"));
     shown.sentence(match (count, found.simultaneous()) {
         (0, _) => format!("No thread stood still for more than {least} us while it had work."),
-        (_, 0) => format!(
-            "{count} times a thread stood still for more than {least} us while it had work, never two of a host at once."
-        ),
+        (_, 0) => format!("{stood} in which a thread had work, never two of a host at once."),
         (_, at_once) => format!(
-            "{count} times a thread stood still for more than {least} us while it had work; {at_once} of these together \
-             with another one of its host: then it is the host that pauses, not a thread."
+            "{stood} in which a thread had work; {at_once} of them together with another one of the host: then the host \
+             pauses, not a thread."
         ),
     });
     if !found.threads.is_empty() {

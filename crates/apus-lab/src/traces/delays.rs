@@ -43,7 +43,7 @@ pub fn delays(merged: &Merged, filter: &Filter) -> Shown {
 }
 
 fn table(kind: &Kind) -> Table {
-    let mut header = vec![kind.name.to_owned(), "packets".to_owned()];
+    let mut header = vec!["stage".to_owned(), "packets".to_owned()];
     header.extend(heads(&PERCENTILES));
     let row = |(name, times): &(&'static str, apus_trace::report::Distribution)| {
         let mut cells = vec![(*name).to_owned(), times.count().to_string()];

@@ -5,7 +5,7 @@ use apus_trace::report::handoffs::{Handoffs, Pair};
 use apus_trace::report::{Distribution, Filter};
 
 use super::Shown;
-use super::cells::{heads, line, micros, percentiles};
+use super::cells::{counted, heads, line, micros, percentiles};
 use super::shown::curve;
 use crate::result::Table;
 
@@ -28,9 +28,11 @@ pub fn handoffs(merged: &Merged, filter: &Filter) -> Shown {
     shown.table(pairs(&found.pairs));
     let messages = found.handed + found.taken;
     shown.sentence(format!(
-        "Of {messages} messages {} needed nobody to be told, {} were handed to a waiter; the turn to poll was passed {} \
-         times.",
-        found.taken, found.handed, found.turns
+        "{}: {} needed nobody to be told, {} handed to a waiter. {} of the turn to poll.",
+        counted(messages, "message"),
+        found.taken,
+        found.handed,
+        counted(found.turns, "handover")
     ));
     if found.unseen > 0 {
         shown.note(format!(

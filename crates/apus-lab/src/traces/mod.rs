@@ -8,6 +8,7 @@
 //!   timeline, delays, rtt, rpcs, grants, handoffs, lost, cores   a report each
 //!     └── shown      what every report has: JSON, page, files
 //!           └── origin, cells     the traces and clocks; how durations are written
+//!   record         traces to look at, of a client and a server on this machine
 //! ```
 
 mod cells;
@@ -17,6 +18,7 @@ mod grants;
 mod handoffs;
 mod lost;
 mod origin;
+pub mod record;
 mod rpcs;
 mod rtt;
 mod shown;

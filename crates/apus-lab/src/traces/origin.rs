@@ -85,6 +85,12 @@ pub(super) fn clocks(merged: &Merged) -> Option<Table> {
     })
 }
 
+/// That several traces have the same clock, if so.
+pub(super) fn one_clock(merged: &Merged) -> Option<String> {
+    let same = merged.clocks.len() == 1 && merged.processes.len() > 1;
+    same.then(|| "All traces have the clock of one host: nothing had to be aligned.".to_owned())
+}
+
 /// Both, for machines.
 pub(super) fn json(merged: &Merged) -> [Value; 2] {
     let trace = |(place, process): (usize, &apus_trace::merge::Process)| {

@@ -42,7 +42,7 @@ fn table(found: &Rpcs, order: Order) -> Table {
         vec![
             it.id.to_string(),
             whole(it.at),
-            format!("{} → {}", it.client, it.server),
+            format!("{} → {}", it.client.address, it.server.address),
             both(|message| message.length.map_or_else(|| "-".to_owned(), |it| it.to_string())),
             known(it.rtt),
             both(|message| known(message.first_grant)),

@@ -5,7 +5,7 @@ use apus_trace::report::Filter;
 use apus_trace::report::rtt::{Class, Rtt, Slowest};
 
 use super::Shown;
-use super::cells::{heads, line, micros, percent, percentiles, whole};
+use super::cells::{counted, heads, line, micros, percent, percentiles, whole};
 use super::shown::curve;
 use crate::result::Table;
 
@@ -26,8 +26,9 @@ pub fn rtt(merged: &Merged, filter: &Filter) -> Shown {
         shown.table(circumstances(slowest));
         shown.table(named(slowest));
         shown.sentence(format!(
-            "The slowest 1 % are {} RPCs that took at least {:.2} times as long as the median of their length.",
-            slowest.rpcs, slowest.slower_than_median
+            "The slowest 1 % are {}: at least {:.2} times as long as the median of their length.",
+            counted(slowest.rpcs, "RPC"),
+            slowest.slower_than_median
         ));
         let names: Vec<String> = found.classes.iter().map(name).collect();
         let lines: Vec<_> =
@@ -39,10 +40,7 @@ pub fn rtt(merged: &Merged, filter: &Filter) -> Shown {
         shown.note(super::shown::nothing(merged, "RPC from its call to its return"));
     }
     if found.incomplete > 0 {
-        let count = found.incomplete;
-        shown.note(format!(
-            "{count} more RPCs are left out: the client's trace lacks their call or their return"
-        ));
+        shown.note(super::shown::left_out(found.incomplete));
     }
     shown
 }

@@ -7,6 +7,7 @@ use apus_trace::report::Distribution;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::cells::counted;
 use super::origin;
 use crate::chart::{Axis, Chart, Line, Look, Plot, Point, Scale, short_number};
 use crate::page;
@@ -76,7 +77,7 @@ impl Shown {
                 .flatten()
                 .collect(),
             tables: Vec::new(),
-            sentences: Vec::new(),
+            sentences: origin::one_clock(merged).into_iter().collect(),
             plots: Vec::new(),
             notes: merged.notes.clone(),
         }
@@ -149,14 +150,26 @@ impl fmt::Display for Shown {
     }
 }
 
+/// That RPCs are not complete.
+pub(super) fn left_out(count: usize) -> String {
+    let rpcs = counted(count, "RPC");
+    format!("{rpcs} more left out: the client's trace lacks the call or the return")
+}
+
 /// That there is nothing to be said, and what to do about it.
 pub(super) fn nothing(merged: &Merged, what: &str) -> String {
+    let known = match merged.calls.len() {
+        0 => "they know of no RPC at all".to_owned(),
+        count => format!(
+            "of the {count} RPCs that they know of, none is such; --max-bytes and others choose which are"
+        ),
+    };
     let sampled = if merged.traces_all() {
         ""
     } else {
-        "; only some RPCs are traced: trace all of them, or for longer"
+        "; only some RPCs are traced: trace all of them, or longer"
     };
-    format!("the traces have no {what} that was asked for{sampled}")
+    format!("the traces have no {what} that was asked for: {known}{sampled}")
 }
 
 /// What share of times was not longer than what: a line for each name.

@@ -5,7 +5,7 @@ use apus_trace::report::Filter;
 use apus_trace::report::timeline::{Group, Line, Timeline};
 
 use super::Shown;
-use super::cells::{heads, line, micros, percent, percentiles, whole};
+use super::cells::{counted, difference, heads, line, micros, percent, percentiles, whole};
 use crate::chart::{Axis, Bar, Bars, Group as Bunch, Look, Plot, short_number};
 use crate::result::Table;
 
@@ -26,10 +26,7 @@ pub fn timeline(merged: &Merged, filter: &Filter) -> Shown {
         shown.note(super::shown::nothing(merged, "RPC from its call to its return"));
     }
     if found.incomplete > 0 {
-        let count = found.incomplete;
-        shown.note(format!(
-            "{count} more RPCs are left out: the client's trace lacks their call or their return"
-        ));
+        shown.note(super::shown::left_out(found.incomplete));
     }
     shown
 }
@@ -53,8 +50,8 @@ fn table(group: &Group) -> Table {
     lines.extend([sum, measured]);
     let mut header = line(["stage", "RPCs", "mean us", "share"]);
     header.extend(heads(&PERCENTILES));
-    let count = group.rtt.count();
-    Table { title: format!("{count} RPCs through {}", way(group)), header, lines }
+    let count = counted(group.rtt.count(), "RPC");
+    Table { title: format!("{count} through {}", way(group)), header, lines }
 }
 
 fn way(group: &Group) -> &'static str {
@@ -64,12 +61,14 @@ fn way(group: &Group) -> &'static str {
 fn sum(group: &Group) -> String {
     let [means, medians] = group.differences();
     format!(
-        "Through {}: the stages' means add up to {} us, {means:+.2} % beside the {} us from call to return at the client; \
-         their medians to {} us, {medians:+.2} % beside {} us.",
+        "Through {}: the stages' means add up to {} us, {} beside the {} us from call to return at the client; \
+         their medians to {} us, {} beside {} us.",
         way(group),
         micros(group.sum_of_means()),
+        difference(means),
         micros(group.rtt.mean()),
         whole(group.sum_of_medians()),
+        difference(medians),
         whole(group.rtt.median()),
     )
 }

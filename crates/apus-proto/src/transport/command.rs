@@ -68,7 +68,8 @@ impl Transport {
     }
 
     /// Whether a call to `to` with this request would be accepted now: for those who want to keep the
-    /// payload if they must wait for room.
+    /// payload if they must wait for room. Says whether its RPC would be selected by those who
+    /// [watch](Transport::watch).
     ///
     /// # Errors
     ///
@@ -78,9 +79,14 @@ impl Transport {
         now: Instant,
         to: Address,
         payload: &Payload,
-    ) -> Result<(), CommandError> {
+    ) -> Result<bool, CommandError> {
         self.advance(now);
-        self.peer_of_call(to, payload).map(drop)
+        let peer = self.peer_of_call(to, payload)?;
+        let id = match self.identity.profile {
+            Profile::Udp => self.peers[peer].calls.next_id(),
+            Profile::Kernel => self.next_kernel_id,
+        };
+        Ok(self.notes.are_wanted_of(id))
     }
 
     /// The same for a reply.

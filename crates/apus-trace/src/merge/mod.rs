@@ -23,6 +23,7 @@ pub use ways::Way;
 use crate::event::{Event, Unit};
 use crate::{Head, Record, Trace};
 use std::collections::HashMap;
+use std::path::Path;
 
 /// What several processes recorded, on one clock.
 #[derive(Debug)]
@@ -179,13 +180,17 @@ impl Merged {
         &self.processes[self.threads[thread].process]
     }
 
-    /// What people call a process: its program and number, and its host if there are several.
+    /// What people call a process: the name of its file without the ending; if others have the same, with its folder.
     #[must_use]
     pub fn process_name(&self, process: usize) -> String {
-        let head = &self.processes[process].head;
-        let hosts = self.processes.iter().any(|other| other.head.host != head.host);
-        let name = format!("{} ({})", head.program, head.pid);
-        if hosts { format!("{name} on {}", head.host) } else { name }
+        let short = |source: &str| {
+            let stem = Path::new(source).file_stem().unwrap_or_default();
+            stem.to_string_lossy().into_owned()
+        };
+        let own = &self.processes[process].source;
+        let name = short(own);
+        let same = self.processes.iter().filter(|other| short(&other.source) == name).count();
+        if same > 1 || name.is_empty() { own.clone() } else { name }
     }
 
     /// What people call a thread: its name, and its process if there are several.
@@ -195,7 +200,7 @@ impl Merged {
         if self.processes.len() == 1 {
             return name.clone();
         }
-        format!("{} / {name}", self.process_name(*process))
+        format!("{}: {name}", self.process_name(*process))
     }
 
     /// Whether every process traced every RPC.

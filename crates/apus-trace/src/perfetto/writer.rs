@@ -59,7 +59,8 @@ impl File {
     fn process(&mut self, merged: &Merged, process: usize) {
         let pid = i32::try_from(merged.processes[process].head.pid).unwrap_or(i32::MAX);
         let pid = (0..).map(|more| pid.wrapping_add(more)).find(|pid| self.pids.insert(*pid));
-        let name = merged.process_name(process);
+        let head = &merged.processes[process].head;
+        let name = format!("{}: {} on {}", merged.process_name(process), head.program, head.host);
         let descriptor = ProcessDescriptor { pid, process_name: Some(name) };
         let track = TrackDescriptor { process: Some(descriptor), ..TrackDescriptor::default() };
         let track = self.track(track);

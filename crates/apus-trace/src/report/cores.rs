@@ -155,24 +155,27 @@ fn stalls_in(merged: &Merged, all: &[Stamped], work: &[(i64, i64)], least: i64) 
         let first = all.partition_point(|stamped| stamped.at < from);
         let end = all.partition_point(|stamped| stamped.at <= until).max(first);
         // The beginning of the stretch is a moment, too, although nothing may have been recorded then.
-        let (mut at, mut name) = (from, "begin of work");
+        let (mut at, mut name) = (from, "begin of work".to_owned());
         for stamped in &all[first..end] {
-            // What has ended now began in between: its begin is a moment as well.
-            let began = (stamped.at - merged.took(stamped)).max(at);
             let next = stamped.record.event().map_or("unknown", Event::name);
-            for (begin, until, until_name) in [(at, began, next), (began, stamped.at, next)] {
+            // What has ended now began in between: its begin is a moment as well.
+            let took = merged.took(stamped);
+            let began = (stamped.at - took).max(at);
+            let begin = if took > 0 { format!("begin of {next}") } else { next.to_owned() };
+            let pieces = [(at, began, &name, begin.as_str()), (began, stamped.at, &begin, next)];
+            for (begin, until, before, after) in pieces {
                 if until - begin > least && !is_between(all, begin, until) {
                     stalls.push(Stall {
                         thread: stamped.thread,
                         name: merged.thread_name(stamped.thread),
                         at: begin,
                         lasted: until - begin,
-                        between: [name.to_owned(), until_name.to_owned()],
+                        between: [before.clone(), after.to_owned()],
                         others: 0,
                     });
                 }
             }
-            (at, name) = (stamped.at, next);
+            (at, name) = (stamped.at, next.to_owned());
         }
     }
     stalls

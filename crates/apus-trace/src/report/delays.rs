@@ -14,7 +14,8 @@
 //! responses; messages of one burst (short), the bursts of longer ones that needed no grant (unscheduled), those that a
 //! grant allowed (granted: `grant_used` says so), and those that were sent again. Of GRANT packets: how long from
 //! `grant_sent` to `grant_received`, and from there to the burst that used it; of RESEND packets the first of these.
-//! Both ends have to be there. Negative times are shorter than what is known about the clocks.
+//! Both ends have to be there. Negative times are shorter than what is known about the clocks; or the driver had no
+//! room, and sent packets before the end of their batch, when `to_kernel` is recorded.
 
 use super::{Distribution, Filter};
 use crate::Side::{self, Client, Server};

@@ -7,7 +7,8 @@
 //! - dropped here: the same, and the receiver recorded that it did not use a packet of this RPC (`dropped`, which says why);
 //! - late: they came after all, by the burst that was sent first, after they had been asked for;
 //! - not sent yet: the sender had sent nothing of them: it was busy, its pacer or the grants held it up;
-//! - request on the way: all of a response was asked for, and the server had not even got the request;
+//! - request not sent yet: all of a response was asked for, and the client had not sent all of its request;
+//! - request on the way: the same, but it had, and the server had not got all of it;
 //! - still served: all of a response was asked for, and the server's application had not replied yet;
 //! - came before: the receiver had them already;
 //! - unknown: the sender's trace is not there, or the RPC is not traced.
@@ -143,6 +144,7 @@ fn cause(merged: &Merged, call: &Call, receiver: Side, resend: &Mark) -> String 
         let requested = call.first(Server, Event::Parsed).filter(|it| it.at <= resend.at);
         return match (requested, known) {
             (Some(_), _) => "still served",
+            (None, true) if !has_sent_all(call, resend.at) => "request not sent yet",
             (None, true) => "request on the way",
             (None, false) => "unknown: the sender's trace does not have it",
         }
@@ -164,6 +166,13 @@ fn cause(merged: &Merged, call: &Call, receiver: Side, resend: &Mark) -> String 
         }
         None => "on the way".to_owned(),
     }
+}
+
+/// Whether the client had sent all of its request.
+fn has_sent_all(call: &Call, until: i64) -> bool {
+    let sent = call.all(Client, Event::DataSent).filter(|mark| mark.at <= until).map(data);
+    let upto = sent.map(|burst| u64::from(burst.offset) + u64::from(burst.length)).max();
+    call.length(Client).is_some_and(|length| upto >= Some(length))
 }
 
 const fn data(mark: &Mark) -> Data {

@@ -40,15 +40,24 @@ pub struct Line {
     /// When the first thing that is known happened to it, in nanoseconds on the common clock.
     pub at: i64,
     /// Who called.
-    pub client: String,
+    pub client: End,
     /// Who was called.
-    pub server: String,
+    pub server: End,
     /// Its round trip in nanoseconds; `None` if the trace has not both ends of it.
     pub rtt: Option<i64>,
     /// The request and the response.
     pub messages: [Message; 2],
     /// What should be rare and happened to it, like `resend_sent`.
     pub remarks: Vec<&'static str>,
+}
+
+/// One end of an RPC.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct End {
+    /// Its address, as the process knows it whose trace is there.
+    pub address: String,
+    /// The process, if its trace is there.
+    pub process: Option<String>,
 }
 
 /// A request or a response.
@@ -158,10 +167,10 @@ impl Line {
         let mut addresses = [way.addresses.endpoint, way.addresses.address];
         addresses.rotate_left(call.client);
         let names = [Client, Server].map(|side| call.process(side, &merged.ways));
-        let [client, server] = [0, 1].map(|end| match names[end] {
-            Some(process) => format!("{} {}", merged.process_name(process), addresses[end]),
-            None => addresses[end].to_string(),
-        });
+        let end = |end: usize| End {
+            address: addresses[end].to_string(),
+            process: names[end].map(|process| merged.process_name(process)),
+        };
         let rare = |mark: &Mark| mark.event.scope() == crate::event::Scope::Anomaly;
         let mut remarks: Vec<&'static str> =
             call.marks.iter().filter(|mark| rare(mark)).map(|mark| mark.event.name()).collect();
@@ -170,8 +179,8 @@ impl Line {
         Self {
             id: call.id,
             at: call.begin(),
-            client,
-            server,
+            client: end(0),
+            server: end(1),
             rtt: call.rtt(),
             messages: [Client, Server].map(|sender| Message::of(call, sender)),
             remarks,

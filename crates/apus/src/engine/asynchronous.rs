@@ -7,9 +7,10 @@
 use super::descriptor::{ARRIVAL, readable};
 use super::run::{How, Look, Pass};
 use super::shard::Shard;
-use super::waiter::{Told, Waiter};
+use super::waiter::{SLEEPS_ON_NETWORK, Told, Waiter};
 use super::want::{Closing, Want};
 use apus_proto::Instant;
+use apus_trace::{Event, recorder};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
@@ -71,7 +72,9 @@ async fn turn(guard: CloseOnDrop, sources: Sources) {
         if !idle {
             tokio::task::yield_now().await;
         } else if let Some(sleep) = shard.announce_sleep() {
+            recorder::record(Event::Sleep, SLEEPS_ON_NETWORK, 0);
             let rung = sources.sleep(shard, sleep).await;
+            recorder::record(Event::Wake, SLEEPS_ON_NETWORK, 0);
             shard.end_sleep(rung);
         }
     }
@@ -234,6 +237,7 @@ impl<W: Want + Unpin> Future for WaitFor<'_, W> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
+        let polled = if this.waiter.is_some() { recorder::stamp() } else { 0 };
         let mut core = this.shard.lock();
         let Some(waiter) = &this.waiter else {
             if let Some(output) = core.take(&this.want, How::None) {
@@ -255,8 +259,9 @@ impl<W: Want + Unpin> Future for WaitFor<'_, W> {
             }
             Some(told) => {
                 debug_assert_eq!(told, Told::Ready, "tasks are no candidates for the turn");
+                let name = waiter.name();
                 this.waiter = None;
-                Poll::Ready(core.take_told(&this.want, How::Slept))
+                Poll::Ready(core.take_told(&this.want, How::Slept, (name, polled)))
             }
         }
     }

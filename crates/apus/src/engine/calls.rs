@@ -4,10 +4,12 @@ use super::core::Ended;
 use super::handoff::From;
 use super::local::Way;
 use super::metrics::EngineMetrics;
+use super::tracer::{handed_off, stage};
 use super::waiter::{Told, Waiter};
 use super::wakes::Wakes;
 use apus_local::Ticket;
 use apus_proto::{Instant, Payload, RpcError, RpcId};
+use apus_trace::{Event, Rpc};
 use bytes::Bytes;
 use slab::Slab;
 use std::sync::Arc;
@@ -35,6 +37,24 @@ struct Call {
     /// If it goes through memory.
     local: Option<LocalCall>,
     receipt: Receipt,
+    /// If it is traced.
+    rpc: Option<Rpc>,
+}
+
+/// How a call has ended.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) result: Result<Bytes, RpcError>,
+    /// If it is traced.
+    pub(crate) rpc: Option<Rpc>,
+}
+
+impl Response {
+    /// The application gets it.
+    pub(crate) fn give(self) -> Result<Bytes, RpcError> {
+        stage(self.rpc, Event::Returned, self.result.as_ref().map_or(0, Bytes::len));
+        self.result
+    }
 }
 
 /// What is known of a call that goes through memory.
@@ -69,7 +89,7 @@ impl LocalCall {
 #[derive(Debug)]
 enum Receipt {
     /// By whoever made the call (the kernel's private RPCs, row H-4).
-    Private { waiter: Option<Arc<Waiter>>, result: Option<From<Result<Bytes, RpcError>>> },
+    Private { waiter: Option<Arc<Waiter>>, result: Option<From<Response>> },
     /// By anybody who receives, together with this value.
     Shared { cookie: u64 },
 }
@@ -103,7 +123,7 @@ impl Calls {
         let key = self.next_key();
         self.serial = self.serial.wrapping_add(1);
         let receipt = Receipt::new(cookie);
-        self.slots.insert(Call { serial: key.serial, way, local, receipt });
+        self.slots.insert(Call { serial: key.serial, way, local, receipt, rpc: None });
         key
     }
 
@@ -113,6 +133,18 @@ impl Calls {
 
     fn get_mut(&mut self, key: Key) -> Option<&mut Call> {
         self.slots.get_mut(key.slot as usize).filter(|call| call.serial == key.serial)
+    }
+
+    /// A call is traced.
+    pub(crate) fn trace(&mut self, key: Key, rpc: Rpc) {
+        if let Some(call) = self.get_mut(key) {
+            call.rpc = Some(rpc);
+        }
+    }
+
+    /// What a call is traced as, if it is.
+    pub(super) fn rpc(&self, key: Key) -> Option<Rpc> {
+        self.get(key)?.rpc
     }
 
     /// What is known of a call through memory that has not ended.
@@ -148,7 +180,7 @@ impl Calls {
     }
 
     /// The result of a private call, once; the call is forgotten then.
-    pub(crate) fn take(&mut self, key: Key) -> Option<From<Result<Bytes, RpcError>>> {
+    pub(crate) fn take(&mut self, key: Key) -> Option<From<Response>> {
         let Call { receipt: Receipt::Private { result, .. }, .. } = self.get_mut(key)? else {
             return None;
         };
@@ -178,7 +210,7 @@ impl Calls {
         let call = self.slots.remove(key.slot as usize);
         match (call.receipt, call.way) {
             (Receipt::Private { result: Some(result), .. }, _) => {
-                Some(Abandoned::Ended(result.message.map_or(0, |bytes| bytes.len())))
+                Some(Abandoned::Ended(result.message.result.map_or(0, |bytes| bytes.len())))
             }
             (_, Way::Network(rpc)) => Some(Abandoned::Running(rpc)),
             (_, Way::Local(pair)) => {
@@ -199,7 +231,7 @@ impl Calls {
     pub(super) fn end(
         &mut self,
         key: Key,
-        ended: From<Result<Bytes, RpcError>>,
+        ended: From<Response>,
         wakes: &mut Wakes,
         metrics: &mut EngineMetrics,
     ) -> Option<Ended> {
@@ -207,8 +239,10 @@ impl Calls {
         call.local = None;
         match &mut call.receipt {
             Receipt::Private { waiter, result } => {
+                let rpc = ended.message.rpc;
                 *result = Some(ended);
                 if let Some(waiter) = waiter.take() {
+                    handed_off(rpc, waiter.name());
                     metrics.handoffs += 1;
                     wakes.tell(waiter, Told::Ready);
                 }
@@ -217,7 +251,8 @@ impl Calls {
             Receipt::Shared { cookie } => {
                 let cookie = *cookie;
                 self.slots.remove(key.slot as usize);
-                Some(Ended { cookie, result: ended.message })
+                let Response { result, rpc } = ended.message;
+                Some(Ended { cookie, result, rpc })
             }
         }
     }

@@ -5,13 +5,14 @@
 
 use super::alarm::Alarm;
 use super::backlog::Backlog;
-use super::calls::{Calls, Key};
+use super::calls::{Calls, Key, Response};
 use super::clock::Clock;
 use super::handoff::{From, Handoff};
 use super::local::{Origin, Path, Underway};
 use super::metrics::EngineMetrics;
 use super::paths::Paths;
 use super::token::ThreadToken;
+use super::tracer::{Traced, Tracer};
 use super::turn::Turn;
 use super::waiter::{Told, Waiter};
 use super::wakes::Wakes;
@@ -19,6 +20,8 @@ use crate::error::Closed;
 use crate::overload::{Budget, Quotas, Work};
 use apus_driver::{Arrival, Burst, Ecn, Receive, Report, Transmit, Trouble};
 use apus_proto::{Address, Event, Instant, Refusal, RpcError, Transport, Unreachable};
+use apus_trace::clock::ticks;
+use apus_trace::{Rpc, recorder};
 use bytes::Bytes;
 use smallvec::SmallVec;
 use std::io;
@@ -31,6 +34,8 @@ pub(crate) struct Arrived {
     pub(crate) origin: Origin,
     pub(crate) from: Address,
     pub(crate) payload: Bytes,
+    /// If it is traced.
+    pub(crate) rpc: Option<Rpc>,
 }
 
 /// A call of the shared kind that has ended.
@@ -38,6 +43,20 @@ pub(crate) struct Arrived {
 pub(crate) struct Ended {
     pub(crate) cookie: u64,
     pub(crate) result: Result<Bytes, RpcError>,
+    /// If it is traced.
+    pub(crate) rpc: Option<Rpc>,
+}
+
+impl Traced for Arrived {
+    fn rpc(&self) -> Option<Rpc> {
+        self.rpc
+    }
+}
+
+impl Traced for Ended {
+    fn rpc(&self) -> Option<Rpc> {
+        self.rpc
+    }
 }
 
 /// Everything that one thread at a time may touch.
@@ -93,6 +112,7 @@ pub(crate) struct Core {
     held_back: u32,
     pub(crate) closed: Option<Closed>,
     pub(super) metrics: EngineMetrics,
+    pub(crate) tracer: Tracer,
 }
 
 /// Messages that are held back at most: half of what one send carries, so that the peer is busy earlier.
@@ -100,13 +120,15 @@ const MAX_HELD_BACK: u32 = 32;
 
 impl Core {
     pub(crate) fn new(
-        transport: Transport,
+        mut transport: Transport,
         transmit: Box<dyn Transmit>,
         clock: Clock,
         quotas: Quotas,
         backlog: Backlog,
         local: Option<Path>,
+        mut tracer: Tracer,
     ) -> Self {
+        tracer.renew(&mut transport);
         Self {
             transport,
             clock,
@@ -139,6 +161,7 @@ impl Core {
             held_back: 0,
             closed: None,
             metrics: EngineMetrics::default(),
+            tracer,
         }
     }
 
@@ -161,8 +184,18 @@ impl Core {
     pub(super) fn begin_pass(&mut self, arrived: usize) {
         self.look_at_clock();
         self.producer = ThreadToken::current();
+        self.tracer.renew(&mut self.transport);
         self.budget.begin();
-        self.budget.spend(Work::Receive, arrived);
+        self.spend(Work::Receive, arrived);
+    }
+
+    /// So much of the present pass's quota was used.
+    fn spend(&mut self, work: Work, amount: usize) {
+        let before = self.budget.exhausted(work);
+        self.budget.spend(work, amount);
+        if self.budget.exhausted(work) > before {
+            recorder::record(apus_trace::Event::QuotaHit, work as u32, 0);
+        }
     }
 
     /// The same, with nothing but what came through memory: the clock can wait.
@@ -179,7 +212,7 @@ impl Core {
     pub(crate) fn handle_packets(&mut self, receive: &mut dyn Receive) {
         let now = self.time;
         self.backlog.look(now);
-        let Self { transport, paths, metrics, backlog, requests, .. } = self;
+        let Self { transport, paths, metrics, backlog, requests, tracer, .. } = self;
         transport.set_request_room(backlog.room(requests.len(), now));
         metrics.receive_batches += 1;
         receive.drain(&mut |arrival: Arrival<'_>| {
@@ -189,6 +222,7 @@ impl Core {
                 paths.note(arrival.from, local);
             }
             transport.handle_packet(now, arrival.from, arrival.packet);
+            tracer.fetch(transport);
         });
     }
 
@@ -217,8 +251,9 @@ impl Core {
         if is_due(&self.transport) {
             // The protocol has a quota of its own: what is left over is still due.
             self.transport.handle_timeout(now);
+            self.tracer.fetch(&mut self.transport);
             if is_due(&self.transport) {
-                self.budget.spend(Work::Timers, usize::MAX);
+                self.spend(Work::Timers, usize::MAX);
             }
         }
         self.handle_local_timers();
@@ -233,7 +268,7 @@ impl Core {
     pub(super) fn transmit_in_pass(&mut self) {
         self.transmit_within(self.budget.left(Work::Transmit));
         if self.more_to_send {
-            self.budget.spend(Work::Transmit, usize::MAX);
+            self.spend(Work::Transmit, usize::MAX);
         }
     }
 
@@ -256,6 +291,10 @@ impl Core {
 
     fn try_transmit(&mut self, mut quota: usize) -> io::Result<()> {
         let now = self.time;
+        if self.tracer.take_tells_peers() {
+            self.transport.freeze_peers(now);
+        }
+        let (mut began, mut packets) = (0, 0);
         if !self.transmit.has_room() {
             self.transmit.flush()?;
         }
@@ -267,6 +306,10 @@ impl Core {
             }
             let Some(transmit) = self.transport.poll_transmit(now) else { break };
             quota = quota.saturating_sub(transmit.payload_len());
+            if packets == 0 {
+                began = recorder::stamp();
+            }
+            packets += transmit.packets();
             let mut payload = SmallVec::<[&[u8]; 4]>::new();
             payload.extend(transmit.payload());
             self.transmit.send(&Burst {
@@ -278,8 +321,28 @@ impl Core {
                 payload: &payload,
                 segment: transmit.segment(),
             })?;
+            drop(payload);
+            self.tracer.fetch(&mut self.transport);
         }
-        if self.transmit.has_pending() { self.transmit.flush() } else { Ok(()) }
+        self.tracer.fetch(&mut self.transport);
+        self.flush(began, packets)
+    }
+
+    /// Gives to the kernel what the driver holds back, and records when: `began` is when the driver got the first of so
+    /// many packets, 0 if nothing is recorded. What it has sent on the way, for lack of room, is said to have left now.
+    fn flush(&mut self, began: u64, packets: usize) -> io::Result<()> {
+        if self.tracer.has_leaving() {
+            self.tracer.left(recorder::stamp());
+        }
+        if self.transmit.has_pending() {
+            self.transmit.flush()?;
+        }
+        if packets > 0 && began > 0 {
+            let now = ticks();
+            let took = now.saturating_sub(began);
+            recorder::record_at(now, apus_trace::Event::Send, packets as u32, took);
+        }
+        Ok(())
     }
 
     /// Puts what the protocol has to say where it is waited for. Messages become visible here; who
@@ -294,9 +357,14 @@ impl Core {
         let quota = self.budget.left(Work::Deliveries);
         self.deliver_within(quota);
         if self.more_to_deliver {
-            self.budget.spend(Work::Deliveries, quota);
+            self.spend(Work::Deliveries, quota);
         }
+        let stops = self.backlog.stops();
         self.backlog.pass(self.requests.len(), drained, self.time);
+        if self.backlog.stops() > stops {
+            let waiting = self.requests.len() as u32;
+            recorder::record(apus_trace::Event::FeedbackStop, waiting, 0);
+        }
     }
 
     fn deliver_within(&mut self, mut quota: usize) {
@@ -305,7 +373,8 @@ impl Core {
             match event {
                 Event::Request { rpc, from, payload } => {
                     let origin = Origin::Network(rpc);
-                    self.requests.push(Arrived { origin, from, payload }, self.producer);
+                    let rpc = self.tracer.delivered(&self.transport, rpc);
+                    self.requests.push(Arrived { origin, from, payload, rpc }, self.producer);
                 }
                 Event::Response { cookie, payload, .. } => self.end_call(cookie, Ok(payload)),
                 Event::Failed { cookie, error, .. } => self.end_call(cookie, Err(error)),
@@ -504,6 +573,15 @@ impl Core {
         self.closed.clone().unwrap_or(Closed::ShutDown)
     }
 
+    /// Freezes the traces of peers and our own; how many peers were asked.
+    pub(crate) fn freeze_peers(&mut self) -> usize {
+        self.look_at_clock();
+        let count = self.transport.freeze_peers(self.time);
+        self.transmit();
+        recorder::freeze(recorder::FreezeReason::Demand);
+        count
+    }
+
     /// The engine's counters.
     pub(crate) fn engine_metrics(&self) -> EngineMetrics {
         EngineMetrics {
@@ -547,8 +625,9 @@ impl Core {
     /// A call has ended: whoever awaits it is told.
     pub(super) fn end_call(&mut self, cookie: u64, result: Result<Bytes, RpcError>) {
         let by = self.producer;
-        let result = From { message: result, by };
         let key = Key::from_cookie(cookie);
+        let rpc = self.calls.rpc(key);
+        let result = From { message: Response { result, rpc }, by };
         if let Some(ended) = self.calls.end(key, result, &mut self.wakes, &mut self.metrics) {
             self.completions.push(ended, by);
         }

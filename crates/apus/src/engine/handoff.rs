@@ -16,6 +16,7 @@
 //! - **H3** After [`Handoff::assign`] there is no waiter, or no message that is not reserved.
 
 use super::token::ThreadToken;
+use super::tracer::{Traced, handed_off};
 use super::waiter::{Told, Waiter};
 use super::wakes::Wakes;
 use std::collections::VecDeque;
@@ -44,7 +45,7 @@ impl<T> Default for Handoff<T> {
     }
 }
 
-impl<T> Handoff<T> {
+impl<T: Traced> Handoff<T> {
     /// Makes a complete message visible.
     pub(crate) fn push(&mut self, message: T, by: ThreadToken) {
         self.queue.push_back(From { message, by });
@@ -91,7 +92,9 @@ impl<T> Handoff<T> {
         let mut told = 0;
         while self.queue.len() > self.reserved {
             let Some(waiter) = self.waiters.pop() else { break };
+            let name = waiter.name();
             if wakes.tell(waiter, Told::Ready) {
+                handed_off(self.queue[self.reserved].message.rpc(), name);
                 self.reserved += 1;
                 told += 1;
             }

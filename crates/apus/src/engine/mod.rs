@@ -76,6 +76,7 @@ pub(crate) mod shard;
 pub(crate) mod signal;
 mod sync;
 mod token;
+pub(crate) mod tracer;
 pub(crate) mod turn;
 pub(crate) mod waiter;
 pub(crate) mod wakes;

@@ -22,6 +22,12 @@ use loom::thread;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+impl super::tracer::Traced for usize {
+    fn rpc(&self) -> Option<apus_trace::Rpc> {
+        None
+    }
+}
+
 /// What is under the core lock.
 #[derive(Default)]
 struct State {

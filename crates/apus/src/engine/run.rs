@@ -11,9 +11,12 @@ use super::poll::Poll;
 use super::shard::{Locked, Shard};
 use super::signal::Wanted;
 use super::token::ThreadToken;
-use super::waiter::{Told, Waiter};
+use super::tracer::{handed_off, woken};
+use super::waiter::{SLEEPS_ON_NETWORK, Told, Waiter};
 use super::want::Want;
 use crate::error::Closed;
+use apus_trace::clock::ticks;
+use apus_trace::{Event, recorder};
 use std::cell::RefCell;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
@@ -214,8 +217,11 @@ impl Shard {
         let near = if stopped { 0 } else { inlet.receive_local() };
         let mut arrived = 0;
         let mut reported = false;
+        // When a look at the network began, and when it ended.
+        let (mut began, mut came) = (0, 0);
         if arrivals == Look::Take && inlet.is_network_due() {
             if !stopped {
+                began = recorder::stamp();
                 match inlet.network.receive(self.receive_quota) {
                     Ok(packets) => arrived = packets,
                     Err(error) => return Pass::Broken(error),
@@ -225,6 +231,9 @@ impl Shard {
                 reported = true;
                 self.lock().handle_report(&report);
             });
+        }
+        if arrived > 0 {
+            came = recorder::stamp();
         }
         let quiet = arrived == 0 && !reported;
         if quiet {
@@ -245,12 +254,17 @@ impl Shard {
         }
         core.begin_pass(arrived);
         if arrived > 0 {
+            core.tracer.came(began, came, arrived);
             core.handle_packets(&mut *inlet.network);
         }
         core.handle_timers();
         core.transmit_in_pass();
         core.deliver_in_pass(arrived == 0 || !inlet.network.may_have_more());
         inlet.set_full(core.transport.is_receive_full());
+        if came > 0 {
+            let now = ticks();
+            recorder::record_at(now, Event::Pass, arrived as u32, now.saturating_sub(came));
+        }
         Pass::Worked(core, arrived)
     }
 
@@ -303,7 +317,9 @@ impl Shard {
         let forever = until == apus_proto::Instant::NEVER;
         let nanos = (!forever).then(|| until.since(now));
         let wanted = Wanted { readable: stopped.is_none(), writable };
+        recorder::record(Event::Sleep, SLEEPS_ON_NETWORK, 0);
         let slept = self.signal.sleep(inlet, wanted, nanos);
+        recorder::record(Event::Wake, SLEEPS_ON_NETWORK, 0);
         let mut core = self.lock();
         core.sleeping_until = None;
         core.sleeps_for_room = false;
@@ -348,7 +364,7 @@ impl Shard {
             Some(Told::Ready) => {
                 core.turn.delist(&waiter);
                 let how = if waited.slept { How::Slept } else { How::Polled };
-                let output = core.take_told(want, how);
+                let output = core.take_told(want, how, (waiter.name(), waited.ended));
                 (core, output)
             }
             Some(Told::Turn) => {
@@ -391,6 +407,8 @@ impl Core {
             // It crosses from one thread to another all the same.
             self.metrics.handoffs += u64::from(by != ThreadToken::current());
             self.message_taken(bytes, how);
+            handed_off(W::rpc(&message), 0);
+            woken(W::rpc(&message), 0, 0);
         }
         Some(message)
     }
@@ -416,13 +434,21 @@ impl Core {
     }
 
     /// Takes what one was told is there. That it is not is a wake-up for nothing.
-    pub(crate) fn take_told<W: Want>(&mut self, want: &W, how: How) -> Option<W::Output> {
+    ///
+    /// `waiter` is who was told, and it runs since `ended`, in ticks of the trace.
+    pub(crate) fn take_told<W: Want>(
+        &mut self,
+        want: &W,
+        how: How,
+        (waiter, ended): (u64, u64),
+    ) -> Option<W::Output> {
         let Some(From { message, .. }) = want.take_told(self) else {
             self.metrics.spurious_wakeups += u64::from(self.closed.is_none());
             return None;
         };
         if let Some(bytes) = W::message_len(&message) {
             self.message_taken(bytes, how);
+            woken(W::rpc(&message), waiter, ended);
         }
         Some(message)
     }

@@ -6,9 +6,12 @@ use super::core::Core;
 use super::local::{Inlet, Path};
 use super::poll::Poll;
 use super::signal::Signal;
+use super::tracer::Tracer;
 use crate::overload::{Quotas, Work};
+use crate::trace::Triggers;
 use apus_driver::Driver;
 use apus_proto::{Config, Instant, Transport};
+use apus_trace::recorder;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
@@ -51,6 +54,7 @@ impl Shard {
         serving: bool,
         max_queueing: Duration,
         near: Option<apus_local::Config>,
+        triggers: Triggers,
     ) -> io::Result<Self> {
         let local_addr = driver.local_addr();
         let link_mbps = driver.capabilities().link_mbps;
@@ -73,6 +77,7 @@ impl Shard {
                 quotas,
                 Backlog::new(max_queueing),
                 path.clone(),
+                Tracer::new(local_addr, triggers),
             )),
             receive: Mutex::new(Inlet::new(receive, path.as_ref())),
             path,
@@ -84,6 +89,17 @@ impl Shard {
             receive_quota: quotas.of(Work::Receive),
             local_addr,
         })
+    }
+
+    /// Takes the core lock for a call; says since when that took a wait, in ticks of the trace: 0 if it took none.
+    pub(crate) fn lock_for_call(&self) -> (Locked<'_>, u64) {
+        match self.core.try_lock() {
+            Ok(guard) => (Locked { shard: self, guard: Some(guard) }, 0),
+            Err(_) => {
+                let since = recorder::stamp();
+                (self.lock(), since)
+            }
+        }
     }
 
     /// Takes the core lock.

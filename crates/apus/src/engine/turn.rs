@@ -12,6 +12,7 @@
 
 use super::waiter::{Told, Waiter};
 use super::wakes::Wakes;
+use apus_trace::{Event, recorder};
 use std::sync::Arc;
 
 /// The turn. Lives under the core lock.
@@ -53,7 +54,9 @@ impl Turn {
         self.by_keeper = false;
         self.asked_for = false;
         while let Some(waiter) = self.candidates.pop() {
+            let name = waiter.name();
             if wakes.tell(waiter, Told::Turn) {
+                recorder::record(Event::PassTurn, 0, name);
                 return true;
             }
         }

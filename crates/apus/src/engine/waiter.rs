@@ -10,7 +10,8 @@
 
 use super::poll::Spin;
 use super::sync::{AtomicU32, Ordering, Sleeper};
-use std::sync::Mutex;
+use apus_trace::{Event, recorder};
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,10 @@ pub(crate) enum Told {
     /// It has the turn now.
     Turn,
 }
+
+/// What threads sleep on, as traces say it ([`apus_trace::event::SLEEPS`]).
+pub(super) const SLEEPS_ON_NETWORK: u32 = 0;
+const SLEEPS_ON_WAITER: u32 = 1;
 
 /// It spins, or is about to sleep.
 const WAITING: u32 = 0;
@@ -63,6 +68,11 @@ impl Waiter {
             let mut slot = slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             slot.clone_from(waker);
         }
+    }
+
+    /// What it is called in traces: its address.
+    pub(crate) fn name(self: &Arc<Self>) -> u64 {
+        Arc::as_ptr(self) as u64
     }
 
     /// Begins another wait. Nobody may hold a reference from the last one.
@@ -111,15 +121,19 @@ impl Waiter {
 
     fn sleep(&self, time: Option<Duration>) {
         if let Kind::Thread(thread) = &self.kind {
+            let name = std::ptr::from_ref(self) as u64;
+            recorder::record(Event::Sleep, SLEEPS_ON_WAITER, name);
             thread.sleep(&self.state, ASLEEP, time);
+            recorder::record(Event::Wake, SLEEPS_ON_WAITER, name);
         }
     }
 
     /// Waits: spins first, as long as the policy says, and sleeps then. `None` when the deadline
     /// passes. Returns how often the thread was woken for nothing.
     pub(crate) fn wait(&self, spin: Spin, deadline: Option<Instant>) -> Waited {
-        let mut waited = Waited { told: None, slept: false, spurious: 0 };
+        let mut waited = Waited { told: None, slept: false, spurious: 0, ended: 0 };
         if spin.until(deadline, || self.told().is_some()) {
+            waited.ended = recorder::stamp();
             waited.told = self.told();
             return waited;
         }
@@ -144,6 +158,7 @@ impl Waiter {
                 return waited;
             };
             self.sleep(left);
+            waited.ended = recorder::stamp();
             waited.told = self.told();
             if waited.told.is_some() {
                 return waited;
@@ -161,6 +176,8 @@ pub(crate) struct Waited {
     pub(crate) slept: bool,
     /// Returns from sleep without having been told anything.
     pub(crate) spurious: u64,
+    /// When it was told, in ticks of the trace; 0 if nothing is recorded.
+    pub(crate) ended: u64,
 }
 
 /// Time until the deadline: `Some(None)` without one, `None` if it has passed.

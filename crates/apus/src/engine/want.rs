@@ -1,10 +1,11 @@
 //! What can be waited for?
 
-use super::calls::Key;
+use super::calls::{Key, Response};
 use super::core::{Arrived, Core, Ended};
 use super::handoff::From;
 use super::waiter::Waiter;
 use apus_proto::RpcError;
+use apus_trace::Rpc;
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -38,6 +39,11 @@ pub(crate) trait Want {
     fn message_len(_output: &Self::Output) -> Option<usize> {
         None
     }
+
+    /// Its RPC, if it is a message that is traced.
+    fn rpc(_output: &Self::Output) -> Option<Rpc> {
+        None
+    }
 }
 
 /// The next request.
@@ -64,6 +70,10 @@ impl Want for AnyRequest {
 
     fn message_len(arrived: &Arrived) -> Option<usize> {
         Some(arrived.payload.len())
+    }
+
+    fn rpc(arrived: &Arrived) -> Option<Rpc> {
+        arrived.rpc
     }
 
     fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {
@@ -107,6 +117,10 @@ impl Want for AnyCompletion {
         Some(response_len(&ended.result))
     }
 
+    fn rpc(ended: &Ended) -> Option<Rpc> {
+        ended.rpc
+    }
+
     fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {
         core.completions.enlist(waiter);
     }
@@ -127,7 +141,7 @@ impl Want for AnyCompletion {
 pub(crate) struct EndOf(pub(crate) Key);
 
 impl Want for EndOf {
-    type Output = Result<Bytes, RpcError>;
+    type Output = Response;
 
     fn take(&self, core: &mut Core) -> Option<From<Self::Output>> {
         let end = core.calls.take(self.0)?;
@@ -135,8 +149,12 @@ impl Want for EndOf {
         Some(end)
     }
 
-    fn message_len(result: &Self::Output) -> Option<usize> {
-        Some(response_len(result))
+    fn message_len(response: &Response) -> Option<usize> {
+        Some(response_len(&response.result))
+    }
+
+    fn rpc(response: &Response) -> Option<Rpc> {
+        response.rpc
     }
 
     fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {

@@ -158,14 +158,15 @@ impl Endpoint {
         request: impl Into<Payload>,
         options: CallOptions,
     ) -> Result<Bytes, CallError> {
-        let mut submission = Submission { to, payload: request.into(), options, shared: None };
+        let mut submission =
+            Submission { to, payload: request.into(), options, shared: None, called: 0 };
         let call = self.submit(&mut submission).await?;
         let mut guard = CancelOnDrop { shard: &self.shard, call: Some(call) };
         let ended = WaitFor::new(&self.shard, EndOf(call.key)).await;
         // It has ended; there is nothing to cancel any more.
         guard.call = None;
         match ended {
-            Some(result) => result.map_err(CallError::Failed),
+            Some(response) => response.give().map_err(CallError::Failed),
             None => Err(self.shard.lock().closed_error().into()),
         }
     }
@@ -199,7 +200,7 @@ impl Endpoint {
         options: CallOptions,
     ) -> Result<CallId, CallError> {
         let mut submission =
-            Submission { to, payload: request.into(), options, shared: Some(cookie) };
+            Submission { to, payload: request.into(), options, shared: Some(cookie), called: 0 };
         self.submit(&mut submission).await
     }
 
@@ -296,6 +297,14 @@ impl Endpoint {
         self.shard.lock().close(Closed::ShutDown);
     }
 
+    /// Asks all peers with whom this endpoint has a session to freeze their traces ([`trace`](crate::trace)), with a packet
+    /// each, and freezes that of this process; how many were asked. They do so if they are set up to
+    /// ([`Triggers::heed_peers`](crate::trace::Triggers::heed_peers)), and nobody answers. Packets may be lost: ask
+    /// again, it does no harm.
+    pub fn freeze_peers(&self) -> usize {
+        self.shard.lock().freeze_peers()
+    }
+
     /// Whether calls to peers of this host can go through memory ([`Builder::local`]): it was wanted, and the system
     /// gave what it takes.
     #[must_use]
@@ -319,11 +328,13 @@ impl Endpoint {
     async fn submit(&self, submission: &mut Submission) -> Result<CallId, CallError> {
         loop {
             let (seen, result) = {
-                let mut core = self.shard.lock();
+                let (mut core, called) = self.shard.lock_for_call();
+                submission.called = submission.called.max(called);
                 (core.room_changes(), submission.submit(&mut core))
             };
             match result {
                 Err(error) if submission.should_wait(&error) => {
+                    submission.wait();
                     self.wait_for_room(seen, submission).await?;
                 }
                 result => return result,

@@ -3,9 +3,11 @@
 use crate::engine::asynchronous::WaitFor;
 use crate::engine::core::Arrived;
 use crate::engine::shard::Shard;
+use crate::engine::tracer::stage;
 use crate::engine::want::Room;
 use crate::error::ReplyError;
 use apus_proto::Payload;
+use apus_trace::Event;
 use bytes::Bytes;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -51,6 +53,7 @@ impl Request {
     pub async fn reply(mut self, payload: impl Into<Payload>) -> Result<(), ReplyError> {
         let mut payload = payload.into();
         let pending = &mut self.inner.inner;
+        stage(pending.rpc, Event::Reply, payload.len());
         loop {
             match pending.try_reply(&mut payload) {
                 (seen, Err(ReplyError::Rejected(error))) if error.is_back_pressure() => {

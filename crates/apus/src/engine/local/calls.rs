@@ -6,8 +6,10 @@ use super::routes::Routes;
 use crate::call::CallOptions;
 use crate::engine::calls::{Held, Key, LocalCall};
 use crate::engine::core::Core;
+use crate::engine::tracer::stage;
 use apus_local::{Gone, Pair, SendError};
 use apus_proto::{Call, Command, CommandError, FailReason, Instant, Outcome, Payload, RpcError};
+use apus_trace::Event;
 use std::collections::{BTreeSet, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -165,6 +167,7 @@ impl Core {
         self.let_go(key, held);
         if let Ok(payload) = &result {
             self.transport.received_elsewhere(payload.len());
+            stage(self.calls.rpc(key), Event::LocalReceived, payload.len());
         }
         self.end_call(id, result);
     }

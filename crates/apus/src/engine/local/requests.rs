@@ -49,7 +49,8 @@ impl Core {
         self.transport.received_elsewhere(payload.len());
         let from = local.path.address_of(&pair);
         let origin = Origin::Local(pair, id);
-        self.requests.push(Arrived { origin, from, payload }, self.producer);
+        let rpc = self.tracer.came_locally(id, from, payload.len());
+        self.requests.push(Arrived { origin, from, payload, rpc }, self.producer);
         true
     }
 

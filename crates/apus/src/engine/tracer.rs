@@ -1,0 +1,404 @@
+//! What does an endpoint record of what happens to its RPCs?
+//!
+//! The protocol notes what happens ([`apus_proto::probe`]) to RPCs that are traced, and what should be rare of all; the
+//! notes are fetched after each call into it, and become records here, with the time. What the protocol cannot know is
+//! added: when packets came from the kernel and are given to it, who is told of a message, and when the
+//! application has it. What a message needs for that on its way travels with it: `Option<Rpc>`, `None` if it is not
+//! traced.
+
+use crate::trace::Triggers;
+use apus_proto::probe::{Note, Piece, Watch, What};
+use apus_proto::{DropReason, FailReason, Kind, Role, SenderId, Transport};
+use apus_trace::clock::ticks;
+use apus_trace::event::Data;
+use apus_trace::recorder::{self, FreezeReason};
+use apus_trace::{Event, PeerIndex, Rpc, Side};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::LazyLock;
+
+/// What turns notes into records. Lives under the core lock.
+#[derive(Debug)]
+pub(crate) struct Tracer {
+    endpoint: SocketAddr,
+    triggers: Triggers,
+    /// The rule by which RPCs are traced, as the protocol knows it ([`recorder::below`]).
+    below: u64,
+    /// Peers and their places in the process's table, and the one that was looked up last.
+    places: HashMap<SocketAddr, PeerIndex>,
+    last: Option<(SocketAddr, PeerIndex)>,
+    /// The batch of packets that is handled: when it came, and how many.
+    came: u64,
+    packets: u32,
+    /// The RPC of that batch that was seen to come from the kernel last.
+    from_kernel: Option<Rpc>,
+    /// Pieces of traced messages that the driver has, and may hold back: packets, and the place of the first byte.
+    leaving: SmallVec<[(Rpc, u32, u32); 8]>,
+    /// Traced requests that are complete and were not delivered yet.
+    complete: usize,
+    /// Whether the trace was frozen, and peers shall be asked to freeze theirs.
+    tells_peers: bool,
+}
+
+/// What knows whether it is traced.
+pub(crate) trait Traced {
+    /// The RPC, if it is.
+    fn rpc(&self) -> Option<Rpc>;
+}
+
+static DROP_REASONS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| DropReason::ALL.iter().map(|reason| reason.name()).collect());
+
+/// Names of the reasons for which calls fail, by [`fail_number`].
+const FAIL_REASONS: &[&str] = &[
+    "other",
+    "peer_silent",
+    "port_closed",
+    "protocol_unreachable",
+    "host_unreachable",
+    "not_permitted",
+    "peer_restarted",
+    "response_lost",
+    "refused",
+    "response_too_large",
+    "peer_ended",
+    "protocol_broken",
+    "deadline_exceeded",
+    "cancelled",
+    "shut_down",
+];
+
+const fn fail_number(reason: FailReason) -> u32 {
+    match reason {
+        FailReason::PeerSilent { .. } => 1,
+        FailReason::PortClosed => 2,
+        FailReason::ProtocolUnreachable => 3,
+        FailReason::HostUnreachable => 4,
+        FailReason::NotPermitted => 5,
+        FailReason::PeerRestarted => 6,
+        FailReason::ResponseLost => 7,
+        FailReason::Refused(_) => 8,
+        FailReason::ResponseTooLarge { .. } => 9,
+        FailReason::PeerEnded => 10,
+        FailReason::ProtocolBroken => 11,
+        FailReason::DeadlineExceeded => 12,
+        FailReason::Cancelled => 13,
+        FailReason::ShutDown => 14,
+        _ => 0,
+    }
+}
+
+/// Peers that an endpoint remembers the places of. Ours: twice as many as the process's table has.
+const MAX_PLACES: usize = 131_072;
+
+impl Tracer {
+    pub(crate) fn new(endpoint: SocketAddr, triggers: Triggers) -> Self {
+        recorder::name_values("drop_reason", &DROP_REASONS);
+        recorder::name_values("fail_reason", FAIL_REASONS);
+        Self {
+            endpoint,
+            triggers,
+            below: 0,
+            places: HashMap::new(),
+            last: None,
+            came: 0,
+            packets: 0,
+            from_kernel: None,
+            leaving: SmallVec::new(),
+            complete: 0,
+            tells_peers: false,
+        }
+    }
+
+    /// Has the protocol note what is recorded now, if that has changed.
+    #[inline]
+    pub(crate) fn renew(&mut self, transport: &mut Transport) {
+        let below = recorder::below();
+        if below != self.below {
+            self.below = below;
+            let slow = self.triggers.slow_nanos();
+            let watch = Watch { multiplier: recorder::MULTIPLIER, below, slow };
+            transport.watch((below > 0).then_some(watch));
+            self.complete = 0;
+        }
+    }
+
+    /// A batch of packets has come from the kernel: the system call began and ended at these ticks.
+    #[inline]
+    pub(crate) fn came(&mut self, began: u64, ended: u64, packets: usize) {
+        self.came = ended;
+        self.packets = packets as u32;
+        self.from_kernel = None;
+        if began > 0 {
+            recorder::record_at(ended, Event::Look, self.packets, ended.saturating_sub(began));
+        }
+    }
+
+    /// Records what the protocol has noted.
+    #[inline]
+    pub(crate) fn fetch(&mut self, transport: &mut Transport) {
+        while let Some(note) = transport.poll_note() {
+            self.note(&note);
+        }
+    }
+
+    #[cold]
+    fn note(&mut self, note: &Note) {
+        // A FREEZE names RPC 0, which is none.
+        let id = note.rpc.filter(|id| id.client_id() != 0);
+        let Some(rpc) = id.map(|id| self.rpc(id, note.peer)) else {
+            return self.note_of_peer(note);
+        };
+        let record = |event, a, b| recorder::record_rpc(rpc, event, a, b);
+        match note.what {
+            What::DataSent(piece) => {
+                self.leaving.push((rpc, piece.packets, piece.offset));
+                record_piece(rpc, Event::DataSent, piece);
+                self.lost_if(piece.retransmit);
+            }
+            What::DataReceived(piece) => {
+                self.came_from_kernel(rpc);
+                record_piece(rpc, Event::DataReceived, piece);
+                self.lost_if(piece.retransmit);
+            }
+            What::Complete { length } => {
+                self.complete += usize::from(rpc.side() == Side::Server);
+                record(Event::Parsed, 0, length.into());
+            }
+            What::GrantSent { offset, priority } => {
+                record(Event::GrantSent, priority.into(), offset.into());
+            }
+            What::GrantReceived { offset, priority } => {
+                record(Event::GrantReceived, priority.into(), offset.into());
+            }
+            What::GrantUsed { offset, priority } => {
+                record(Event::GrantUsed, priority.into(), offset.into());
+            }
+            What::ResendSent { offset, length, priority } => {
+                record_piece(rpc, Event::ResendSent, asked(offset, length, priority));
+            }
+            What::ResendReceived { offset, length, priority } => {
+                record_piece(rpc, Event::ResendReceived, asked(offset, length, priority));
+            }
+            What::Sent { kind, flags } => {
+                if let Some((event, _)) = control(kind) {
+                    record(event, flags.bits().into(), 0);
+                }
+            }
+            What::Received { kind, flags } => {
+                if let Some((_, event)) = control(kind) {
+                    record(event, flags.bits().into(), 0);
+                }
+            }
+            What::Throttled { wait } => record(Event::Throttled, 0, wait),
+            What::Gap { offset, length } => {
+                record_piece(rpc, Event::Lost, asked(offset, length, 0));
+            }
+            What::Restart | What::PeerRestart => {
+                record(Event::Restart, u32::from(note.what == What::PeerRestart), 0);
+                self.freeze_if(self.triggers.restart, FreezeReason::Restart);
+            }
+            What::Dropped(reason) => record(Event::Dropped, reason as u32, 0),
+            What::Failed(reason) => record(Event::Failed, fail_number(reason), 0),
+            What::Slow { took } => {
+                record(Event::Slow, 0, took);
+                self.freeze_if(self.triggers.slow.is_some(), FreezeReason::SlowRpc);
+            }
+            // What a later protocol may note.
+            _ => {}
+        }
+    }
+
+    /// Records what concerns no RPC: a packet that could not be read, and FREEZE.
+    fn note_of_peer(&mut self, note: &Note) {
+        let peer = self.place(note.peer);
+        match note.what {
+            What::Dropped(reason) => {
+                recorder::record_peer(peer, Event::Dropped, reason as u32, 0);
+            }
+            What::Sent { kind: Kind::Freeze, .. } => {
+                recorder::record_peer(peer, Event::FreezeSent, 0, 0);
+            }
+            What::Received { kind: Kind::Freeze, .. } => {
+                recorder::record_peer(peer, Event::FreezeReceived, 0, 0);
+                if self.triggers.heed_peers {
+                    recorder::freeze(FreezeReason::Peer);
+                }
+            }
+            // No other packet is about no RPC.
+            _ => {}
+        }
+    }
+
+    /// A packet of an RPC was in the batch: once for each of its RPCs, as far as their packets come in a row.
+    fn came_from_kernel(&mut self, rpc: Rpc) {
+        if self.from_kernel != Some(rpc) && self.came > 0 {
+            self.from_kernel = Some(rpc);
+            recorder::record_rpc_at(self.came, rpc, Event::FromKernel, self.packets, 0);
+        }
+    }
+
+    fn lost_if(&mut self, retransmitted: bool) {
+        self.freeze_if(retransmitted && self.triggers.lost_packet, FreezeReason::LostPacket);
+    }
+
+    fn freeze_if(&mut self, yes: bool, reason: FreezeReason) {
+        if yes && recorder::freeze(reason) {
+            self.tells_peers = self.triggers.tell_peers;
+        }
+    }
+
+    /// Whether peers are to be asked to freeze their traces, once.
+    #[inline]
+    pub(crate) const fn take_tells_peers(&mut self) -> bool {
+        std::mem::replace(&mut self.tells_peers, false)
+    }
+
+    /// Whether the driver has pieces of traced messages.
+    #[inline]
+    pub(crate) fn has_leaving(&self) -> bool {
+        !self.leaving.is_empty()
+    }
+
+    /// What the driver had has been given to the kernel, by a call that began at these ticks.
+    pub(crate) fn left(&mut self, began: u64) {
+        for (rpc, packets, from) in self.leaving.drain(..) {
+            recorder::record_rpc_at(began, rpc, Event::ToKernel, packets, from.into());
+        }
+    }
+
+    /// The RPC behind a request that the protocol delivers, if it is traced.
+    #[inline]
+    pub(crate) fn delivered(
+        &mut self,
+        transport: &Transport,
+        rpc: apus_proto::RpcId,
+    ) -> Option<Rpc> {
+        if self.complete == 0 {
+            return None;
+        }
+        let (id, peer) = transport.selected(rpc)?;
+        self.complete -= 1;
+        Some(self.rpc(id, peer))
+    }
+
+    /// The RPC behind a call that was made just now, if it is traced; what has happened until then is recorded.
+    pub(crate) fn called(
+        &mut self,
+        transport: &Transport,
+        rpc: apus_proto::RpcId,
+        called: u64,
+        length: usize,
+    ) -> Option<Rpc> {
+        let (id, peer) = transport.selected(rpc)?;
+        let rpc = self.rpc(id, peer);
+        recorder::record_rpc_at(called, rpc, Event::Call, 0, length as u64);
+        recorder::record_rpc(rpc, Event::Queued, 0, length as u64);
+        Some(rpc)
+    }
+
+    /// The same of a call with this cookie that went through memory.
+    #[inline]
+    pub(crate) fn called_locally(
+        &mut self,
+        cookie: u64,
+        to: SocketAddr,
+        called: u64,
+        length: usize,
+    ) -> Option<Rpc> {
+        let rpc = self.local(cookie, Side::Client, to)?;
+        let called = if called > 0 { called } else { ticks() };
+        recorder::record_rpc_at(called, rpc, Event::Call, 0, length as u64);
+        recorder::record_rpc(rpc, Event::LocalSent, 0, length as u64);
+        Some(rpc)
+    }
+
+    /// The RPC behind a request that came through memory, if it is traced.
+    #[inline]
+    pub(crate) fn came_locally(&mut self, id: u64, from: SocketAddr, length: usize) -> Option<Rpc> {
+        let rpc = self.local(id, Side::Server, from)?;
+        recorder::record_rpc(rpc, Event::LocalReceived, 0, length as u64);
+        Some(rpc)
+    }
+
+    /// An RPC through memory, if it is traced. There ids may be odd: they are doubled.
+    #[inline]
+    fn local(&mut self, id: u64, side: Side, peer: SocketAddr) -> Option<Rpc> {
+        let id = id << 1;
+        recorder::is_traced(id).then(|| Rpc::new(id, side, self.place(peer)))
+    }
+
+    fn rpc(&mut self, id: SenderId, peer: SocketAddr) -> Rpc {
+        let side = match id.sender() {
+            Role::Client => Side::Client,
+            Role::Server => Side::Server,
+        };
+        Rpc::new(id.client_id(), side, self.place(peer))
+    }
+
+    /// The place of a peer in the process's table.
+    fn place(&mut self, peer: SocketAddr) -> PeerIndex {
+        if let Some((last, place)) = self.last
+            && last == peer
+        {
+            return place;
+        }
+        if self.places.len() >= MAX_PLACES {
+            self.places.clear();
+        }
+        let place = *self.places.entry(peer).or_insert_with(|| recorder::peer(self.endpoint, peer));
+        self.last = Some((peer, place));
+        place
+    }
+}
+
+/// What a RESEND asks for, or a gap is.
+const fn asked(offset: u32, length: u32, priority: u8) -> Piece {
+    Piece { offset, length, packets: 0, priority, retransmit: false }
+}
+
+fn record_piece(rpc: Rpc, event: Event, piece: Piece) {
+    let Piece { offset, length, packets, priority, retransmit } = piece;
+    let packets = u16::try_from(packets).unwrap_or(u16::MAX);
+    let (a, b) = Data { length, offset, packets, priority, retransmitted: retransmit }.to_numbers();
+    recorder::record_rpc(rpc, event, a, b);
+}
+
+/// What is recorded when a control packet of this kind leaves, and when it comes. The others say more than their kind.
+const fn control(kind: Kind) -> Option<(Event, Event)> {
+    Some(match kind {
+        Kind::Busy => (Event::BusySent, Event::BusyReceived),
+        Kind::RpcUnknown => (Event::RpcUnknownSent, Event::RpcUnknownReceived),
+        Kind::NeedAck => (Event::NeedAckSent, Event::NeedAckReceived),
+        Kind::Ack => (Event::AckSent, Event::AckReceived),
+        Kind::Cutoffs => (Event::CutoffsSent, Event::CutoffsReceived),
+        Kind::Freeze => (Event::FreezeSent, Event::FreezeReceived),
+        Kind::Data | Kind::Grant | Kind::Resend => return None,
+    })
+}
+
+/// A message was put where it is waited for; who was told is named by its waiter's address, 0 stands for nobody.
+#[inline]
+pub(crate) fn handed_off(rpc: Option<Rpc>, waiter: u64) {
+    if let Some(rpc) = rpc {
+        recorder::record_rpc(rpc, Event::HandedOff, 0, waiter);
+    }
+}
+
+/// Whoever shall have a message runs, since that time.
+#[inline]
+pub(crate) fn woken(rpc: Option<Rpc>, waiter: u64, at: u64) {
+    if let Some(rpc) = rpc {
+        let at = if at > 0 { at } else { ticks() };
+        recorder::record_rpc_at(at, rpc, Event::Woken, 0, waiter);
+    }
+}
+
+/// A stage of a message of that length.
+#[inline]
+pub(crate) fn stage(rpc: Option<Rpc>, event: Event, length: usize) {
+    if let Some(rpc) = rpc {
+        recorder::record_rpc(rpc, event, 0, length as u64);
+    }
+}

@@ -1,0 +1,56 @@
+//! Which stages does a call of a task go through?
+
+use crate::{Tracing, names, only};
+use apus::Builder;
+use apus::tokio::Endpoint;
+use apus::trace::{Event, Side};
+use apus_driver::loopback::Network;
+
+#[test]
+fn tasks_are_handed_their_messages_and_woken() {
+    let tracing = Tracing::all();
+    let runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = { runtime }.worker_threads(2).enable_all().build().unwrap();
+    let (from, to) = runtime.block_on(async {
+        let network = Network::new();
+        let on = || Endpoint::on(&Builder::default(), Box::new(network.host())).unwrap();
+        let (client, server) = (on(), on());
+        let to = server.local_addr();
+        tokio::spawn(async move {
+            while let Ok(request) = server.recv_request().await {
+                let payload = request.payload().clone();
+                let _ = request.reply(payload).await;
+            }
+        });
+        for _ in 0..3 {
+            client.call(to, "hello").await.unwrap();
+        }
+        (client.local_addr(), to)
+    });
+    drop(runtime);
+    let mine = tracing.of(from, Side::Client);
+    let last = only(&mine, Event::Call)[2].rpc().unwrap();
+    let of_last = |records: Vec<apus::trace::Record>| -> Vec<_> {
+        records.into_iter().filter(|record| record.rpc().unwrap().id() == last.id()).collect()
+    };
+    let stages = |records| {
+        let all = names(&of_last(records));
+        all.into_iter()
+            .filter(|name| !name.contains("data") && !name.contains("cutoffs"))
+            .collect::<Vec<_>>()
+    };
+    let client =
+        ["call", "queued", "to_kernel", "from_kernel", "parsed", "handed_off", "woken", "returned"];
+    assert_eq!(stages(mine), client);
+    let server = [
+        "from_kernel",
+        "parsed",
+        "handed_off",
+        "woken",
+        "request_returned",
+        "reply",
+        "queued",
+        "to_kernel",
+    ];
+    assert_eq!(stages(tracing.of(to, Side::Server)), server);
+}

@@ -1,0 +1,186 @@
+//! What freezes a trace?
+
+use crate::{Tracing, only, pair, serve_while};
+use apus::trace::{self, Event, FreezeReason, Sampling, Side, Triggers};
+use apus::{Builder, Endpoint, Poll};
+use apus_driver::fault::{FaultConfig, Faults, Faulty, PER_MILLION};
+use apus_driver::loopback::Network;
+use std::time::Duration;
+
+/// Why the trace is frozen.
+fn reason() -> Option<FreezeReason> {
+    trace::frozen().map(|frozen| frozen.reason)
+}
+
+#[test]
+fn nothing_freezes_a_trace_unless_it_is_said() {
+    let tracing = Tracing::all();
+    let (client, server) = lossy_pair(Triggers::new());
+    serve_while(&server, || {
+        for _ in 0..30 {
+            client.call(server.local_addr(), vec![7; 20_000]).unwrap();
+        }
+        assert!(client.metrics().protocol.recovery.resent_packets > 0);
+        assert!(client.freeze_peers() > 0);
+    });
+    assert_eq!(reason(), Some(FreezeReason::Demand), "our own");
+    drop(tracing);
+}
+
+#[test]
+fn a_slow_call_freezes_the_trace_though_it_is_not_traced() {
+    let tracing = Tracing::with("sampled=4000000000".parse().unwrap());
+    let slow = Triggers::new().slow_rpc(Duration::from_millis(5));
+    let (client, server) = pair(&Builder::default().poll(Poll::Block).freeze_when(slow));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let request = server.recv_request().unwrap();
+            // The condition is on the time, and not on what happens in it.
+            let since = std::time::Instant::now();
+            while since.elapsed() < Duration::from_millis(6) {
+                std::thread::yield_now();
+            }
+            request.reply("late").unwrap();
+        });
+        client.call(server.local_addr(), "hello").unwrap();
+    });
+    assert_eq!(reason(), Some(FreezeReason::SlowRpc));
+    let records = tracing.of(client.local_addr(), Side::Client);
+    let slow = only(&records, Event::Slow);
+    assert!(slow.len() == 1 && slow[0].b >= 5_000_000, "{slow:?}");
+    assert!(only(&records, Event::Parsed).is_empty(), "the call is not traced");
+    let trace = tracing.trace();
+    assert_eq!(trace.head.frozen, trace::frozen());
+    assert_eq!(trace.all(Event::Frozen).count(), 1);
+}
+
+/// Two endpoints, whose network loses one packet in five.
+fn lossy_pair(triggers: Triggers) -> (Endpoint, Endpoint) {
+    let network = Network::new();
+    let faults = Faults { loss: PER_MILLION / 5, ..Faults::none() };
+    let on = |seed| {
+        let config = FaultConfig { seed, receive: faults, ..FaultConfig::default() };
+        let driver = Faulty::new(network.host(), config).unwrap();
+        let builder = Builder::default().poll(Poll::Block).freeze_when(triggers);
+        builder.on(Box::new(driver)).unwrap()
+    };
+    (on(1), on(2))
+}
+
+#[test]
+fn a_lost_packet_freezes_the_trace_with_what_led_to_it() {
+    let tracing = Tracing::with(Sampling::default());
+    let (client, server) = lossy_pair(Triggers::new().lost_packet(true));
+    serve_while(&server, || {
+        while reason().is_none() {
+            client.call(server.local_addr(), vec![7; 20_000]).unwrap();
+        }
+    });
+    assert_eq!(reason(), Some(FreezeReason::LostPacket));
+    let trace = tracing.trace();
+    let asked = trace.all(Event::ResendSent).count() + trace.all(Event::ResendReceived).count();
+    assert!(asked > 0, "somebody asked for it");
+    let again = [Event::DataSent, Event::DataReceived].map(|event| {
+        let data = trace
+            .all(event)
+            .map(|(_, record)| apus_trace::event::Data::from_numbers(record.a, record.b));
+        data.filter(|data| data.retransmitted).count()
+    });
+    assert!(again[0] + again[1] > 0, "and got it again, traced or not");
+}
+
+#[test]
+fn a_lost_request_is_restarted_and_freezes_the_trace() {
+    let tracing = Tracing::with(Sampling::default());
+    let (client, server) = lossy_pair(Triggers::new().restart(true));
+    serve_while(&server, || {
+        while reason().is_none() {
+            client.call(server.local_addr(), "hello").unwrap();
+        }
+    });
+    assert_eq!(reason(), Some(FreezeReason::Restart));
+    let restarts = only(&tracing.of(client.local_addr(), Side::Client), Event::Restart);
+    assert_eq!(restarts.len(), 1);
+    assert_eq!(tracing.trace().value("restart", restarts[0].a.into()), Some("rpc unknown"));
+}
+
+/// Two endpoints that have made a call to each other, set up like this.
+fn acquainted(client: Triggers, server: Triggers) -> (Endpoint, Endpoint) {
+    let network = Network::new();
+    let on = |triggers| {
+        Builder::default().poll(Poll::Block).freeze_when(triggers).on(Box::new(network.host()))
+    };
+    let (client, server) = (on(client).unwrap(), on(server).unwrap());
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.recv_request().unwrap().reply("hello").unwrap());
+        client.call(server.local_addr(), "hello").unwrap();
+    });
+    (client, server)
+}
+
+#[test]
+fn peers_freeze_theirs_if_they_are_set_up_to() {
+    for heed in [false, true] {
+        let tracing = Tracing::all();
+        let heeding = Triggers::new().heed_peers(heed);
+        let (client, server) = acquainted(Triggers::new(), heeding);
+        let mut frozen = false;
+        for round in 1.. {
+            assert_eq!(client.freeze_peers(), 1);
+            assert_eq!(reason(), Some(FreezeReason::Demand), "our own");
+            // Both are in this process, and share a trace. Thawed again, it shows what the server does, unless its keeper
+            // was faster.
+            trace::thaw();
+            assert!(server.try_recv_request().unwrap().is_none());
+            frozen = reason() == Some(FreezeReason::Peer);
+            let received = tracing.trace().all(Event::FreezeReceived).count();
+            if frozen || (!heed && received > 0 && round > 10) {
+                break;
+            }
+        }
+        assert_eq!(frozen, heed);
+        let trace = tracing.trace();
+        let (_, received) = trace.all(Event::FreezeReceived).last().unwrap();
+        assert_eq!(trace.head.peer(received.peer).unwrap().address, client.local_addr());
+        assert_eq!(received.rpc(), None);
+        assert!(trace.all(Event::FreezeSent).count() > 0);
+    }
+}
+
+#[test]
+fn whoever_is_frozen_by_itself_tells_its_peers_if_it_shall() {
+    for tell in [false, true] {
+        let _tracing = Tracing::with(Sampling::default());
+        let triggers = Triggers::new().slow_rpc(Duration::ZERO).tell_peers(tell);
+        let (client, server) = acquainted(triggers, Triggers::new());
+        assert_eq!(reason(), Some(FreezeReason::SlowRpc), "every call is slow");
+        std::thread::scope(|scope| {
+            scope.spawn(|| server.recv_request().unwrap().reply("hello").unwrap());
+            client.call(server.local_addr(), "hello").unwrap();
+        });
+        let sent = client.metrics().protocol.sent(apus_proto::Kind::Freeze);
+        assert_eq!(sent, u64::from(tell), "once");
+    }
+}
+
+#[test]
+fn a_stranger_freezes_nothing() {
+    let tracing = Tracing::all();
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let heeding = Builder::default().freeze_when(Triggers::new().heed_peers(true));
+    let server = heeding.bind("127.0.0.1:0").unwrap();
+    let mut freeze = [0; 28];
+    // From this port to that one, its type, the length of its header, the version, and a session that nobody has.
+    freeze[..2].copy_from_slice(&socket.local_addr().unwrap().port().to_be_bytes());
+    freeze[2..4].copy_from_slice(&server.local_addr().port().to_be_bytes());
+    freeze[11] = apus_proto::Kind::Freeze as u8;
+    (freeze[12], freeze[13]) = (7 << 4, 1 << 4 | 1);
+    socket.send_to(&freeze, server.local_addr()).unwrap();
+    while server.metrics().protocol.dropped_total() == 0 {
+        assert!(server.try_recv_request().unwrap().is_none());
+    }
+    assert_eq!(reason(), None);
+    let trace = tracing.trace();
+    let (_, dropped) = trace.all(Event::Dropped).last().unwrap();
+    assert_eq!(trace.value("drop_reason", dropped.a.into()), Some("unknown_rpcs"));
+}
