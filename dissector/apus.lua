@@ -20,7 +20,7 @@
 
 local VERSION = "0.1.0"
 if set_plugin_info then
-    set_plugin_info({ version = VERSION, author = "apus", repository = "apus" })
+    set_plugin_info({ version = VERSION, description = "Homa packets of apus and of the Linux kernel module" })
 end
 
 local apus = Proto("apus", "Homa message transport (apus, HomaModule)")

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use apus_decode::{Decoder, Rpc, Type, json};
+use apus_decode::{Decoder, Type, json};
 use apus_wire::{Body, Profile, Role};
 use pcap_file::DataLink;
 use proptest::prelude::*;
@@ -107,9 +107,7 @@ fn tshark(plug_in: &Path, file: &Path, more: &[&str]) -> Vec<Shown> {
 /// What the decoder says about the same capture, by frame, ICMP messages aside.
 fn decoded(file: &Path) -> BTreeMap<u64, Vec<Value>> {
     let open = || Decoder::open(fs::File::open(file).unwrap(), &[]).unwrap();
-    let mut first = open();
-    first.by_ref().for_each(drop);
-    let rpcs: &[Rpc] = first.rpcs();
+    let rpcs = open().into_rpcs();
     let mut frames: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
     for packet in open().filter_map(Result::ok).filter(|packet| Type::of(packet) != Type::Icmp) {
         let links = packet.note.map(|note| rpcs[note.rpc.0].links(note.half, packet.number));
