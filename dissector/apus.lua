@@ -20,7 +20,7 @@
 
 local VERSION = "0.1.0"
 if set_plugin_info then
-    set_plugin_info({ version = VERSION, author = "apus", repository = "apus" })
+    set_plugin_info({ version = VERSION, description = "Homa packets of apus and of the Linux kernel module" })
 end
 
 local apus = Proto("apus", "Homa message transport (apus, HomaModule)")
@@ -68,6 +68,7 @@ end
 -- Fields
 
 local f = {
+    words = ProtoField.string("apus.words", "Words"),
     profile = ProtoField.string("apus.profile", "Profile"),
     srcport = ProtoField.uint16("apus.srcport", "Source port"),
     dstport = ProtoField.uint16("apus.dstport", "Destination port"),
@@ -694,6 +695,7 @@ local function add_packet(tvb, length, profile, pinfo, tree, index)
     local note = usable and note_of(packet, pinfo, index) or { grant_new = 0 }
     local text = words(packet, note)
     local branch = tree:add(apus, tvb(), "Homa, " .. text)
+    branch:add(f.words, text):set_generated():set_hidden()
     if packet.header then add_header(branch, tvb, packet) end
     if packet.whole then add_body(branch, tvb, packet) end
     if packet.malformed then

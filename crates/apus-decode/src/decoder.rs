@@ -76,6 +76,13 @@ impl Decoder {
         self.rpcs.all()
     }
 
+    /// All RPCs of the capture, those of packets included that nobody has asked for yet, as far as it can be read.
+    #[must_use]
+    pub fn into_rpcs(mut self) -> Vec<Rpc> {
+        self.by_ref().for_each(drop);
+        self.rpcs.into_all()
+    }
+
     /// What was not decoded so far.
     #[must_use]
     pub fn skipped(&self) -> &Skipped {

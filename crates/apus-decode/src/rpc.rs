@@ -172,6 +172,10 @@ impl Rpcs {
         &self.all
     }
 
+    pub(crate) fn into_all(self) -> Vec<Rpc> {
+        self.all
+    }
+
     /// Takes the next packet of the capture into account, and says what is known about it.
     pub(crate) fn observe(&mut self, packet: &Packet) -> Option<Note> {
         match &packet.content {

@@ -76,11 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Links to later packets need a look at all of them. What is wrong with the file is said the second time.
     let later = match &input {
         Input::File(_) if !arguments.summary => decoder(Input::open(path)?, path, &filter)
-            .map(|mut decoder| {
-                decoder.by_ref().for_each(drop);
-                decoder.rpcs().to_vec()
-            })
-            .unwrap_or_default(),
+            .map_or_else(|_| Vec::new(), Decoder::into_rpcs),
         _ => Vec::new(),
     };
     let live = matches!(input, Input::Stream(_));

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use apus_decode::{Decoder, Rpc, Type, json};
+use apus_decode::{Decoder, Type, json};
 use apus_wire::{Body, Profile, Role};
 use pcap_file::DataLink;
 use proptest::prelude::*;
@@ -41,10 +41,11 @@ fn plug_in() -> Option<PathBuf> {
 }
 
 /// What is asked of each frame, as columns.
-const FIELDS: [&str; 23] = [
+const FIELDS: [&str; 24] = [
     "frame.number",
-    "_ws.col.Info",
-    "_ws.col.Protocol",
+    "icmp.type",
+    "apus.profile",
+    "apus.words",
     "_ws.expert.message",
     "apus.type",
     "apus.rpc",
@@ -98,18 +99,15 @@ fn tshark(plug_in: &Path, file: &Path, more: &[&str]) -> Vec<Shown> {
         let experts = frame["_ws.expert.message"].join(" ");
         assert!(!experts.contains("Lua Error"), "{frame:?}");
     }
-    frames
-        .into_iter()
-        .filter(|frame| ["apus", "Homa"].contains(&&*frame["_ws.col.Protocol"].join("")))
-        .collect()
+    // What stands in ICMP messages was not sent now.
+    let is_ours = |frame: &Shown| !frame["apus.words"].is_empty() && frame["icmp.type"].is_empty();
+    frames.into_iter().filter(is_ours).collect()
 }
 
 /// What the decoder says about the same capture, by frame, ICMP messages aside.
 fn decoded(file: &Path) -> BTreeMap<u64, Vec<Value>> {
     let open = || Decoder::open(fs::File::open(file).unwrap(), &[]).unwrap();
-    let mut first = open();
-    first.by_ref().for_each(drop);
-    let rpcs: &[Rpc] = first.rpcs();
+    let rpcs = open().into_rpcs();
     let mut frames: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
     for packet in open().filter_map(Result::ok).filter(|packet| Type::of(packet) != Type::Icmp) {
         let links = packet.note.map(|note| rpcs[note.rpc.0].links(note.half, packet.number));
@@ -140,13 +138,13 @@ fn assert_same(plug_in: &Path, file: &Path) -> Vec<Shown> {
     assert_eq!(all.filter(only_one).collect::<Vec<u64>>(), [0_u64; 0], "{}", file.display());
     for (frame, packets) in shown.iter().zip(decoded.values()) {
         let place = format!("{}: {frame:?}\n{packets:?}", file.display());
-        let info = frame["_ws.col.Info"].join(";");
-        for (info, words) in info.split(" | ").zip(values(packets, "words")) {
+        let words = values(packets, "words");
+        assert_eq!(frame["apus.words"].len(), words.len(), "{place}");
+        for (shown, words) in frame["apus.words"].iter().zip(words) {
             // The decoder's words go on with what the packet is linked to.
-            let rest = words.strip_prefix(info).unwrap_or_else(|| panic!("{words}\n{place}"));
+            let rest = words.strip_prefix(&**shown).unwrap_or_else(|| panic!("{words}\n{place}"));
             assert!(rest.is_empty() || rest.starts_with(" ("), "{place}");
         }
-        assert_eq!(info.split(" | ").count(), packets.len(), "{place}");
         let malformed = packets.iter().filter(|packet| packet["type"] == "malformed").count();
         assert_eq!(frame["apus.malformed"].len(), malformed, "{place}");
         if malformed > 0 {
@@ -209,7 +207,7 @@ fn our_own_traffic_is_shown_as_the_decoder_tells_it() {
     ] {
         assert!(saying(&frames, flagged) > 0, "{flagged}");
     }
-    assert!(frames.iter().all(|frame| frame["_ws.col.Protocol"] == ["apus"]));
+    assert!(frames.iter().all(|frame| frame["apus.profile"].iter().all(|name| name == "udp")));
     let udp = folder.path().join("udp.pcap");
     traffic::over_udp(&udp, 40);
     let frames = assert_same(&plug_in, &udp);
@@ -225,7 +223,7 @@ fn packets_of_the_kernel_module_are_shown_as_the_decoder_tells_them() {
         for &(kind, count) in types.iter().filter(|(kind, _)| *kind != "ICMP") {
             let of_kind = frames
                 .iter()
-                .filter(|frame| frame["_ws.col.Info"].join("").split(' ').next() == Some(kind));
+                .filter(|frame| frame["apus.words"][0].split(' ').next() == Some(kind));
             assert_eq!(of_kind.count() as u64, count, "{name}: {kind}");
         }
         assert_eq!(saying(&frames, "Retransmitted DATA") as u64, retransmitted, "{name}");
@@ -297,6 +295,29 @@ fn wrong_bytes_are_malformed_packets_and_never_an_error_of_the_script() {
     let shown = assert_same(&plug_in, &file);
     let malformed = shown.iter().filter(|frame| !frame["apus.malformed"].is_empty()).count();
     assert!(malformed > 50, "{malformed} of {}", shown.len());
+}
+
+#[test]
+fn the_columns_read_well() {
+    let Some(plug_in) = plug_in() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(folder.path(), "story.pcap", &story::capture());
+    let output = Command::new("tshark")
+        .env("HOME", folder.path())
+        .env("XDG_CONFIG_HOME", folder.path())
+        .arg("-X")
+        .arg(format!("lua_script:{}", plug_in.display()))
+        .args(["-n", "-r"])
+        .arg(file)
+        .output()
+        .unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let line = |number: usize| lines.lines().nth(number - 1).unwrap();
+    let first = "DATA rpc 100 request 0..64 of 64 [complete]";
+    assert!(line(1).contains(" apus ") && line(1).ends_with(first), "{lines}");
+    let merged = "DATA rpc 102 request 0..500 of 4000 | DATA rpc 102 request 500..1000 of 4000";
+    assert!(line(5).ends_with(merged), "{lines}");
+    assert!(line(19).contains(" ICMP ") && line(20).contains(" Homa "), "{lines}");
 }
 
 #[test]
