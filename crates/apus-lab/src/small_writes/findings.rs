@@ -258,8 +258,8 @@ fn seen(measured: &[Measured]) -> Option<Table> {
 
 #[cfg(test)]
 pub(super) mod made_up {
-    use super::super::anatomy::made_up::Made::{Client, Server};
-    use super::super::anatomy::made_up::{SERVER, apus, stalled, tcp};
+    use super::super::made_up::Made::{Client, Server};
+    use super::super::made_up::{SERVER, apus, stalled, tcp};
     use super::super::tally::{STALL, Tally};
     use super::super::{Variant, Writing};
     use super::*;
