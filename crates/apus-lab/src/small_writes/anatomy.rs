@@ -1,15 +1,13 @@
 //! What happened in an exchange?
 //!
-//! Packets are cut into exchanges: each begins with the first byte of a command. Then it is seen in which order and at what
-//! distance they came: whether a second piece left before or after the first one was acknowledged, and how long
+//! It is seen in which order and at what distance its packets came: whether a second piece left before or after the first one was acknowledged, and how long
 //! that took.
 //!
 //! The first exchange is left out. A young connection acknowledges at once what comes (up to 16 segments, until the first
 //! time it answers: `TCP_MAX_QUICKACKS`), so it shows less than all others.
 
 use super::counters::Counters;
-use super::message::LENGTH;
-use super::packet::{Content, Packet, kind_name};
+use super::cut::{Event, cut, is_whole};
 use super::tally::STALL;
 use super::watch::Seen;
 
@@ -59,20 +57,6 @@ impl Second {
     }
 }
 
-/// A packet of an exchange.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Event {
-    /// Nanoseconds since the exchange began.
-    pub(super) at: u64,
-    pub(super) from_client: bool,
-    /// Payload bytes.
-    pub(super) bytes: u32,
-    /// Bytes of commands that are acknowledged with it, of this exchange; only segments of the server have that.
-    pub(super) acknowledged: u32,
-    /// What it is, in words.
-    pub(super) says: String,
-}
-
 /// What packets cannot be understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unclear {
@@ -98,7 +82,7 @@ impl Anatomy {
     pub(super) fn of(seen: &Seen, server: u16, expected: usize) -> Result<Self, Unclear> {
         let ours =
             seen.packets.iter().filter(|packet| packet.to == server || packet.from == server);
-        let exchanges = cut(ours, server)?;
+        let exchanges = cut(ours, server).ok_or(Unclear::NoBeginning)?;
         let later = exchanges.into_iter().skip(1);
         let whole: Vec<Vec<Event>> = later.filter(|each| is_whole(each)).collect();
         let irregular = expected.saturating_sub(1 + whole.len());
@@ -190,189 +174,11 @@ fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
     values.get(values.len() / 2).copied()
 }
 
-/// A command went and its reply came, each with all of its bytes and none twice.
-fn is_whole(events: &[Event]) -> bool {
-    let bytes = |from_client: bool| -> u32 {
-        events.iter().filter(|it| it.from_client == from_client).map(|it| it.bytes).sum()
-    };
-    bytes(true) == LENGTH as u32 && bytes(false) == LENGTH as u32
-}
-
-/// The packets of each exchange.
-fn cut<'a>(
-    packets: impl Iterator<Item = &'a Packet> + Clone,
-    server: u16,
-) -> Result<Vec<Vec<Event>>, Unclear> {
-    let mut exchanges: Vec<(u64, Vec<Event>)> = Vec::new();
-    let mut cutter = Cutter::of(packets.clone(), server)?;
-    for packet in packets {
-        let Some((begins, mut event)) = cutter.event(packet) else { continue };
-        if begins {
-            exchanges.push((packet.at, Vec::new()));
-        }
-        // What comes before the first command opens the connection.
-        let Some((began, events)) = exchanges.last_mut() else { continue };
-        event.at = packet.at.saturating_sub(*began);
-        events.push(event);
-    }
-    Ok(exchanges.into_iter().map(|(_, events)| events).collect())
-}
-
-/// What tells where an exchange begins.
-enum Cutter {
-    /// Numbers of the first byte of the client, and of the next command's first; whether the connection has come to its end.
-    Tcp { server: u16, first: u32, begun: u32, over: bool },
-    /// The call that was seen last.
-    Apus { server: u16, last: Option<u64> },
-}
-
-impl Cutter {
-    fn of<'a>(mut packets: impl Iterator<Item = &'a Packet>, server: u16) -> Result<Self, Unclear> {
-        let first = packets.find_map(|packet| match packet.content {
-            Content::Apus { .. } => Some(Self::Apus { server, last: None }),
-            Content::Tcp { sequence, opens: true, .. } if packet.to == server => {
-                let first = sequence.wrapping_add(1);
-                Some(Self::Tcp { server, first, begun: 0, over: false })
-            }
-            Content::Tcp { .. } => None,
-        });
-        first.ok_or(Unclear::NoBeginning)
-    }
-
-    /// What a packet is, and whether an exchange begins with it; `None` if it belongs to none.
-    fn event(&mut self, packet: &Packet) -> Option<(bool, Event)> {
-        match (self, packet.content) {
-            (
-                Self::Tcp { server, first, begun, over },
-                Content::Tcp { sequence, acknowledged, bytes, opens, ends },
-            ) => {
-                *over |= ends;
-                if opens || *over {
-                    return None;
-                }
-                let from_client = packet.to == *server;
-                // What was sent already has come twice.
-                let offset = sequence.wrapping_sub(*first);
-                let new = offset >= *begun && offset.is_multiple_of(LENGTH as u32);
-                let begins = from_client && bytes > 0 && new;
-                if begins {
-                    *begun = offset + LENGTH as u32;
-                }
-                // Of this exchange: what was acknowledged before it counts for nothing.
-                let before = begun.saturating_sub(LENGTH as u32);
-                let acknowledged = acknowledged.wrapping_sub(*first).saturating_sub(before);
-                let acknowledged = if from_client { 0 } else { acknowledged };
-                let says = match bytes {
-                    0 => "ACK".to_owned(),
-                    bytes => format!("{bytes} bytes"),
-                };
-                Some((begins, Event { at: 0, from_client, bytes, acknowledged, says }))
-            }
-            (Self::Apus { server, last }, Content::Apus { kind, call, bytes }) => {
-                let from_client = packet.to == *server;
-                let begins = from_client && bytes > 0 && *last != Some(call);
-                if begins {
-                    *last = Some(call);
-                }
-                let says = match bytes {
-                    0 => kind_name(kind).to_owned(),
-                    bytes => format!("{}, {bytes} bytes", kind_name(kind)),
-                };
-                Some((begins, Event { at: 0, from_client, bytes, acknowledged: 0, says }))
-            }
-            _ => None,
-        }
-    }
-}
-
-#[cfg(test)]
-pub(super) mod made_up {
-    use super::*;
-
-    pub(in crate::small_writes) const SERVER: u16 = 4_000;
-    const CLIENT: u16 = 40_000;
-    /// So near to the end that numbers begin anew.
-    const FIRST: u32 = u32::MAX - 100;
-
-    /// Who sends what, and how many microseconds after the packet before: bytes, or what it acknowledges of the command.
-    #[derive(Clone, Copy, Debug)]
-    pub(in crate::small_writes) enum Made {
-        Client(u64, u32),
-        Server(u64, u32),
-        Ack(u64, u32),
-    }
-
-    /// An exchange as it goes with Nagle's algorithm and a delayed ACK, over so many microseconds.
-    pub(in crate::small_writes) fn stalled(wait: u64) -> Vec<Made> {
-        use Made::{Ack, Client, Server};
-        vec![Client(10, 4), Ack(wait, 4), Client(6, 60), Server(9, 64)]
-    }
-
-    /// A connection with these exchanges, after a first one in which nobody waits.
-    pub(in crate::small_writes) fn tcp(exchanges: &[Vec<Made>]) -> Seen {
-        let mut at = 1_700_000_000_000_000_000;
-        let mut packets = Vec::new();
-        let packet = |at, from_client, sequence, acknowledged, bytes, opens, ends| {
-            let (from, to) = if from_client { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
-            Packet {
-                at,
-                from,
-                to,
-                content: Content::Tcp { sequence, acknowledged, bytes, opens, ends },
-            }
-        };
-        let (mut ours, mut theirs) = (FIRST.wrapping_add(1), 5_001_u32);
-        packets.push(packet(at, true, FIRST, 0, 0, true, false));
-        packets.push(packet(at + 1, false, 5_000, ours, 0, true, false));
-        packets.push(packet(at + 2, true, ours, theirs, 0, false, false));
-        for exchange in [stalled(5)].iter().chain(exchanges) {
-            let began = ours;
-            for made in exchange {
-                let (Made::Client(after, _) | Made::Server(after, _) | Made::Ack(after, _)) = made;
-                at += after * 1_000;
-                match *made {
-                    Made::Client(_, bytes) => {
-                        packets.push(packet(at, true, ours, theirs, bytes, false, false));
-                        ours = ours.wrapping_add(bytes);
-                    }
-                    Made::Server(_, bytes) => {
-                        packets.push(packet(at, false, theirs, ours, bytes, false, false));
-                        theirs = theirs.wrapping_add(bytes);
-                    }
-                    Made::Ack(_, bytes) => {
-                        let acknowledged = began.wrapping_add(bytes);
-                        packets.push(packet(at, false, theirs, acknowledged, 0, false, false));
-                    }
-                }
-            }
-        }
-        packets.push(packet(at + 5, true, ours, theirs, 0, false, true));
-        packets.push(packet(at + 6, false, theirs, ours.wrapping_add(1), 0, false, false));
-        let delayed_acks = exchanges.len() as u64;
-        Seen { packets, counted: Some(Counters { delayed_acks, segments: 9 }) }
-    }
-
-    /// So many calls of apus, over in 6 us each.
-    pub(in crate::small_writes) fn apus(calls: u64) -> Seen {
-        let data = |at, from, to, call| {
-            let content = Content::Apus { kind: 0x10, call, bytes: 64 };
-            Packet { at, from, to, content }
-        };
-        let pair = |call: u64| {
-            let at = call * 10_000;
-            [data(at, CLIENT, SERVER, 2 * call), data(at + 6_000, SERVER, CLIENT, 2 * call)]
-        };
-        let mut packets: Vec<Packet> = (0..calls).flat_map(pair).collect();
-        let content = Content::Apus { kind: 0x18, call: 0, bytes: 0 };
-        packets.push(Packet { at: calls * 10_000, from: CLIENT, to: SERVER, content });
-        Seen { packets, counted: None }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::made_up::Made::{Ack, Client, Server};
-    use super::made_up::{SERVER, apus, stalled, tcp};
+    use super::super::made_up::Made::{Ack, Client, Server};
+    use super::super::made_up::{SERVER, apus, stalled, tcp};
+    use super::super::packet::Content;
     use super::*;
 
     #[test]

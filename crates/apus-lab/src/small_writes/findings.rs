@@ -225,7 +225,8 @@ fn seen(measured: &[Measured]) -> Option<Table> {
             nanoseconds.map_or_else(String::new, |it| short(it as f64 / 1e3))
         };
         let second = anatomy.second.as_ref();
-        let waits = second.and_then(|second| second.waits);
+        // Where hardly any waited, it is not what made the second piece late.
+        let waits = second.filter(|second| second.is_held()).and_then(|second| second.waits);
         let yes = |it: bool| if it { "yes" } else { "no" }.to_owned();
         let tcp = each.variant.carrier == Carrier::Tcp;
         Some(vec![
@@ -258,8 +259,8 @@ fn seen(measured: &[Measured]) -> Option<Table> {
 
 #[cfg(test)]
 pub(super) mod made_up {
-    use super::super::anatomy::made_up::Made::{Client, Server};
-    use super::super::anatomy::made_up::{SERVER, apus, stalled, tcp};
+    use super::super::made_up::Made::{Client, Server};
+    use super::super::made_up::{SERVER, apus, stalled, tcp};
     use super::super::tally::{STALL, Tally};
     use super::super::{Variant, Writing};
     use super::*;

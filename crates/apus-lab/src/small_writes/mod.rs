@@ -16,7 +16,7 @@
 //! | `message`, `tally`, `tcp`, `product` | the exchange; how it is timed; over a connection; over apus |
 //! | `side` | the processes |
 //! | `watch`, `packet`, `counters` | what the interface carried; what a packet is; what the kernel has counted |
-//! | `anatomy`, `capture` | what happened in an exchange; how that is found out for each variant |
+//! | `cut`, `anatomy`, `capture` | which packets belong to an exchange; what happened in it; how that is found out for each variant |
 //! | `sweep` | all variants, all runs |
 //! | `findings`, `words`, `plots`, `published`, `page` | what that means, in tables, in words, as bars and drawings of the packets, beside what others measured, in a browser |
 //!
@@ -29,7 +29,10 @@
 mod anatomy;
 mod capture;
 mod counters;
+mod cut;
 mod findings;
+#[cfg(test)]
+mod made_up;
 mod message;
 mod options;
 mod packet;

@@ -1,7 +1,7 @@
 //! How are times and packets drawn?
 
 use super::Carrier;
-use super::anatomy::Event;
+use super::cut::Event;
 use super::sweep::Measured;
 use super::words::per_thousand;
 use crate::chart::{Arrow, Axis, Bar, Bars, Group, Look, Plot, Sequence, Sequences, short_number};

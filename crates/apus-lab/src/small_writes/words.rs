@@ -206,10 +206,10 @@ pub(super) fn time(nanoseconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::anatomy::made_up::Made::{Client, Server};
-    use super::super::anatomy::made_up::{SERVER, apus, stalled, tcp};
     use super::super::counters::Counters;
     use super::super::findings::made_up::measured;
+    use super::super::made_up::Made::{Client, Server};
+    use super::super::made_up::{SERVER, apus, stalled, tcp};
     use super::*;
 
     fn said(name: &str, seen: &super::super::watch::Seen) -> String {

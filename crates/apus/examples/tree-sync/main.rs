@@ -51,6 +51,15 @@ struct Arguments {
 /// What went wrong, whoever it was.
 type Failure = Box<dyn Error + Send + Sync>;
 
+/// How long each command took, with its reply.
+type Times = Vec<Duration>;
+
+/// The upper one of the two in the middle, if their number is even.
+fn median(mut times: Times) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
 /// How commands travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
@@ -64,17 +73,19 @@ impl Way {
     /// The slowest comes last.
     const ALL: [Self; 4] = [Self::Apus, Self::ApusSameHost, Self::TcpGathered, Self::TcpSplit];
 
-    /// Brings all files of `from` to a server that writes them to `to`, and gives the time that it took.
-    fn synchronise(self, from: &Tree, to: &Path) -> Result<Duration, Failure> {
+    /// Brings all files of `from` to a server that writes them to `to`, and gives the time that each took.
+    fn synchronise(self, from: &Tree, to: &Path) -> Result<Times, Failure> {
         let mut progress = Progress::of(self, from.files.len());
         // As a client does it: reads a file, sends its command, waits for the reply.
         let push = |send: &mut dyn FnMut(Command) -> Result<(), Failure>| {
-            let began = Instant::now();
+            let mut times = Vec::with_capacity(from.files.len());
             for path in &from.files {
+                let began = Instant::now();
                 send(Command::of_file(&from.root, path)?)?;
+                times.push(began.elapsed());
                 progress.step();
             }
-            Ok(began.elapsed())
+            Ok(times)
         };
         match self {
             Self::Apus => over_apus::run(to, false, push),
@@ -123,16 +134,12 @@ fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
         let took = way.synchronise(&source, target.path())?;
         tree::compare(&source, &Tree::read(target.path())?)
             .map_err(|difference| format!("{way}: {difference}"))?;
-        let each = took.as_secs_f64() / source.files.len() as f64;
-        writeln!(
-            out,
-            "{way:<16}{:>9.3} s {:>10.1} us a file   equal",
-            took.as_secs_f64(),
-            each * 1e6
-        )?;
-        times.push((way, took));
+        let all = took.iter().sum::<Duration>().as_secs_f64();
+        let median = median(took).as_secs_f64() * 1e6;
+        writeln!(out, "{way:<16}{all:>9.3} s   median of a file {median:>9.1} us   equal")?;
+        times.push((way, all));
     }
-    let of = |way| times.iter().find(|(each, _)| *each == way).map_or(0.0, |it| it.1.as_secs_f64());
+    let of = |way| times.iter().find(|(each, _)| *each == way).map_or(0.0, |it| it.1);
     writeln!(
         out,
         "\nall trees are equal to the source in paths, contents, modes and times\n\

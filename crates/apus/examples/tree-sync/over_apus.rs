@@ -2,21 +2,20 @@
 
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
 use apus::Endpoint;
 
-use super::Failure;
 use super::command::Command;
 use super::store::{Store, check};
+use super::{Failure, Times};
 
 /// Serves a folder and lets `push` send commands to the server. `local` lets the two endpoints find out that they are on one
 /// host.
 pub(super) fn run(
     to: &Path,
     local: bool,
-    push: impl FnOnce(&mut dyn FnMut(Command) -> Result<(), Failure>) -> Result<Duration, Failure>,
-) -> Result<Duration, Failure> {
+    push: impl FnOnce(&mut dyn FnMut(Command) -> Result<(), Failure>) -> Result<Times, Failure>,
+) -> Result<Times, Failure> {
     let server = Endpoint::builder().local(local).bind("127.0.0.1:0")?;
     let client = Endpoint::builder().local(local).client()?;
     let address = server.local_addr();

@@ -4,11 +4,10 @@ use std::io::{self, BufReader, ErrorKind, IoSlice, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
-use super::Failure;
 use super::command::{Command, FIXED, Lengths};
 use super::store::{Store, check};
+use super::{Failure, Times};
 
 /// How a command leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +25,8 @@ const LONGEST_REPLY: u32 = 65_536;
 pub(super) fn run(
     to: &Path,
     writes: Writes,
-    push: impl FnOnce(&mut dyn FnMut(Command) -> Result<(), Failure>) -> Result<Duration, Failure>,
-) -> Result<Duration, Failure> {
+    push: impl FnOnce(&mut dyn FnMut(Command) -> Result<(), Failure>) -> Result<Times, Failure>,
+) -> Result<Times, Failure> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut client = TcpStream::connect(listener.local_addr()?)?;
     let (connection, _) = listener.accept()?;

@@ -1,0 +1,115 @@
+//! Which packets belong to an exchange?
+//!
+//! Each begins with the first byte of a command. On a connection that is a byte whose number is a multiple of a command's
+//! length; over apus, where every command is a call, it is a call that was not seen before.
+
+use super::message::LENGTH;
+use super::packet::{Content, Packet, kind_name};
+
+/// A packet of an exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    /// Nanoseconds since the exchange began.
+    pub(super) at: u64,
+    pub(super) from_client: bool,
+    /// Payload bytes.
+    pub(super) bytes: u32,
+    /// Bytes of commands that are acknowledged with it, of this exchange; only segments of the server have that.
+    pub(super) acknowledged: u32,
+    /// What it is, in words.
+    pub(super) says: String,
+}
+
+/// A command went and its reply came, each with all of its bytes and none twice.
+pub(super) fn is_whole(events: &[Event]) -> bool {
+    let bytes = |from_client: bool| -> u32 {
+        events.iter().filter(|it| it.from_client == from_client).map(|it| it.bytes).sum()
+    };
+    bytes(true) == LENGTH as u32 && bytes(false) == LENGTH as u32
+}
+
+/// The packets of each exchange with the server at that port; `None` if the beginning of the connection is missing.
+pub(super) fn cut<'a>(
+    packets: impl Iterator<Item = &'a Packet> + Clone,
+    server: u16,
+) -> Option<Vec<Vec<Event>>> {
+    let mut exchanges: Vec<(u64, Vec<Event>)> = Vec::new();
+    let mut cutter = Cutter::of(packets.clone(), server)?;
+    for packet in packets {
+        let Some((begins, mut event)) = cutter.event(packet) else { continue };
+        if begins {
+            exchanges.push((packet.at, Vec::new()));
+        }
+        // What comes before the first command opens the connection.
+        let Some((began, events)) = exchanges.last_mut() else { continue };
+        event.at = packet.at.saturating_sub(*began);
+        events.push(event);
+    }
+    Some(exchanges.into_iter().map(|(_, events)| events).collect())
+}
+
+/// What tells where an exchange begins.
+enum Cutter {
+    /// Numbers of the first byte of the client, and of the next command's first; whether the connection has come to its end.
+    Tcp { server: u16, first: u32, begun: u32, over: bool },
+    /// The call that was seen last.
+    Apus { server: u16, last: Option<u64> },
+}
+
+impl Cutter {
+    fn of<'a>(mut packets: impl Iterator<Item = &'a Packet>, server: u16) -> Option<Self> {
+        packets.find_map(|packet| match packet.content {
+            Content::Apus { .. } => Some(Self::Apus { server, last: None }),
+            Content::Tcp { sequence, opens: true, .. } if packet.to == server => {
+                let first = sequence.wrapping_add(1);
+                Some(Self::Tcp { server, first, begun: 0, over: false })
+            }
+            Content::Tcp { .. } => None,
+        })
+    }
+
+    /// What a packet is, and whether an exchange begins with it; `None` if it belongs to none.
+    fn event(&mut self, packet: &Packet) -> Option<(bool, Event)> {
+        match (self, packet.content) {
+            (
+                Self::Tcp { server, first, begun, over },
+                Content::Tcp { sequence, acknowledged, bytes, opens, ends },
+            ) => {
+                *over |= ends;
+                if opens || *over {
+                    return None;
+                }
+                let from_client = packet.to == *server;
+                // What was sent already has come twice.
+                let offset = sequence.wrapping_sub(*first);
+                let new = offset >= *begun && offset.is_multiple_of(LENGTH as u32);
+                let begins = from_client && bytes > 0 && new;
+                if begins {
+                    *begun = offset + LENGTH as u32;
+                }
+                // Of this exchange: what was acknowledged before it counts for nothing.
+                let before = begun.saturating_sub(LENGTH as u32);
+                let acknowledged = acknowledged.wrapping_sub(*first).saturating_sub(before);
+                let acknowledged = if from_client { 0 } else { acknowledged };
+                let says = match bytes {
+                    0 => "ACK".to_owned(),
+                    bytes => format!("{bytes} bytes"),
+                };
+                Some((begins, Event { at: 0, from_client, bytes, acknowledged, says }))
+            }
+            (Self::Apus { server, last }, Content::Apus { kind, call, bytes }) => {
+                let from_client = packet.to == *server;
+                let begins = from_client && bytes > 0 && *last != Some(call);
+                if begins {
+                    *last = Some(call);
+                }
+                let says = match bytes {
+                    0 => kind_name(kind).to_owned(),
+                    bytes => format!("{}, {bytes} bytes", kind_name(kind)),
+                };
+                Some((begins, Event { at: 0, from_client, bytes, acknowledged: 0, says }))
+            }
+            _ => None,
+        }
+    }
+}

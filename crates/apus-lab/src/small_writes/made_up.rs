@@ -1,0 +1,84 @@
+//! What packets would be seen of exchanges that nobody has made? For tests.
+
+use super::counters::Counters;
+use super::packet::{Content, Packet};
+use super::watch::Seen;
+
+pub(super) const SERVER: u16 = 4_000;
+const CLIENT: u16 = 40_000;
+/// So near to the end that numbers begin anew.
+const FIRST: u32 = u32::MAX - 100;
+
+/// Who sends what, and how many microseconds after the packet before: bytes, or what it acknowledges of the command.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Made {
+    Client(u64, u32),
+    Server(u64, u32),
+    Ack(u64, u32),
+}
+
+/// An exchange as it goes with Nagle's algorithm and a delayed ACK, over so many microseconds.
+pub(super) fn stalled(wait: u64) -> Vec<Made> {
+    use Made::{Ack, Client, Server};
+    vec![Client(10, 4), Ack(wait, 4), Client(6, 60), Server(9, 64)]
+}
+
+/// A connection with these exchanges, after a first one in which nobody waits.
+pub(super) fn tcp(exchanges: &[Vec<Made>]) -> Seen {
+    let mut at = 1_700_000_000_000_000_000;
+    let mut packets = Vec::new();
+    let packet = |at, from_client, sequence, acknowledged, bytes, opens, ends| {
+        let (from, to) = if from_client { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
+        Packet {
+            at,
+            from,
+            to,
+            content: Content::Tcp { sequence, acknowledged, bytes, opens, ends },
+        }
+    };
+    let (mut ours, mut theirs) = (FIRST.wrapping_add(1), 5_001_u32);
+    packets.push(packet(at, true, FIRST, 0, 0, true, false));
+    packets.push(packet(at + 1, false, 5_000, ours, 0, true, false));
+    packets.push(packet(at + 2, true, ours, theirs, 0, false, false));
+    for exchange in [stalled(5)].iter().chain(exchanges) {
+        let began = ours;
+        for made in exchange {
+            let (Made::Client(after, _) | Made::Server(after, _) | Made::Ack(after, _)) = made;
+            at += after * 1_000;
+            match *made {
+                Made::Client(_, bytes) => {
+                    packets.push(packet(at, true, ours, theirs, bytes, false, false));
+                    ours = ours.wrapping_add(bytes);
+                }
+                Made::Server(_, bytes) => {
+                    packets.push(packet(at, false, theirs, ours, bytes, false, false));
+                    theirs = theirs.wrapping_add(bytes);
+                }
+                Made::Ack(_, bytes) => {
+                    let acknowledged = began.wrapping_add(bytes);
+                    packets.push(packet(at, false, theirs, acknowledged, 0, false, false));
+                }
+            }
+        }
+    }
+    packets.push(packet(at + 5, true, ours, theirs, 0, false, true));
+    packets.push(packet(at + 6, false, theirs, ours.wrapping_add(1), 0, false, false));
+    let delayed_acks = exchanges.len() as u64;
+    Seen { packets, counted: Some(Counters { delayed_acks, segments: 9 }) }
+}
+
+/// So many calls of apus, over in 6 us each.
+pub(super) fn apus(calls: u64) -> Seen {
+    let data = |at, from, to, call| {
+        let content = Content::Apus { kind: 0x10, call, bytes: 64 };
+        Packet { at, from, to, content }
+    };
+    let pair = |call: u64| {
+        let at = call * 10_000;
+        [data(at, CLIENT, SERVER, 2 * call), data(at + 6_000, SERVER, CLIENT, 2 * call)]
+    };
+    let mut packets: Vec<Packet> = (0..calls).flat_map(pair).collect();
+    let content = Content::Apus { kind: 0x18, call: 0, bytes: 0 };
+    packets.push(Packet { at: calls * 10_000, from: CLIENT, to: SERVER, content });
+    Seen { packets, counted: None }
+}
