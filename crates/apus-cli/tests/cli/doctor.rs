@@ -7,12 +7,13 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use apus_lab::Error;
 use apus_lab::fabric::{Fabric, Spec, Uplink};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::service::{apus, object, text};
@@ -497,4 +498,28 @@ fn people_read_the_same_and_get_the_same_status() {
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
+}
+
+#[test]
+fn a_listener_answers_until_it_is_told_to_end() {
+    let mut command = apus();
+    command.args(["doctor", "--listen", "127.0.0.1:0", "--json"]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    let listening: Value = serde_json::from_str(&line).unwrap();
+    let root = Root::clean();
+    let address = listening["listening"].as_str().unwrap();
+    let output =
+        apus().args(["doctor", address, "--json", "--root"]).arg(root.path()).output().unwrap();
+    let examined = Examined::of(&output);
+    assert_eq!(examined.row("path-priorities")["severity"], "ok", "{:#}", examined.report);
+    assert_eq!(examined.row("path-loss")["severity"], "ok", "{:#}", examined.report);
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let end: Value = serde_json::from_str(&rest).unwrap();
+    assert!(end["answered"].as_u64().unwrap() > 20, "{rest}");
 }

@@ -112,13 +112,15 @@ impl Candidate {
 }
 
 impl Decision {
-    /// Takes the best of the values that may be taken; that in force, which is the first, if there is none.
+    /// Takes the best of the values that may be taken, or the first of those that are as good but for what is not
+    /// worthwhile: they come in the order of what they cost. That in force, which is the first of all, if none may be taken.
     pub(super) fn between(setting: &'static str, candidates: Vec<Candidate>) -> Self {
         let before = candidates[0].value.clone();
-        let best = candidates[1..]
-            .iter()
-            .filter(|candidate| candidate.is_good())
-            .max_by(|a, b| a.merit().total_cmp(&b.merit()));
+        let good = || candidates[1..].iter().filter(|candidate| candidate.is_good());
+        let most = good().map(Candidate::merit).max_by(f64::total_cmp);
+        let enough = most.map(|most| most - WORTHWHILE.ln() * candidates[0].effects.len() as f64);
+        let best =
+            good().find(|candidate| enough.is_some_and(|enough| candidate.merit() >= enough));
         let taken = best.map_or_else(|| before.clone(), |best| best.value.clone());
         Self { setting, before, taken, candidates }
     }
@@ -220,5 +222,10 @@ mod tests {
             candidate("bad", times(0.1), times(0.5), false),
         ];
         assert_eq!(taken(others), "best");
+        let alike = vec![
+            candidate("cheap", times(0.503), times(1.0), false),
+            candidate("dear", times(0.5), times(1.0), false),
+        ];
+        assert_eq!(taken(alike), "cheap", "they differ by less than a fiftieth");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! One setting after the other: all of its values take turns in each round, over the experiments of [`crate::bench`],
 //! and are held against the value that is in force, pair by pair inside the round. A value is taken if it is proven to be better for
-//! a goal and not proven to be worse for any; from then on the rest is tried with it. The outcome is a file for
+//! a goal and not proven to be worse for any, of several the one that costs least; from then on the rest is tried with it. The outcome is a file for
 //! [`apus::Settings`] with the evidence in its comments.
 //!
 //! # Invariants

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use apus::Settings;
+use apus::{Engine, Settings};
 
 use super::evidence::{Candidate, Decision, Effect};
 use super::options::{Goal, Options};
@@ -123,6 +123,7 @@ impl Search<'_> {
             .map(|value| Turns::of(value, goals.len()))
             .collect();
         let each = self.time_for_each(left).ok_or(LATE)?;
+        let cores = self.cores_for(setting, settings);
         let in_a_round = u32::try_from(turns.len() * goals.len()).unwrap_or(u32::MAX);
         for round in 0..options.runs {
             if self.is_over((each + self.overhead) * in_a_round) {
@@ -144,7 +145,7 @@ impl Search<'_> {
                 );
                 self.progress
                     .done(self.began.elapsed().as_secs_f64() / self.ends.as_secs_f64(), &what);
-                self.take(turns, &goals, &setting.with(settings, &turns.value), each);
+                self.take(turns, &goals, &setting.with(settings, &turns.value), each, cores);
             }
             // All others are held against it.
             if let Some(failure) = &turns[0].failure {
@@ -170,15 +171,32 @@ impl Search<'_> {
     }
 
     /// Measures a value for each goal, unless that has failed before.
-    fn take(&mut self, turns: &mut Turns, goals: &[Goal], settings: &Settings, each: Duration) {
+    fn take(
+        &mut self,
+        turns: &mut Turns,
+        goals: &[Goal],
+        settings: &Settings,
+        each: Duration,
+        cores: Cores,
+    ) {
         for (goal, figures) in goals.iter().zip(&mut turns.figures) {
             if turns.failure.is_some() {
                 return;
             }
-            match self.measure(*goal, settings, each) {
+            match self.measure(*goal, settings, each, cores) {
                 Ok(figure) => figures.push(figure),
                 Err(error) => turns.failure = Some(error.to_string()),
             }
+        }
+    }
+
+    /// Where the sides run: each on a core of its own, or anywhere if an engine may need another one.
+    fn cores_for(&self, setting: &Setting, settings: &Settings) -> Cores {
+        let has_engine = matches!(settings.engine, Some(Engine::Dedicated { .. }));
+        if has_engine || setting.cores > 1 {
+            Cores { client: None, server: None }
+        } else {
+            self.cores
         }
     }
 
@@ -196,7 +214,13 @@ impl Search<'_> {
         self.began.elapsed() + more > self.ends
     }
 
-    fn measure(&mut self, goal: Goal, settings: &Settings, counts: Duration) -> Result<f64, Error> {
+    fn measure(
+        &mut self,
+        goal: Goal,
+        settings: &Settings,
+        counts: Duration,
+        cores: Cores,
+    ) -> Result<f64, Error> {
         let experiment = goal.experiment();
         let usual = (experiment.defaults)();
         let poll = self.cores.poll(settings.poll.unwrap_or_default());
@@ -208,11 +232,6 @@ impl Search<'_> {
             warmup: counts / 10,
             measure: counts,
             seed: usual.seed,
-        };
-        // An engine of its own needs a core of its own.
-        let cores = match settings.engine {
-            Some(apus::Engine::Dedicated { .. }) => Cores { client: None, server: None },
-            _ => self.cores,
         };
         let began = Instant::now();
         let figures = experiment.apus_alone(&plan, self.host, cores)?;

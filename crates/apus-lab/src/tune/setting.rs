@@ -12,7 +12,7 @@ use super::options::Goal;
 pub(super) struct Setting {
     /// Its name in files.
     pub(super) name: &'static str,
-    /// Values in words, as files have them.
+    /// Values in words, as files have them; what costs least (cores, memory) comes first.
     pub(super) values: &'static [&'static str],
     /// The goals that it can matter for.
     goals: &'static [Goal],

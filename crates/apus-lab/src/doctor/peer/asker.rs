@@ -86,11 +86,11 @@ impl Asker {
         let question = self.question(Kind::Count, 0, SHORTEST);
         let one = filled(&question, length.max(SHORTEST));
         let all = one.repeat(packets);
-        if self.socket.send(&all, 0, one.len(), None).is_err() {
+        if self.socket.send(&all, 0, one.len()).is_err() {
             // Without segmentation offload, or without room for so much at once.
             for packet in all.chunks(one.len()) {
                 // What cannot be sent is lost, too.
-                let _ = self.socket.send(packet, 0, packet.len(), None);
+                let _ = self.socket.send(packet, 0, packet.len());
             }
         }
         self.socket.patience(LONG)?;
@@ -121,7 +121,7 @@ impl Asker {
         let question = self.question(kind, class, room);
         let packet = filled(&question, length.max(SHORTEST));
         let asked = clock::now();
-        match self.socket.send(&packet, class, packet.len(), None) {
+        match self.socket.send(&packet, class, packet.len()) {
             Ok(()) => {}
             // The interface has no room, or drops what is too long for it: lost like any other.
             Err(Errno::ENOBUFS | Errno::EAGAIN) => {}

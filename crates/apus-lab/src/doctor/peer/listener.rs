@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use nix::errno::Errno;
 use nix::sys::socket::MsgFlags;
 
-use super::packet::{Kind, Question, SHORTEST, Seen};
+use super::packet::{Kind, Question, Seen};
 use super::socket::ClassSocket;
 use crate::baseline::wait::wake_on_stop;
 use crate::error::{Doing, Error};
@@ -65,6 +65,7 @@ impl Listener {
             return Ok(());
         }
         let Some(from) = datagram.from else { return Ok(()) };
+        let to = datagram.to;
         let class = datagram.class;
         let mut answers = Vec::new();
         let mut is_first = true;
@@ -84,7 +85,7 @@ impl Listener {
         }
         for (answer, class) in answers {
             // Who asked for more than the way back carries gets nothing, and concludes that.
-            if self.socket.send(&answer, class, answer.len().max(SHORTEST), Some(from)).is_ok() {
+            if self.socket.answer(&answer, class, from, to).is_ok() {
                 self.answered += 1;
             }
         }

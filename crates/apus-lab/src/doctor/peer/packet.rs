@@ -181,5 +181,17 @@ mod tests {
             assert_eq!(Question::parse(&wrong), None);
         }
         assert_eq!(Question::parse(&[]), None);
+        // Nothing panics, whatever it is.
+        for length in 0..2 * SHORTEST {
+            for filling in 0..=u8::MAX {
+                let mut bytes = vec![filling; length];
+                let begins = MAGIC.len().min(length);
+                bytes[..begins].copy_from_slice(&MAGIC[..begins]);
+                if let Some(question) = Question::parse(&bytes) {
+                    assert!(question.answer(&Seen::default(), length).len() <= length);
+                }
+                assert_eq!(QUESTION.answered(&bytes), None);
+            }
+        }
     }
 }

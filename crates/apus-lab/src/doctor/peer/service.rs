@@ -148,7 +148,7 @@ fn class_of_answer(peer: SocketAddr) -> Option<u8> {
     let packet = [&buffer[..length], b"?"].concat();
     socket.patience(PATIENCE / 4).ok()?;
     for _ in 0..3 {
-        socket.send(&packet, 0xe0, packet.len(), None).ok()?;
+        socket.send(&packet, 0xe0, packet.len()).ok()?;
         if let Ok(datagram) = socket.receive(MsgFlags::empty())
             && Packet::parse(Profile::Udp, datagram.bytes).is_ok()
         {

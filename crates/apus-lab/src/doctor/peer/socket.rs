@@ -6,7 +6,9 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use nix::cmsg_space;
-use nix::sys::socket::sockopt::{IpRecvTos, Ipv6RecvTClass, UdpGroSegment};
+use nix::sys::socket::sockopt::{
+    IpRecvTos, Ipv4PacketInfo, Ipv6RecvPacketInfo, Ipv6RecvTClass, UdpGroSegment,
+};
 use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt,
 };
@@ -30,6 +32,8 @@ pub(super) struct ClassSocket {
 /// A datagram that came, perhaps of several packets.
 pub(super) struct Datagram<'a> {
     pub(super) from: Option<SocketAddr>,
+    /// The address that it was sent to, which answers have to come from.
+    pub(super) to: Option<IpAddr>,
     pub(super) class: u8,
     /// Bytes of each packet but the last one, which may be shorter.
     pub(super) segment: usize,
@@ -43,9 +47,11 @@ impl ClassSocket {
         // What is missing leaves the class at 0, the packets apart, and the buffer small, and is found out by that.
         let _ = setsockopt(&socket, IpRecvTos, &true);
         let _ = setsockopt(&socket, UdpGroSegment, &true);
+        let _ = setsockopt(&socket, Ipv4PacketInfo, &true);
         let _ = set_socket_recv_buffer_size(&socket, 4 << 20);
         if address.is_ipv6() {
             let _ = setsockopt(&socket, Ipv6RecvTClass, &true);
+            let _ = setsockopt(&socket, Ipv6RecvPacketInfo, &true);
             // Full packets are sent although the system knows of a shorter path: that is what is to be found out.
             set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE)
                 .doing(|| "forbid fragments".to_owned())?;
@@ -89,40 +95,60 @@ impl ClassSocket {
         self.socket.set_read_timeout(Some(time)).doing(|| "set a time limit".to_owned())
     }
 
-    /// Sends `bytes` with a traffic class, cut into packets of `segment` bytes if there are more; to the
-    /// connected peer if `to` is none.
-    pub(super) fn send(
-        &self,
-        bytes: &[u8],
-        class: u8,
-        segment: usize,
-        to: Option<SocketAddr>,
-    ) -> nix::Result<()> {
-        let peer = to.or_else(|| self.socket.peer_addr().ok());
-        let is_v4 = peer.is_some_and(|peer| peer.ip().to_canonical().is_ipv4());
+    /// Sends `bytes` to the connected peer with a traffic class, cut into packets of `segment` bytes if there are more.
+    pub(super) fn send(&self, bytes: &[u8], class: u8, segment: usize) -> nix::Result<()> {
+        let is_v4 = self.socket.peer_addr().is_ok_and(|peer| is_v4(peer.ip()));
         let wide = i32::from(class);
-        let class =
-            if is_v4 { ControlMessage::Ipv4Tos(&class) } else { ControlMessage::Ipv6TClass(&wide) };
+        let class = class_message(is_v4, &class, &wide);
         let cut = u16::try_from(segment).unwrap_or(u16::MAX);
         let mut control = vec![class];
         if segment < bytes.len() {
             control.push(ControlMessage::UdpGsoSegments(&cut));
         }
-        let to = to.map(SockaddrStorage::from);
         let slices = [IoSlice::new(bytes)];
-        sendmsg(self.socket.as_raw_fd(), &slices, &control, MsgFlags::empty(), to.as_ref())
-            .map(drop)
+        let to = None::<&SockaddrStorage>;
+        sendmsg(self.socket.as_raw_fd(), &slices, &control, MsgFlags::empty(), to).map(drop)
+    }
+
+    /// Sends one packet to `to`, from the address that a question of its came to.
+    pub(super) fn answer(
+        &self,
+        bytes: &[u8],
+        class: u8,
+        to: SocketAddr,
+        from: Option<IpAddr>,
+    ) -> nix::Result<()> {
+        let wide = i32::from(class);
+        let mut control = vec![class_message(is_v4(to.ip()), &class, &wide)];
+        let zero = libc::in_addr { s_addr: 0 };
+        let mut v4 = libc::in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: zero, ipi_addr: zero };
+        let mut v6 =
+            libc::in6_pktinfo { ipi6_addr: libc::in6_addr { s6_addr: [0; 16] }, ipi6_ifindex: 0 };
+        match from {
+            Some(IpAddr::V4(from)) => {
+                v4.ipi_spec_dst.s_addr = u32::from_ne_bytes(from.octets());
+                control.push(ControlMessage::Ipv4PacketInfo(&v4));
+            }
+            Some(IpAddr::V6(from)) => {
+                v6.ipi6_addr.s6_addr = from.octets();
+                control.push(ControlMessage::Ipv6PacketInfo(&v6));
+            }
+            None => {}
+        }
+        let to = SockaddrStorage::from(to);
+        let slices = [IoSlice::new(bytes)];
+        sendmsg(self.socket.as_raw_fd(), &slices, &control, MsgFlags::empty(), Some(&to)).map(drop)
     }
 
     /// The next datagram.
     pub(super) fn receive(&mut self, flags: MsgFlags) -> nix::Result<Datagram<'_>> {
-        let mut control = cmsg_space!(u8, i32, i32, [i32; 4]);
-        let (length, from, class, segment) = {
+        let mut control = cmsg_space!(u8, i32, i32, libc::in_pktinfo, libc::in6_pktinfo);
+        let (length, from, to, class, segment) = {
             let mut slices = [IoSliceMut::new(&mut self.room)];
             let descriptor = self.socket.as_raw_fd();
             let message =
                 recvmsg::<SockaddrStorage>(descriptor, &mut slices, Some(&mut control), flags)?;
-            let (mut class, mut segment) = (0, message.bytes);
+            let (mut to, mut class, mut segment) = (None, 0, message.bytes);
             for each in message.cmsgs()? {
                 match each {
                     ControlMessageOwned::Ipv4Tos(tos) => class = tos,
@@ -130,13 +156,28 @@ impl ClassSocket {
                     ControlMessageOwned::UdpGroSegments(size) => {
                         segment = usize::try_from(size).unwrap_or(segment);
                     }
+                    ControlMessageOwned::Ipv4PacketInfo(info) => {
+                        to = Some(IpAddr::from(info.ipi_addr.s_addr.to_ne_bytes()));
+                    }
+                    ControlMessageOwned::Ipv6PacketInfo(info) => {
+                        to = Some(IpAddr::from(info.ipi6_addr.s6_addr));
+                    }
                     _ => {}
                 }
             }
-            (message.bytes, message.address.as_ref().and_then(address), class, segment)
+            (message.bytes, message.address.as_ref().and_then(address), to, class, segment)
         };
-        Ok(Datagram { from, class, segment: segment.max(1), bytes: &self.room[..length] })
+        Ok(Datagram { from, to, class, segment: segment.max(1), bytes: &self.room[..length] })
     }
+}
+
+fn is_v4(ip: IpAddr) -> bool {
+    ip.to_canonical().is_ipv4()
+}
+
+/// The class in the form that the family of the peer takes.
+fn class_message<'a>(is_v4: bool, class: &'a u8, wide: &'a i32) -> ControlMessage<'a> {
+    if is_v4 { ControlMessage::Ipv4Tos(class) } else { ControlMessage::Ipv6TClass(wide) }
 }
 
 fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
@@ -155,14 +196,14 @@ mod tests {
             receiver.patience(Duration::from_secs(20)).unwrap();
             let sender = ClassSocket::towards(receiver.address().unwrap()).unwrap();
             assert!(sender.path_mtu().unwrap() > 1_280);
-            sender.send(&[7; 1_000], 0xe0, 300, None).unwrap();
+            sender.send(&[7; 1_000], 0xe0, 300).unwrap();
             let datagram = receiver.receive(MsgFlags::empty()).unwrap();
             assert_eq!(
                 (datagram.class, datagram.segment, datagram.bytes),
                 (0xe0, 300, &[7; 1_000][..])
             );
-            let from = datagram.from.unwrap();
-            receiver.send(b"back", 0x20, 4, Some(from)).unwrap();
+            let (from, to) = (datagram.from.unwrap(), datagram.to);
+            receiver.answer(b"back", 0x20, from, to).unwrap();
             let mut sender = sender;
             sender.patience(Duration::from_secs(20)).unwrap();
             let back = sender.receive(MsgFlags::empty()).unwrap();
@@ -177,8 +218,27 @@ mod tests {
         let port = receiver.address().unwrap().port();
         for (ip, class) in [("127.0.0.1", 0x40), ("::1", 0xa0)] {
             let sender = ClassSocket::towards(SocketAddr::new(ip.parse().unwrap(), port)).unwrap();
-            sender.send(b"x", class, 1, None).unwrap();
+            sender.send(b"x", class, 1).unwrap();
             assert_eq!(receiver.receive(MsgFlags::empty()).unwrap().class, class, "{ip}");
+        }
+    }
+
+    /// A host with several addresses, asked at one that its packets do not usually come from.
+    #[test]
+    fn answers_come_from_the_address_that_was_asked() {
+        for any in ["0.0.0.0:0", "[::]:0"] {
+            let mut receiver = ClassSocket::open(any.parse().unwrap()).unwrap();
+            receiver.patience(Duration::from_secs(20)).unwrap();
+            let port = receiver.address().unwrap().port();
+            let mut sender = ClassSocket::towards(([127, 0, 0, 7], port).into()).unwrap();
+            sender.send(b"x", 0, 1).unwrap();
+            let datagram = receiver.receive(MsgFlags::empty()).unwrap();
+            let (from, to) = (datagram.from.unwrap(), datagram.to);
+            receiver.answer(b"back", 0x20, from, to).unwrap();
+            sender.patience(Duration::from_secs(20)).unwrap();
+            // It takes packets from there only.
+            let back = sender.receive(MsgFlags::empty()).unwrap();
+            assert_eq!((back.class, back.bytes), (0x20, &b"back"[..]), "{any}");
         }
     }
 }
