@@ -3,14 +3,13 @@
 use crate::builder::Builder;
 use crate::call::{CallId, CallOptions, Completion};
 use crate::cork::Cork;
-use crate::engine::core::Core;
 use crate::engine::metrics::EngineMetrics;
 use crate::engine::shard::{Locked, Shard};
 use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
 use crate::error::{BindError, CallError, Closed};
 use crate::request::Request;
 use crate::submit::{Submission, cancel};
-use apus_proto::{Payload, RpcInfo};
+use apus_proto::{Payload, RpcInfo, Sizes};
 use bytes::Bytes;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -72,6 +71,10 @@ pub struct Metrics {
     pub protocol: apus_proto::Metrics,
     /// What the engine counts.
     pub engine: EngineMetrics,
+    /// Messages that the application got, by length, whichever way they came.
+    pub messages: Sizes,
+    /// What the driver counts, by name; for the UDP driver see [`apus_udp::Counters`].
+    pub driver: Vec<(&'static str, u64)>,
 }
 
 impl Endpoint {
@@ -314,7 +317,7 @@ impl Endpoint {
     /// All counters as they stand.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        self.shard.lock().metrics()
+        self.shard.metrics()
     }
 
     /// Makes a call, waiting for room if necessary.
@@ -356,10 +359,16 @@ impl Endpoint {
     }
 }
 
-impl Core {
+impl Shard {
     /// All counters as they stand.
     pub(crate) fn metrics(&self) -> Metrics {
-        Metrics { protocol: self.transport.metrics(), engine: self.engine_metrics() }
+        let core = self.lock();
+        Metrics {
+            protocol: core.transport.metrics(),
+            engine: core.engine_metrics(),
+            messages: core.sizes,
+            driver: self.counters.as_ref().map_or_else(Vec::new, |counters| counters.all()),
+        }
     }
 }
 

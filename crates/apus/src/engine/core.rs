@@ -7,6 +7,7 @@ use super::alarm::Alarm;
 use super::backlog::Backlog;
 use super::calls::{Calls, Key};
 use super::clock::Clock;
+use super::cpu::{Cpu, Part};
 use super::handoff::{From, Handoff};
 use super::local::{Origin, Path, Underway};
 use super::metrics::EngineMetrics;
@@ -18,7 +19,7 @@ use super::wakes::Wakes;
 use crate::error::Closed;
 use crate::overload::{Budget, Quotas, Work};
 use apus_driver::{Arrival, Burst, Ecn, Receive, Report, Transmit, Trouble};
-use apus_proto::{Address, Event, Instant, Refusal, RpcError, Transport, Unreachable};
+use apus_proto::{Address, Event, Instant, Refusal, RpcError, Sizes, Transport, Unreachable};
 use bytes::Bytes;
 use smallvec::SmallVec;
 use std::io;
@@ -93,6 +94,9 @@ pub(crate) struct Core {
     held_back: u32,
     pub(crate) closed: Option<Closed>,
     pub(super) metrics: EngineMetrics,
+    /// Messages that the application got.
+    pub(crate) sizes: Sizes,
+    pub(super) cpu: Arc<Cpu>,
 }
 
 /// Messages that are held back at most: half of what one send carries, so that the peer is busy earlier.
@@ -139,6 +143,8 @@ impl Core {
             held_back: 0,
             closed: None,
             metrics: EngineMetrics::default(),
+            sizes: Sizes::default(),
+            cpu: Arc::default(),
         }
     }
 
@@ -178,18 +184,20 @@ impl Core {
     /// Hands the packets of the last receive to the protocol.
     pub(crate) fn handle_packets(&mut self, receive: &mut dyn Receive) {
         let now = self.time;
+        let began = self.cpu.begin(Part::Protocol);
         self.backlog.look(now);
         let Self { transport, paths, metrics, backlog, requests, .. } = self;
         transport.set_request_room(backlog.room(requests.len(), now));
         metrics.receive_batches += 1;
         receive.drain(&mut |arrival: Arrival<'_>| {
-            metrics.packets_received += 1;
+            metrics.packets_arrived += 1;
             metrics.congestion_marks += u64::from(arrival.ecn == Ecn::CongestionExperienced);
             if let Some(local) = arrival.to {
                 paths.note(arrival.from, local);
             }
             transport.handle_packet(now, arrival.from, arrival.packet);
         });
+        self.cpu.end(Part::Protocol, began);
     }
 
     /// Tells the protocol what the network says about packets sent earlier.
@@ -240,7 +248,10 @@ impl Core {
     /// The same with so many bytes of payload.
     fn transmit_within(&mut self, quota: usize) {
         self.held_back = 0;
-        if let Err(error) = self.try_transmit(quota) {
+        let began = self.cpu.begin(Part::Send);
+        let sent = self.try_transmit(quota);
+        self.cpu.end(Part::Send, began);
+        if let Err(error) = sent {
             self.close(Closed::Driver(error.into()));
         }
     }
@@ -509,6 +520,10 @@ impl Core {
         EngineMetrics {
             quota_exhaustions: Work::ALL.map(|work| self.budget.exhausted(work)).iter().sum(),
             feedback_stops: self.backlog.stops(),
+            receive_nanos: self.cpu.nanos(Part::Receive),
+            protocol_nanos: self.cpu.nanos(Part::Protocol),
+            send_nanos: self.cpu.nanos(Part::Send),
+            poll_nanos: self.cpu.nanos(Part::Poll),
             ..self.metrics
         }
     }

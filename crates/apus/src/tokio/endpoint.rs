@@ -312,7 +312,7 @@ impl Endpoint {
     /// All counters as they stand.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        self.shard.lock().metrics()
+        self.shard.metrics()
     }
 
     /// Makes a call, waiting for room if necessary.
