@@ -41,6 +41,7 @@ pub struct Builder {
     share: u32,
     local: bool,
     local_config: apus_local::Config,
+    observable: bool,
 }
 
 /// Who turns the endpoint's loop.
@@ -71,6 +72,7 @@ impl Default for Builder {
             share: 100,
             local: true,
             local_config: apus_local::Config::default(),
+            observable: true,
         }
     }
 }
@@ -164,6 +166,19 @@ impl Builder {
         self
     }
 
+    /// Whether other processes of the same user, and root, can look at the endpoint's counters and live RPCs, as `apus metrics`
+    /// and `apus top` do; `true` unless said otherwise, and without effect without the feature `live`, which says what that
+    /// costs. Nothing can be changed from outside.
+    pub const fn observable(mut self, yes: bool) -> Self {
+        self.observable = yes;
+        self
+    }
+
+    /// Whether others can look.
+    pub(crate) const fn is_observable(&self) -> bool {
+        self.observable && cfg!(feature = "live")
+    }
+
     /// Opens a UDP socket at `address` and starts the endpoint. Port 0 takes any free one.
     ///
     /// # Errors
@@ -212,7 +227,7 @@ impl Builder {
             Engine::Waiters => keeper::start(&shard),
             Engine::Dedicated { cpu } => dedicated::start(&shard, cpu, self.poll, self.share),
         };
-        Ok(Endpoint::new(shard, thread.map_err(start)?))
+        Ok(Endpoint::new(shard, thread.map_err(start)?, self.is_observable()))
     }
 
     /// The UDP driver at the first address that can be bound.

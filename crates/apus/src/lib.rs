@@ -54,6 +54,8 @@ mod cork;
 mod endpoint;
 mod engine;
 mod error;
+#[cfg(feature = "live")]
+pub mod live;
 pub mod local {
     //! How is the way through memory to peers of the same host set up?
 
@@ -61,6 +63,7 @@ pub mod local {
 }
 pub mod overload;
 mod request;
+pub mod snapshot;
 mod submit;
 #[cfg(feature = "tokio")]
 pub mod tokio;
@@ -74,7 +77,7 @@ pub use builder::{Builder, Engine};
 pub use bytes::Bytes;
 pub use call::{CallId, CallOptions, Completion};
 pub use cork::Cork;
-pub use endpoint::{Endpoint, Metrics};
+pub use endpoint::{Endpoint, Metrics, Queues};
 pub use engine::metrics::EngineMetrics;
 pub use engine::poll::{Poll, PollError};
 pub use error::{BindError, CallError, Closed, ReplyError};
