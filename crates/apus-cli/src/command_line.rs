@@ -7,7 +7,7 @@ use apus_lab::result::COMMIT;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
-use crate::{bench, call, completions, decode, demo, fabric, lab, man, serve, sim};
+use crate::{bench, call, completions, decode, demo, fabric, lab, man, metrics, serve, sim, top};
 
 /// Message transport with low tail latency: Homa in user space, over plain UDP.
 ///
@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Sim(sim::Arguments),
     Fabric(fabric::Arguments),
     Decode(decode::Arguments),
+    Metrics(metrics::Arguments),
+    Top(top::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }

@@ -7,6 +7,7 @@
 //!   fabric                a network of several hosts to try programs in (apus-lab does the work)
 //!   decode                captures in words (apus-decode does the work)
 //!   serve, call           talk by hand (apus does the work)
+//!   metrics, top          look at live processes (apus does the work)
 //!   completions, man      for shells and readers, from the definitions of the commands
 //!     │
 //!   command_line          the commands together, wrong arguments, examples
@@ -31,11 +32,13 @@ mod failure;
 mod files;
 mod lab;
 mod man;
+mod metrics;
 mod output;
 mod path;
 mod repetition;
 mod serve;
 mod sim;
+mod top;
 
 use std::env;
 use std::process::ExitCode;
@@ -70,6 +73,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Fabric(arguments) => fabric::run(&arguments),
         Command::Decode(arguments) => decode::run(&arguments),
+        Command::Metrics(arguments) => metrics::run(&arguments),
+        Command::Top(arguments) => top::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     }

@@ -54,6 +54,8 @@ mod cork;
 mod endpoint;
 mod engine;
 mod error;
+#[cfg(feature = "metrics")]
+pub mod facade;
 #[cfg(feature = "live")]
 pub mod live;
 pub mod local {
@@ -62,6 +64,8 @@ pub mod local {
     pub use apus_local::{Config, Limits, Sizes, Trust};
 }
 pub mod overload;
+#[cfg(feature = "prometheus")]
+pub mod prometheus;
 mod request;
 pub mod snapshot;
 mod submit;

@@ -23,6 +23,6 @@ mod requests;
 mod service;
 
 pub use client::{Error, Process, processes};
-pub use requests::RpcRow;
+pub use requests::{RpcRow, own};
 
 pub(crate) use presence::Presence;

@@ -52,13 +52,23 @@ fn help() -> String {
 }
 
 fn metrics(shards: &[Arc<Shard>]) -> Answer {
+    written(&snapshot(shards))
+}
+
+/// All counters of this process's own endpoints, as others see them.
+#[must_use]
+pub fn own() -> Snapshot {
+    snapshot(&shards())
+}
+
+fn snapshot(shards: &[Arc<Shard>]) -> Snapshot {
     let endpoint = |shard: &Arc<Shard>| Endpoint::new(shard.local_addr, &shard.metrics());
     let nanos = |clock| {
         let time = clock_gettime(clock);
         time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
     };
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    written(&Snapshot {
+    Snapshot {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
         program: program(),
@@ -66,7 +76,7 @@ fn metrics(shards: &[Arc<Shard>]) -> Answer {
         unix_millis: since_1970.as_millis() as u64,
         cpu_nanos: nanos(ClockId::ProcessCPUTime),
         endpoints: shards.iter().map(endpoint).collect(),
-    })
+    }
 }
 
 /// Name of the program that this process runs.

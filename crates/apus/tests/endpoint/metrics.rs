@@ -136,3 +136,52 @@ fn the_page_about_metrics_says_what_the_code_says() {
     };
     assert!(found == page(), "docs/metrics.md is not what the code says; see this test's comment");
 }
+
+/// What a recorder has got: name and labels, unit, help, value.
+type Recorded = (
+    metrics_util::CompositeKey,
+    Option<metrics::Unit>,
+    Option<metrics::SharedString>,
+    metrics_util::debugging::DebugValue,
+);
+
+#[test]
+fn a_recorder_of_the_facade_gets_what_has_changed() {
+    use metrics_util::debugging::DebuggingRecorder;
+
+    let (client, address, _server) = echo_pair(&Builder::default());
+    let recorder = DebuggingRecorder::new();
+    let recorded = recorder.snapshotter();
+    let mut publisher = apus::facade::Publisher::default();
+    let mut publish = || {
+        let publish = || publisher.publish(client.local_addr(), &client.metrics());
+        metrics::with_local_recorder(&recorder, publish);
+        recorded.snapshot().into_vec()
+    };
+    client.call(address, bytes(1, 100)).unwrap();
+    client.call(address, bytes(1, 100)).unwrap();
+    let first = publish();
+    let find = |all: &[Recorded], wanted: &str| {
+        let (key, unit, help, value) = all
+            .iter()
+            .find(|(key, ..)| key.key().name() == wanted)
+            .unwrap_or_else(|| panic!("no {wanted}"));
+        let labels = key.key().labels().map(|l| (l.key().to_owned(), l.value().to_owned()));
+        (labels.collect::<Vec<_>>(), *unit, help.clone(), format!("{value:?}"))
+    };
+    let (labels, _, help, value) = find(&first, "apus.client_responses_done");
+    assert_eq!(labels, [("endpoint".to_owned(), client.local_addr().to_string())]);
+    assert_eq!(
+        (help.unwrap().as_ref(), &value[..]),
+        ("Calls that ended with a response.", "Counter(2)")
+    );
+    let (labels, unit, _, value) = find(&first, "rpc.client.call.duration");
+    assert_eq!(labels, [("rpc.system.name".to_owned(), "apus".to_owned())]);
+    assert_eq!(unit, Some(metrics::Unit::Seconds));
+    let durations = value.trim_start_matches("Histogram([").trim_end_matches("])");
+    assert_eq!(durations.split(", ").count(), 2, "one for each call: {value}");
+    assert!(find(&first, "apus.peers").3.starts_with("Gauge("));
+    client.call(address, bytes(1, 100)).unwrap();
+    // The recorder starts anew with each snapshot; without differences it would have got 3.
+    assert_eq!(find(&publish(), "apus.client_responses_done").3, "Counter(1)");
+}
