@@ -40,7 +40,7 @@ pub(crate) use select::about;
   apus metrics --all --listen 127.0.0.1:9464")]
 pub(crate) struct Arguments {
     /// The process; without it, the only one there is
-    #[arg(value_name = "PID", conflicts_with = "all")]
+    #[arg(value_name = "PID", conflicts_with = "all", value_parser = pid)]
     pid: Option<u32>,
     /// All processes of this user
     #[arg(long)]
@@ -66,8 +66,23 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["json", "listen"])]
     prometheus: bool,
     /// Serve that over HTTP at ADDR, HOST:PORT, path /metrics, until it is interrupted; port 0 takes any free one
-    #[arg(long, value_name = "ADDR", conflicts_with = "json")]
+    #[arg(long, value_name = "ADDR", conflicts_with = "json", value_parser = address)]
     listen: Option<SocketAddr>,
+}
+
+/// A process by its number.
+pub(crate) fn pid(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| {
+        "a process is named by its number, such as 4711; `apus metrics` says which there are"
+            .to_owned()
+    })
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let hint =
+        "it must be an IP address and a port; try `127.0.0.1:9464`, which only this host reaches";
+    text.parse().map_err(|_| hint.to_owned())
 }
 
 fn interval(text: &str) -> Result<f64, String> {

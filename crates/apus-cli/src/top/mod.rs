@@ -21,6 +21,7 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use signal_hook::consts::{SIGHUP, SIGTERM};
 
 use crate::failure::Failure;
+use crate::metrics::pid;
 use model::Model;
 use watch::Watch;
 
@@ -36,7 +37,7 @@ use watch::Watch;
   apus top 4711 --interval 0.5")]
 pub(crate) struct Arguments {
     /// The processes; without any, all of this user, also those that start later
-    #[arg(value_name = "PID")]
+    #[arg(value_name = "PID", value_parser = pid)]
     pids: Vec<u32>,
     /// Seconds between two looks: 0.1 to 60
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = interval,

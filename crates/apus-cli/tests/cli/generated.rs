@@ -8,8 +8,8 @@ use std::process::Stdio;
 use crate::service::{Service, apus, run, text};
 
 /// What is offered. Everything generated has to know it, and nothing else.
-const COMMANDS: [&str; 8] =
-    ["demo", "serve", "call", "bench", "sim", "fabric", "completions", "man"];
+const COMMANDS: [&str; 10] =
+    ["demo", "serve", "call", "bench", "sim", "fabric", "metrics", "top", "completions", "man"];
 
 #[test]
 fn completions_know_every_command_and_nothing_hidden() {

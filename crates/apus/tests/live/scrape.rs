@@ -93,8 +93,14 @@ fn histograms_have_fixed_bounds_and_rise() {
     let text = text(vec![snapshot([&server, &client])], false);
     let samples = parsed(&text);
     let histogram = |name: &str, label: (&str, &str)| {
-        let fits =
-            |sample: &&Sample| sample.metric == name && sample.labels.get(label.0) == Some(label.1);
+        // Those that failed have a sample of their own.
+        let failed = label.0 == "error_type";
+        let fits = |sample: &&Sample| {
+            let labels = &sample.labels;
+            sample.metric == name
+                && labels.get(label.0) == Some(label.1)
+                && labels.get("error_type").is_some() == failed
+        };
         let found =
             samples.iter().find(fits).unwrap_or_else(|| panic!("no {name} {label:?}\n{text}"));
         let Value::Histogram(buckets) = &found.value else { panic!("{found:?}") };
