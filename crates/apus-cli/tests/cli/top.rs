@@ -8,20 +8,25 @@ use std::time::Instant;
 use crate::metrics::{HANGS, in_folder, service_and_client};
 use crate::service::{run, text};
 
-/// A terminal of its own, with a shell in it. Ends with the test.
+/// A terminal of its own, with `apus top` in it. Ends with the test.
 struct Terminal {
     /// Of its server: nobody else's sessions are touched.
     socket: PathBuf,
 }
 
 impl Terminal {
-    /// `None` if there is no tmux.
+    /// Runs `apus top` between two looks at the terminal's settings, the second one behind its exit status. `None` if
+    /// there is no tmux.
     fn open(folder: &Path) -> Option<Self> {
         let terminal = Self { socket: folder.join("tmux") };
+        let script = format!(
+            "stty -g > {0}/before; {1} top --interval 0.1; echo status $?; stty -g > {0}/after; echo done; cat",
+            folder.display(),
+            env!("CARGO_BIN_EXE_apus")
+        );
         let mut start = terminal.tmux();
-        // In a plain shell, whose prompt says when a command has ended.
         start.args(["-f", "/dev/null", "new-session", "-d", "-x", "180", "-y", "30"]);
-        start.args(["-e", "PS1=ready> ", "-e", "LANG=C.UTF-8", "sh"]);
+        start.args(["sh", "-c", &script]);
         start
             .env("APUS_RUNTIME_DIR", folder.join("apus"))
             .env_remove("APUS_LIVE")
@@ -72,17 +77,6 @@ impl Terminal {
         text(&output.stdout).trim() == "1"
     }
 
-    /// Runs `apus top` between two looks at the terminal's settings, the second one behind its exit status.
-    fn start_top(&self, folder: &Path) {
-        let line = format!(
-            "stty -g > {0}/before; {1} top --interval 0.1; echo status $?; stty -g > {0}/after; echo done",
-            folder.display(),
-            env!("CARGO_BIN_EXE_apus")
-        );
-        self.wait("a prompt", |screen| screen.contains("ready>"));
-        self.press(&[&line, "Enter"]);
-    }
-
     /// Waits until `apus top` has ended well and the terminal is as it was.
     fn assert_restored(&self, folder: &Path) {
         let screen = self.wait("the end", |screen| screen.lines().any(|line| line == "done"));
@@ -104,9 +98,8 @@ impl Drop for Terminal {
 #[test]
 fn a_service_and_its_client_are_shown_until_q_is_pressed() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(terminal) = Terminal::open(folder.path()) else { return };
     let (service, client) = service_and_client(folder.path());
-    terminal.start_top(folder.path());
+    let Some(terminal) = Terminal::open(folder.path()) else { return };
     let of = |pid: u32| {
         move |line: &&str| line.contains(&format!(" {pid} ")) || line.contains(&format!("│{pid} "))
     };
@@ -149,7 +142,6 @@ fn a_service_and_its_client_are_shown_until_q_is_pressed() {
 fn ctrl_c_ends_it_as_well() {
     let folder = tempfile::tempdir().unwrap();
     let Some(terminal) = Terminal::open(folder.path()) else { return };
-    terminal.start_top(folder.path());
     terminal.wait("nobody", |screen| screen.contains("`apus serve` starts one"));
     terminal.press(&["C-c"]);
     terminal.assert_restored(folder.path());
