@@ -49,9 +49,12 @@ impl Change {
         self.change.counter(name) as f64 / self.seconds
     }
 
-    /// Cores used for a part of the engine's work. Sampled, so that the sum may be a little more than what the process used.
+    /// Cores used for a part of the engine's work. The parts are sampled by the wall clock, which goes on while others have
+    /// the core; the process's time is exact. If they are more, they share it.
     pub(crate) fn part(&self, counter: &str) -> f64 {
-        self.rate(counter) / 1e9
+        let parts: f64 = PARTS.iter().map(|(_, counter, _)| self.rate(counter) / 1e9).sum();
+        let scale = if parts > self.cores { self.cores / parts } else { 1.0 };
+        scale * self.rate(counter) / 1e9
     }
 
     /// Cores used for what is no part of the engine's work: the application, and calls on their way into the engine.
@@ -183,6 +186,14 @@ mod tests {
         assert_eq!((change.share("wait_polled"), change.share("wait_slept")), (0.25, 0.75));
         let changed: Vec<_> = change.changed().map(|(name, _)| name).collect();
         assert_eq!(changed, ["messages", "send_nanos", "wait_polled", "wait_slept"]);
+    }
+
+    #[test]
+    fn parts_are_never_more_than_the_process() {
+        let later = [("send_nanos", 600_000_000), ("poll_nanos", 200_000_000)];
+        let change = Change::between(&snapshot(1, &[]), &snapshot(2, &later)).unwrap();
+        assert_eq!((change.part("send_nanos"), change.part("poll_nanos")), (0.375, 0.125));
+        assert_eq!((change.cores, change.rest()), (0.5, 0.0));
     }
 
     #[test]

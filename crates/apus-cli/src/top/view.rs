@@ -29,8 +29,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &mut Model) {
 fn title(model: &Model) -> Line<'static> {
     let held = if model.held { ", held" } else { "" };
     let text = format!(
-        "apus top: {} processes, every {} s{held}    q quit  ↑↓ select  +- interval  space hold",
+        "apus top: {} process{}, every {} s{held}    q quit  ↑↓ select  +- interval  space hold",
         model.rows.len(),
+        if model.rows.len() == 1 { "" } else { "es" },
         short(model.interval)
     );
     Line::from(text).style(Style::new().add_modifier(Modifier::BOLD))

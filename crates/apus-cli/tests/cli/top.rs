@@ -133,7 +133,7 @@ fn a_service_and_its_client_are_shown_until_q_is_pressed() {
     terminal.press(&["Space", "+"]);
     terminal.wait("slower", |screen| !screen.contains("held") && screen.contains("every 0.200 s"));
     drop(client);
-    terminal.wait("one process", |screen| screen.contains("apus top: 1 processes"));
+    terminal.wait("one process", |screen| screen.contains("apus top: 1 process,"));
     terminal.press(&["q"]);
     terminal.assert_restored(folder.path());
 }
