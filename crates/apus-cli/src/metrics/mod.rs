@@ -149,6 +149,7 @@ fn show(arguments: &Arguments, changes: &[Change]) -> Result<(), Failure> {
 
 impl From<apus::live::Error> for Failure {
     fn from(error: apus::live::Error) -> Self {
-        Self::Work(error.to_string())
+        // What another user's process says shall not speak to the terminal of root.
+        Self::Work(error.to_string().replace(char::is_control, "?"))
     }
 }

@@ -46,5 +46,23 @@ pub(crate) fn about(snapshot: &apus::snapshot::Snapshot) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("{} at {}{more}", snapshot.program, addresses.join(", "))
+    // Root may look at processes of others: what they call themselves shall not speak to the terminal.
+    let program = snapshot.program.replace(char::is_control, "?");
+    format!("{program} at {}{more}", addresses.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use apus::snapshot::{Endpoint, Snapshot};
+
+    #[test]
+    fn a_process_is_named_by_its_program_and_addresses() {
+        let endpoint =
+            |port: u16| Endpoint::new(([127, 0, 0, 1], port).into(), &apus::Metrics::default());
+        let endpoints = (1..=5).map(endpoint).collect();
+        let program = "a\u{1b}[2Jb".to_owned();
+        let named = about(&Snapshot { program, endpoints, ..Snapshot::default() });
+        assert_eq!(named, "a?[2Jb at 127.0.0.1:1, 127.0.0.1:2, 127.0.0.1:3 and 2 more");
+    }
 }

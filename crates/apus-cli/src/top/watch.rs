@@ -80,7 +80,9 @@ fn taken(pids: &[u32]) -> Look {
     };
     let seen = |process: &Process| Seen {
         pid: process.pid(),
-        snapshot: process.snapshot().map_err(|error| error.to_string()),
+        snapshot: process
+            .snapshot()
+            .map_err(|error| error.to_string().replace(char::is_control, "?")),
         rpcs: process.rpcs().unwrap_or_default(),
     };
     all.iter().map(seen).collect()

@@ -78,11 +78,14 @@ pub enum Error {
 pub fn processes() -> Result<Vec<Process>, Error> {
     let folder = folder::path();
     let failed = |source: io::Error| Error::Folder { folder: folder.clone(), source };
-    match folder::check(&folder) {
+    let own = match folder::check(&folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         checked => checked.map_err(failed)?,
+    };
+    // Nothing is removed from the folders of others.
+    if own {
+        folder::sweep(&folder);
     }
-    folder::sweep(&folder);
     let found = folder::sockets(&folder).map_err(failed)?;
     let process = |(pid, socket)| Process { pid, socket };
     Ok(found.into_iter().map(process).filter(|process| process.connect().is_ok()).collect())
@@ -158,11 +161,11 @@ impl Process {
             .map_err(|error| Error::Strange { pid: self.pid, message: strange(error) })
     }
 
-    /// Connects to it, and makes sure that it is the same user's.
+    /// Connects to it, and makes sure that it is the same user's; root may ask everybody.
     fn connect(&self) -> io::Result<UnixStream> {
         let stream = UnixStream::connect(&self.socket)?;
         let peer = Credentials::of_peer(&stream)?;
-        if peer.uid != geteuid().as_raw() {
+        if peer.uid != geteuid().as_raw() && !geteuid().is_root() {
             let text = format!("it is a process of user {}", peer.uid);
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }

@@ -11,7 +11,8 @@
 //! - **Who may ask:** processes of the same user, and root. The folder belongs to the user and is closed to others (0700), and
 //!   the kernel says who is at the other end of a connection (`SO_PEERCRED`). Nothing can be changed from outside.
 //! - **Where:** `$APUS_RUNTIME_DIR` if that is set, else `$XDG_RUNTIME_DIR/apus`, else `/tmp/apus-UID`; the name is the process id.
-//! - **What it costs:** a thread that sleeps, two descriptors, and a file that goes with the last endpoint. What a killed process
+//! - **What it costs:** a thread that sleeps, two descriptors, and a file that goes with the last endpoint; a fraction of a millisecond
+//!   when the first endpoint of a process starts, and when the last one ends. What a killed process
 //!   has left is removed by the next one that starts or looks.
 //! - **How to do without:** [`Builder::observable`](crate::Builder::observable), or `APUS_LIVE=0` in the environment. If the system
 //!   refuses something, endpoints work without it.

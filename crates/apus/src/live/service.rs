@@ -7,9 +7,10 @@ use super::{folder, requests};
 use crate::engine::signal::Signal;
 use apus_local::Credentials;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{SendFlags, send};
 use rustix::process::geteuid;
 use serde_json::json;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -95,7 +96,7 @@ fn listen(listener: &UnixListener, stop: &Signal) {
 }
 
 /// Reads a request and answers it.
-fn answer(mut stream: &UnixStream) -> io::Result<()> {
+fn answer(stream: &UnixStream) -> io::Result<()> {
     let peer = Credentials::of_peer(stream)?;
     if peer.uid != geteuid().as_raw() && peer.uid != 0 {
         return Ok(());
@@ -109,6 +110,18 @@ fn answer(mut stream: &UnixStream) -> io::Result<()> {
         Ok(body) => (json!({ "ok": true, "bytes": body.len() }), body),
         Err(error) => (json!({ "ok": false, "error": error }), Vec::new()),
     };
-    stream.write_all(format!("{head}\n").as_bytes())?;
-    stream.write_all(&body)
+    write(stream, format!("{head}\n").as_bytes())?;
+    write(stream, &body)
+}
+
+/// Writes all of it. Whoever hangs up meanwhile must not end this process by SIGPIPE, which programs may have left as it is.
+fn write(stream: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match send(stream, bytes, SendFlags::NOSIGNAL) {
+            Ok(sent) => bytes = &bytes[sent..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }

@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 
 /// The counters of all endpoints of a process.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "live", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "live", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Snapshot {
     /// Version of apus that counted.
     pub version: String,
@@ -45,10 +45,13 @@ pub struct Endpoint {
     /// Where it is.
     pub address: SocketAddr,
     /// What only grows.
+    #[cfg_attr(feature = "live", serde(default))]
     pub counters: BTreeMap<String, u64>,
     /// What stands at the moment.
+    #[cfg_attr(feature = "live", serde(default))]
     pub gauges: BTreeMap<String, u64>,
     /// How often which values were seen.
+    #[cfg_attr(feature = "live", serde(default))]
     pub histograms: BTreeMap<String, Buckets>,
 }
 
@@ -194,5 +197,9 @@ mod tests {
     fn what_is_written_can_be_read() {
         let text = serde_json::to_string(&snapshot(7)).unwrap();
         assert_eq!(serde_json::from_str::<Snapshot>(&text).unwrap(), snapshot(7));
+        // Of a version that knows less, or more.
+        let other = r#"{"pid":5,"color":"red","endpoints":[{"address":"[::1]:7"}]}"#;
+        let other: Snapshot = serde_json::from_str(other).unwrap();
+        assert_eq!((other.pid, other.endpoints[0].counter("messages")), (5, 0));
     }
 }

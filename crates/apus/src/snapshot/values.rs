@@ -15,7 +15,7 @@ pub(super) fn counters(metrics: &Metrics) -> Vec<(String, u64)> {
     protocol.admission.iter().for_each(|(name, value)| add(name, value));
     engine.iter().for_each(|(name, value)| add(name, value));
     for kind in Kind::ALL {
-        let name = type_name(kind);
+        let name = kind.name().to_lowercase();
         add(&format!("packets_sent.{name}"), protocol.sent(kind));
         add(&format!("packets_received.{name}"), protocol.received(kind));
     }
@@ -64,19 +64,4 @@ fn coarse(durations: &Coarse) -> Buckets {
     let bounds = COARSE_BOUNDS.into_iter().chain([u64::MAX]);
     let all = bounds.zip(durations.counts().iter().copied());
     Buckets::new(durations.nanos(), all.filter(|(_, count)| *count > 0))
-}
-
-/// As the counters of a packet type are called: `rpc_unknown`.
-const fn type_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Data => "data",
-        Kind::Grant => "grant",
-        Kind::Resend => "resend",
-        Kind::RpcUnknown => "rpc_unknown",
-        Kind::Busy => "busy",
-        Kind::Cutoffs => "cutoffs",
-        Kind::Freeze => "freeze",
-        Kind::NeedAck => "need_ack",
-        Kind::Ack => "ack",
-    }
 }
