@@ -110,7 +110,7 @@ fn figures(figures: &Figures) -> Vec<String> {
 
 fn rpcs(frame: &mut Frame<'_>, area: Rect, row: Option<&Row>) {
     let header = ["role", "peer", "state", "age ms", "silent ms", "asks", "sent", "received"];
-    let widths = [6, 28, 10, 10, 10, 5, 26, 26].map(Constraint::Length);
+    let widths = [6, 28, 10, 10, 10, 5, 36, 36].map(Constraint::Length);
     let pid = row.map_or(String::new(), |row| format!(" of process {}", row.pid));
     let (all, more) = row.map_or((0, ""), |row| {
         let over = row.rpcs.len() > usize::from(area.height.saturating_sub(3));
