@@ -8,7 +8,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
 use crate::{
-    bench, call, completions, decode, demo, doctor, fabric, lab, man, serve, sim, trace, tune,
+    bench, call, completions, decode, demo, doctor, fabric, lab, man, metrics, serve, sim, top,
+    trace, tune,
 };
 
 /// Message transport with low tail latency: Homa in user space, over plain UDP.
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     Doctor(doctor::Arguments),
     Tune(tune::Arguments),
     Trace(trace::Arguments),
+    Metrics(metrics::Arguments),
+    Top(top::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }

@@ -9,6 +9,7 @@
 //!   trace                 where the microseconds of RPCs go (apus-trace finds out, apus-lab shows)
 //!   serve, call           talk by hand (apus does the work)
 //!   doctor, tune          what stands in the way on a host, and which settings suit it (apus-lab does the work)
+//!   metrics, top          look at live processes (apus does the work)
 //!   completions, man      for shells and readers, from the definitions of the commands
 //!     │
 //!   command_line          the commands together, wrong arguments, examples
@@ -36,12 +37,14 @@ mod failure;
 mod files;
 mod lab;
 mod man;
+mod metrics;
 mod output;
 mod path;
 mod repetition;
 mod serve;
 mod signals;
 mod sim;
+mod top;
 mod trace;
 mod tune;
 
@@ -81,6 +84,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Tune(arguments) => tune::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
+        Command::Metrics(arguments) => metrics::run(&arguments),
+        Command::Top(arguments) => top::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     }

@@ -59,6 +59,7 @@ pub use report::{Report, Trouble};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
 /// Something that carries packets, not yet split in its halves.
 pub trait Driver: Send {
@@ -69,8 +70,19 @@ pub trait Driver: Send {
     /// listens on all addresses of the host.
     fn local_addr(&self) -> SocketAddr;
 
+    /// What the driver counts, if it does; goes on counting after [`Driver::split`].
+    fn counters(&self) -> Option<Arc<dyn Counters>> {
+        None
+    }
+
     /// The two halves. They are independent: neither waits for the other.
     fn split(self: Box<Self>) -> (Box<dyn Transmit>, Box<dyn Receive>);
+}
+
+/// What a driver counts. Counts only grow.
+pub trait Counters: Send + Sync {
+    /// Name and value of each, always in the same order.
+    fn all(&self) -> Vec<(&'static str, u64)>;
 }
 
 impl<D: Driver + ?Sized> Driver for Box<D> {
@@ -80,6 +92,10 @@ impl<D: Driver + ?Sized> Driver for Box<D> {
 
     fn local_addr(&self) -> SocketAddr {
         (**self).local_addr()
+    }
+
+    fn counters(&self) -> Option<Arc<dyn Counters>> {
+        (**self).counters()
     }
 
     fn split(self: Box<Self>) -> (Box<dyn Transmit>, Box<dyn Receive>) {

@@ -50,7 +50,7 @@ impl Credentials {
     /// # Errors
     ///
     /// The system's.
-    pub(crate) fn of_peer(socket: impl AsFd) -> Result<Self, Errno> {
+    pub fn of_peer(socket: impl AsFd) -> Result<Self, Errno> {
         let mut raw = libc::ucred { pid: 0, uid: 0, gid: 0 };
         let mut len = size_of_val(&raw) as libc::socklen_t;
         let fd = socket.as_fd().as_raw_fd();

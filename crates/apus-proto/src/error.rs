@@ -93,6 +93,52 @@ pub enum FailReason {
     ShutDown,
 }
 
+impl FailReason {
+    /// The names of all reasons, as metrics call them (OpenTelemetry's `error.type`).
+    pub const NAMES: [&'static str; 14] = [
+        "peer_silent",
+        "port_closed",
+        "protocol_unreachable",
+        "host_unreachable",
+        "not_permitted",
+        "peer_restarted",
+        "response_lost",
+        "refused",
+        "response_too_large",
+        "peer_ended",
+        "protocol_broken",
+        "deadline_exceeded",
+        "cancelled",
+        "shut_down",
+    ];
+
+    /// The reason as metrics call it, without the figures that it holds.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self.index()]
+    }
+
+    /// Position in [`FailReason::NAMES`].
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Self::PeerSilent { .. } => 0,
+            Self::PortClosed => 1,
+            Self::ProtocolUnreachable => 2,
+            Self::HostUnreachable => 3,
+            Self::NotPermitted => 4,
+            Self::PeerRestarted => 5,
+            Self::ResponseLost => 6,
+            Self::Refused(_) => 7,
+            Self::ResponseTooLarge { .. } => 8,
+            Self::PeerEnded => 9,
+            Self::ProtocolBroken => 10,
+            Self::DeadlineExceeded => 11,
+            Self::Cancelled => 12,
+            Self::ShutDown => 13,
+        }
+    }
+}
+
 const fn refusal_text(refusal: &Refusal) -> &'static str {
     match refusal {
         Refusal::Overloaded => "overloaded",

@@ -115,7 +115,10 @@ pub use config::{Config, ConfigBuilder, PARAMETERS, Parameter};
 pub use drop_reason::DropReason;
 pub use error::{CommandError, ConfigError, FailReason, Outcome, RpcError};
 pub use message::{Payload, Pieces};
-pub use metrics::{Admission, Live, Metrics, Progress, Recovery, Scheduling};
+pub use metrics::{
+    Admission, COARSE_BOUNDS, Calls, Coarse, Durations, Live, Meaning, Metrics, Progress, Recovery,
+    Scheduling, Sizes,
+};
 pub use peer::Address;
 pub use rpc::RpcId;
 pub use time::Instant;

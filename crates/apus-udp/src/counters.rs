@@ -29,7 +29,7 @@ impl Count {
 }
 
 macro_rules! counters {
-    ($part:ident: $(#[$about:meta])* $type:ident { $($(#[$doc:meta])* $name:ident,)* }) => {
+    ($part:ident $list:ident: $(#[$about:meta])* $type:ident { $($(#[doc = $doc:literal])* $name:ident,)* }) => {
         $(#[$about])*
         #[derive(Debug, Default)]
         #[repr(align(128))] // Two lines: processors fetch them in pairs.
@@ -37,18 +37,28 @@ macro_rules! counters {
 
         impl Counters {
             $(
-                $(#[$doc])*
+                $(#[doc = $doc])*
                 #[must_use]
                 pub fn $name(&self) -> u64 {
                     self.$part.$name.get()
                 }
             )*
+
+            /// Name and documentation of each of this half.
+            const $list: &[(&'static str, &[&'static str])] = &[$((stringify!($name), &[$($doc),*]),)*];
+        }
+
+        impl $type {
+            /// Name and value of each.
+            fn all(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+                [$((stringify!($name), self.$name.get()),)*].into_iter()
+            }
         }
     };
 }
 
 counters! {
-    transmit:
+    transmit TRANSMITTED:
     /// Written by the transmitting half.
     Transmitted {
         /// System calls that sent.
@@ -69,7 +79,7 @@ counters! {
 }
 
 counters! {
-    receive:
+    receive RECEIVED:
     /// Written by the receiving half.
     Received {
         /// System calls that received, those that found nothing included.
@@ -86,5 +96,35 @@ counters! {
         datagrams_overflowed,
         /// Reads of the error queue.
         error_reads,
+    }
+}
+
+impl Counters {
+    /// Name of each count and its documentation, line by line, in the order of [`apus_driver::Counters::all`].
+    pub fn meanings() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+        Self::TRANSMITTED.iter().chain(Self::RECEIVED).copied()
+    }
+}
+
+impl apus_driver::Counters for Counters {
+    fn all(&self) -> Vec<(&'static str, u64)> {
+        self.transmit.all().chain(self.receive.all()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use apus_driver::Counters as _;
+
+    #[test]
+    fn every_count_has_a_meaning() {
+        let counters = Counters::default();
+        counters.receive.datagrams_overflowed.add(3);
+        let names: Vec<_> = counters.all().into_iter().map(|(name, _)| name).collect();
+        let meant: Vec<_> = Counters::meanings().map(|(name, _)| name).collect();
+        assert_eq!(names, meant);
+        assert!(Counters::meanings().all(|(_, help)| !help.is_empty()));
+        assert!(counters.all().contains(&("datagrams_overflowed", 3)));
     }
 }

@@ -71,6 +71,10 @@ impl Driver for Udp {
         self.local
     }
 
+    fn counters(&self) -> Option<Arc<dyn apus_driver::Counters>> {
+        Some(self.shared.counters.clone())
+    }
+
     fn split(self: Box<Self>) -> (Box<dyn Transmit>, Box<dyn Receive>) {
         let abilities = Abilities {
             segments: self.capabilities.segments_per_send,

@@ -43,6 +43,7 @@ pub struct Builder {
     local: bool,
     local_config: apus_local::Config,
     triggers: Triggers,
+    observable: bool,
 }
 
 /// Who turns the endpoint's loop.
@@ -126,6 +127,7 @@ impl Default for Builder {
             local: true,
             local_config: apus_local::Config::default(),
             triggers: Triggers::new(),
+            observable: true,
         }
     }
 }
@@ -226,6 +228,19 @@ impl Builder {
         self
     }
 
+    /// Whether other processes of the same user, and root, can look at the endpoint's counters and live RPCs, as `apus metrics`
+    /// and `apus top` do; `true` unless said otherwise, and without effect without the feature `live`, which says what that
+    /// costs. Nothing can be changed from outside.
+    pub const fn observable(mut self, yes: bool) -> Self {
+        self.observable = yes;
+        self
+    }
+
+    /// Whether others can look.
+    pub(crate) const fn is_observable(&self) -> bool {
+        self.observable && cfg!(feature = "live")
+    }
+
     /// Opens a UDP socket at `address` and starts the endpoint. Port 0 takes any free one.
     ///
     /// # Errors
@@ -274,7 +289,7 @@ impl Builder {
             Engine::Waiters => keeper::start(&shard),
             Engine::Dedicated { cpu } => dedicated::start(&shard, cpu, self.poll, self.share),
         };
-        Ok(Endpoint::new(shard, thread.map_err(start)?))
+        Ok(Endpoint::new(shard, thread.map_err(start)?, self.is_observable()))
     }
 
     /// The UDP driver at the first address that can be bound.

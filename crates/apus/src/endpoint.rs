@@ -3,14 +3,15 @@
 use crate::builder::Builder;
 use crate::call::{CallId, CallOptions, Completion};
 use crate::cork::Cork;
-use crate::engine::core::Core;
 use crate::engine::metrics::EngineMetrics;
 use crate::engine::shard::{Locked, Shard};
 use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
 use crate::error::{BindError, CallError, Closed};
+#[cfg(feature = "live")]
+use crate::live::Presence;
 use crate::request::Request;
 use crate::submit::{Submission, cancel};
-use apus_proto::{Payload, RpcInfo};
+use apus_proto::{Durations, Payload, RpcInfo, Sizes};
 use bytes::Bytes;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -60,6 +61,8 @@ pub struct Endpoint {
 
 /// The thread behind an endpoint; ends with the last clone.
 struct EngineThread {
+    #[cfg(feature = "live")]
+    _presence: Option<Presence>,
     shard: Arc<Shard>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -72,11 +75,36 @@ pub struct Metrics {
     pub protocol: apus_proto::Metrics,
     /// What the engine counts.
     pub engine: EngineMetrics,
+    /// Messages that the application got, by length, whichever way they came.
+    pub messages: Sizes,
+    /// How long calls took that went through memory: one in 64 is timed, and counts for all of them.
+    pub local_calls: Durations,
+    /// What waits at the moment.
+    pub queues: Queues,
+    /// What the driver counts, by name; for the UDP driver see [`apus_udp::Counters`].
+    pub driver: Vec<(&'static str, u64)>,
+}
+
+apus_proto::__counters! {
+    /// What waits in an endpoint at the moment, whichever way it came or goes.
+    Queues {
+        /// Calls whose end nobody has received.
+        calls,
+        /// Requests that wait for a thread of the application.
+        requests_waiting,
+        /// Ends of calls that wait for a thread of the application.
+        ends_waiting,
+    }
 }
 
 impl Endpoint {
-    pub(crate) fn new(shard: Arc<Shard>, thread: JoinHandle<()>) -> Self {
-        let engine = EngineThread { shard: shard.clone(), thread: Mutex::new(Some(thread)) };
+    pub(crate) fn new(shard: Arc<Shard>, thread: JoinHandle<()>, observable: bool) -> Self {
+        let engine = EngineThread {
+            #[cfg(feature = "live")]
+            _presence: observable.then(|| Presence::enter(&shard)).flatten(),
+            shard: shard.clone(),
+            thread: Mutex::new(Some(thread)),
+        };
         Self { shard, _engine: Arc::new(engine) }
     }
 
@@ -326,7 +354,7 @@ impl Endpoint {
     /// All counters as they stand.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        self.shard.lock().metrics()
+        self.shard.metrics()
     }
 
     /// Makes a call, waiting for room if necessary.
@@ -370,10 +398,22 @@ impl Endpoint {
     }
 }
 
-impl Core {
+impl Shard {
     /// All counters as they stand.
     pub(crate) fn metrics(&self) -> Metrics {
-        Metrics { protocol: self.transport.metrics(), engine: self.engine_metrics() }
+        let core = self.lock();
+        Metrics {
+            protocol: core.transport.metrics(),
+            engine: core.engine_metrics(),
+            messages: core.sizes,
+            local_calls: core.local_calls,
+            queues: Queues {
+                calls: (core.calls.len() + core.completions.len()) as u64,
+                requests_waiting: core.requests.len() as u64,
+                ends_waiting: core.completions.len() as u64,
+            },
+            driver: self.counters.as_ref().map_or_else(Vec::new, |counters| counters.all()),
+        }
     }
 }
 

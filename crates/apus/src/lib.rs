@@ -54,15 +54,22 @@ mod cork;
 mod endpoint;
 mod engine;
 mod error;
+#[cfg(feature = "metrics")]
+pub mod facade;
+#[cfg(feature = "live")]
+pub mod live;
 pub mod local {
     //! How is the way through memory to peers of the same host set up?
 
     pub use apus_local::{Config, Limits, Sizes, Trust};
 }
 pub mod overload;
+#[cfg(feature = "prometheus")]
+pub mod prometheus;
 mod request;
 #[cfg(feature = "toml")]
 mod settings;
+pub mod snapshot;
 mod submit;
 #[cfg(feature = "tokio")]
 pub mod tokio;
@@ -77,7 +84,7 @@ pub use builder::{Builder, Engine, EngineError};
 pub use bytes::Bytes;
 pub use call::{CallId, CallOptions, Completion};
 pub use cork::Cork;
-pub use endpoint::{Endpoint, Metrics};
+pub use endpoint::{Endpoint, Metrics, Queues};
 pub use engine::metrics::EngineMetrics;
 pub use engine::poll::{Poll, PollError};
 pub use error::{BindError, CallError, Closed, ReplyError};

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use crate::service::{Service, apus, run, text};
 
 /// What is offered. Everything generated has to know it, and nothing else.
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 13] = [
     "demo",
     "serve",
     "call",
@@ -18,6 +18,8 @@ const COMMANDS: [&str; 11] = [
     "trace",
     "doctor",
     "tune",
+    "metrics",
+    "top",
     "completions",
     "man",
 ];

@@ -67,7 +67,12 @@ pub(crate) struct Service {
 impl Service {
     /// Listens on any free port of the loopback interface, and is ready. With `--json`, too.
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = apus()
+        Self::start_as(apus(), arguments)
+    }
+
+    /// The same with an environment of its own.
+    pub(crate) fn start_as(mut command: Command, arguments: &[&str]) -> Self {
+        let mut child = command
             .args(["serve", "127.0.0.1:0"])
             .args(arguments)
             .stdin(Stdio::null())
@@ -88,6 +93,11 @@ impl Service {
         let address = address.and_then(|address| address.parse().ok());
         service.address = address.unwrap_or_else(|| panic!("no address in `{line}`"));
         service
+    }
+
+    /// Number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Where it listens.

@@ -137,7 +137,7 @@ impl Node for ApusNode {
             ("kicks", engine.kicks),
             ("keeper_turns", engine.keeper_turns),
             ("receive_batches", engine.receive_batches),
-            ("packets_received", engine.packets_received),
+            ("packets_received", engine.packets_arrived),
             ("quota_exhaustions", engine.quota_exhaustions),
             ("feedback_stops", engine.feedback_stops),
         ];

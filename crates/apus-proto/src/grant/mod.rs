@@ -186,6 +186,7 @@ impl Granter {
         metrics: &mut Scheduling,
         mut send: impl FnMut(Decision),
     ) {
+        metrics.grant_checks += 1;
         let mut touched = std::mem::take(&mut self.touched);
         for rpc in &touched {
             if rpcs.get(*rpc).is_some_and(|rpc| rpc.grant.touched) {

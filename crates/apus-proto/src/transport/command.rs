@@ -175,6 +175,7 @@ impl Transport {
         }
         entry.outgoing = Some(outgoing);
         entry.hear(now);
+        self.metrics.calls.served.record(now.since(entry.started), 1);
         self.silence.watch(&mut self.rpcs, rpc, now);
         self.outbox.messages.update(&mut self.rpcs, rpc);
         self.metrics.progress.server_responses_started += 1;

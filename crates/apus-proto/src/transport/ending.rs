@@ -35,6 +35,7 @@ impl Transport {
     /// The response is complete: the caller gets it, and the server will be told.
     pub(crate) fn complete_client(&mut self, rpc: RpcId, response: Arrived) {
         let entry = &self.rpcs[rpc];
+        let nanos = self.now.since(entry.started);
         let ack = Ack { client_id: entry.id, server_port: entry.peer_port };
         let started = entry.started;
         let overflow = self.peers[entry.peer].acks.add(ack);
@@ -44,6 +45,7 @@ impl Transport {
             self.metrics.recovery.ack_overflows += 1;
             self.send_control(rpc, Body::Ack(list));
         }
+        self.metrics.calls.answered.record(nanos, 1);
         self.record_message(&response);
         self.metrics.progress.client_responses_done += 1;
         self.metrics.progress.client_response_bytes_done += u64::from(response.length);
@@ -61,11 +63,13 @@ impl Transport {
 
     /// The call fails, and the server has said what became of the request.
     pub(crate) fn fail_client_with(&mut self, rpc: RpcId, error: RpcError) {
+        let started = self.rpcs.get(rpc).map_or(self.now, |entry| entry.started);
         if self.rpcs.get(rpc).is_some() {
             self.note(rpc, What::Failed(error.reason));
         }
         let Some(cookie) = self.remove_client(rpc) else { return };
         self.metrics.progress.client_rpcs_failed += 1;
+        self.metrics.calls.fail(error.reason, self.now.since(started));
         self.events.push_back(Event::Failed { rpc, cookie, error });
     }
 

@@ -150,6 +150,12 @@ impl Transport {
     /// Notes the time of a call.
     pub(crate) fn advance(&mut self, now: Instant) {
         debug_assert!(now >= self.now, "time goes backwards: {:?} after {now:?}", self.now);
+        let waiting = self.granter.waiting() as u64;
+        if waiting > 0 {
+            let nanos = now.since(self.now).saturating_mul(waiting);
+            let integral = &mut self.metrics.scheduling.grantable_integral_nanos;
+            *integral = integral.saturating_add(nanos);
+        }
         self.now = self.now.max(now);
     }
 

@@ -69,6 +69,8 @@ pub(super) struct LocalCall {
     pub(super) idempotent: bool,
     /// The request: if the pair ends, it may go over the network.
     pub(super) payload: Payload,
+    /// If it is timed: when it began, and for how many calls it counts.
+    pub(super) timed: Option<(std::time::Instant, u64)>,
 }
 
 /// What a call through memory occupies until it ends.
@@ -77,11 +79,12 @@ pub(crate) struct Held {
     pub(super) deadline: Option<Instant>,
     /// Of the request.
     pub(super) bytes: usize,
+    pub(super) timed: Option<(std::time::Instant, u64)>,
 }
 
 impl LocalCall {
     pub(super) fn held(&self) -> Held {
-        Held { deadline: self.deadline, bytes: self.payload.len() }
+        Held { deadline: self.deadline, bytes: self.payload.len(), timed: self.timed }
     }
 }
 

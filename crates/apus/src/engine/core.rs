@@ -7,6 +7,7 @@ use super::alarm::Alarm;
 use super::backlog::Backlog;
 use super::calls::{Calls, Key, Response};
 use super::clock::Clock;
+use super::cpu::{Cpu, Part};
 use super::handoff::{From, Handoff};
 use super::local::{Origin, Path, Underway};
 use super::metrics::EngineMetrics;
@@ -19,7 +20,9 @@ use super::wakes::Wakes;
 use crate::error::Closed;
 use crate::overload::{Budget, Quotas, Work};
 use apus_driver::{Arrival, Burst, Ecn, Receive, Report, Transmit, Trouble};
-use apus_proto::{Address, Event, Instant, Refusal, RpcError, Transport, Unreachable};
+use apus_proto::{
+    Address, Durations, Event, Instant, Refusal, RpcError, Sizes, Transport, Unreachable,
+};
 use apus_trace::clock::ticks;
 use apus_trace::{Rpc, recorder};
 use bytes::Bytes;
@@ -113,6 +116,11 @@ pub(crate) struct Core {
     pub(crate) closed: Option<Closed>,
     pub(super) metrics: EngineMetrics,
     pub(crate) tracer: Tracer,
+    /// Messages that the application got.
+    pub(crate) sizes: Sizes,
+    /// How long calls through memory took that were timed.
+    pub(crate) local_calls: Durations,
+    pub(super) cpu: Arc<Cpu>,
 }
 
 /// Messages that are held back at most: half of what one send carries, so that the peer is busy earlier.
@@ -162,6 +170,9 @@ impl Core {
             closed: None,
             metrics: EngineMetrics::default(),
             tracer,
+            sizes: Sizes::default(),
+            local_calls: Durations::default(),
+            cpu: Arc::default(),
         }
     }
 
@@ -211,12 +222,13 @@ impl Core {
     /// Hands the packets of the last receive to the protocol.
     pub(crate) fn handle_packets(&mut self, receive: &mut dyn Receive) {
         let now = self.time;
+        let began = self.cpu.begin(Part::Protocol);
         self.backlog.look(now);
         let Self { transport, paths, metrics, backlog, requests, tracer, .. } = self;
         transport.set_request_room(backlog.room(requests.len(), now));
         metrics.receive_batches += 1;
         receive.drain(&mut |arrival: Arrival<'_>| {
-            metrics.packets_received += 1;
+            metrics.packets_arrived += 1;
             metrics.congestion_marks += u64::from(arrival.ecn == Ecn::CongestionExperienced);
             if let Some(local) = arrival.to {
                 paths.note(arrival.from, local);
@@ -224,6 +236,7 @@ impl Core {
             transport.handle_packet(now, arrival.from, arrival.packet);
             tracer.fetch(transport);
         });
+        self.cpu.end(Part::Protocol, began);
     }
 
     /// Tells the protocol what the network says about packets sent earlier.
@@ -275,7 +288,10 @@ impl Core {
     /// The same with so many bytes of payload.
     fn transmit_within(&mut self, quota: usize) {
         self.held_back = 0;
-        if let Err(error) = self.try_transmit(quota) {
+        let began = self.cpu.begin(Part::Send);
+        let sent = self.try_transmit(quota);
+        self.cpu.end(Part::Send, began);
+        if let Err(error) = sent {
             self.close(Closed::Driver(error.into()));
         }
     }
@@ -582,11 +598,25 @@ impl Core {
         count
     }
 
+    /// Whether the next call through memory is timed: when it begins, and for how many calls it counts. A clock for each
+    /// of them would be a tenth of what they take.
+    pub(super) fn time_local_call(&self) -> Option<(std::time::Instant, u64)> {
+        /// One in so many.
+        const EVERY: u64 = 64;
+        let earlier = self.metrics.local_calls;
+        let times = if earlier == 0 { 1 } else { EVERY };
+        earlier.is_multiple_of(EVERY).then(|| (std::time::Instant::now(), times))
+    }
+
     /// The engine's counters.
     pub(crate) fn engine_metrics(&self) -> EngineMetrics {
         EngineMetrics {
             quota_exhaustions: Work::ALL.map(|work| self.budget.exhausted(work)).iter().sum(),
             feedback_stops: self.backlog.stops(),
+            receive_nanos: self.cpu.nanos(Part::Receive),
+            protocol_nanos: self.cpu.nanos(Part::Protocol),
+            send_nanos: self.cpu.nanos(Part::Send),
+            poll_nanos: self.cpu.nanos(Part::Poll),
             ..self.metrics
         }
     }

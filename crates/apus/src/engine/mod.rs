@@ -60,6 +60,7 @@ pub(crate) mod backlog;
 pub(crate) mod calls;
 mod clock;
 pub(crate) mod core;
+mod cpu;
 pub(crate) mod dedicated;
 #[cfg(feature = "tokio")]
 mod descriptor;

@@ -40,7 +40,7 @@ impl Poll {
     }
 
     pub(crate) const fn spin(self) -> Spin {
-        Spin { limit: self.spin_for(), since: None, rounds: 0 }
+        Spin { limit: self.spin_for(), since: None, seen: None, rounds: 0 }
     }
 }
 
@@ -57,18 +57,26 @@ pub(crate) struct Spin {
     limit: Option<Duration>,
     /// When it began; the clock is read at the first look.
     since: Option<Instant>,
+    /// The last look.
+    seen: Option<Instant>,
     rounds: u32,
 }
 
 /// Rounds between two looks at the clock. A round is a system call or some tens of nanoseconds of
 /// spinning; reading the clock costs as much as the latter.
 const ROUNDS_PER_LOOK: u32 = 16;
+/// The same for one that spins for ever, and looks only to know for how long it has.
+const ROUNDS_PER_RARE_LOOK: u32 = 1_024;
 
 impl Spin {
     /// One round: `true` to go on spinning, `false` to sleep.
     pub(crate) fn go_on(&mut self) -> bool {
         let Some(limit) = self.limit else {
             pause();
+            self.rounds = self.rounds.wrapping_add(1);
+            if self.rounds.is_multiple_of(ROUNDS_PER_RARE_LOOK) {
+                self.look();
+            }
             return true;
         };
         if limit.is_zero() {
@@ -79,13 +87,25 @@ impl Spin {
         if !self.rounds.is_multiple_of(ROUNDS_PER_LOOK) {
             return true;
         }
+        self.look() < limit
+    }
+
+    /// Looks at the clock: how long the spell has lasted, from the first look on.
+    fn look(&mut self) -> Duration {
         let now = Instant::now();
-        now.duration_since(*self.since.get_or_insert(now)) < limit
+        self.seen = Some(now);
+        now.duration_since(*self.since.get_or_insert(now))
+    }
+
+    /// Nanoseconds between the first look at the clock and the last one.
+    pub(crate) fn spent(&self) -> u64 {
+        let spent = self.since.zip(self.seen).map(|(since, seen)| seen.duration_since(since));
+        u64::try_from(spent.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// Spins until `done`; whether it was, before the time was up or the deadline passed.
     pub(crate) fn until(
-        mut self,
+        &mut self,
         deadline: Option<Instant>,
         mut done: impl FnMut() -> bool,
     ) -> bool {
@@ -180,8 +200,11 @@ mod tests {
     #[test]
     fn blocking_does_not_spin_and_spinning_does_not_end() {
         assert!(!Poll::Block.spin().go_on());
+        let mut hybrid = Poll::Hybrid(Duration::from_micros(20)).spin();
+        assert!(!hybrid.until(None, || false) && hybrid.spent() >= 20_000, "{}", hybrid.spent());
         let mut spin = Poll::Spin.spin();
-        assert!((0..1_000).all(|_| spin.go_on()));
+        assert!((0..10_000).all(|_| spin.go_on()));
+        assert!(spin.spent() > 0, "it says for how long it has, too");
         assert!(!Poll::Hybrid(Duration::from_micros(20)).spin().until(None, || false));
         assert!(!Poll::Spin.spin().until(Some(Instant::now()), || false), "the deadline counts");
         assert!(Poll::Block.spin().until(None, || true));

@@ -5,6 +5,7 @@
 
 use super::backlog::FULL_PASSES;
 use super::core::Core;
+use super::cpu::Part;
 use super::handoff::From;
 use super::local::Inlet;
 use super::poll::Poll;
@@ -162,6 +163,7 @@ impl Shard {
         loop {
             // A deadline counts however much arrives, and however soon one sleeps.
             let look;
+            let began = self.cpu.begin(Part::Poll);
             match self.pass(inlet, arrivals, &mut rounds) {
                 Pass::Worked(mut core, arrived) => {
                     if let Some(output) = core.finish_pass(want, how) {
@@ -183,6 +185,7 @@ impl Shard {
                     rounds = if core.has_more_to_do() { ROUNDS_PER_LOOK - 1 } else { 0 };
                 }
                 Pass::Idle if spin.go_on() || inlet.lingers() => {
+                    self.cpu.end(Part::Poll, began);
                     arrivals = Look::Take;
                     look = rounds == 0;
                 }
@@ -213,15 +216,16 @@ impl Shard {
 
     /// One pass of the loop: receive, handle, send.
     pub(super) fn pass(&self, inlet: &mut Inlet, arrivals: Look, rounds: &mut u32) -> Pass<'_> {
+        let began = self.cpu.begin(Part::Receive);
         let stopped = self.is_stopped();
         let near = if stopped { 0 } else { inlet.receive_local() };
         let mut arrived = 0;
         let mut reported = false;
         // When a look at the network began, and when it ended.
-        let (mut began, mut came) = (0, 0);
+        let (mut looked, mut came) = (0, 0);
         if arrivals == Look::Take && inlet.is_network_due() {
             if !stopped {
-                began = recorder::stamp();
+                looked = recorder::stamp();
                 match inlet.network.receive(self.receive_quota) {
                     Ok(packets) => arrived = packets,
                     Err(error) => return Pass::Broken(error),
@@ -243,6 +247,7 @@ impl Shard {
                 return Pass::Idle;
             }
         }
+        self.cpu.end(Part::Receive, began);
         let mut core = self.lock();
         if near > 0 {
             core.begin_local_pass();
@@ -254,7 +259,7 @@ impl Shard {
         }
         core.begin_pass(arrived);
         if arrived > 0 {
-            core.tracer.came(began, came, arrived);
+            core.tracer.came(looked, came, arrived);
             core.handle_packets(&mut *inlet.network);
         }
         core.handle_timers();
@@ -359,6 +364,7 @@ impl Shard {
         let waited = waiter.wait(self.poll.spin(), deadline);
         let mut core = self.lock();
         core.metrics.spurious_wakeups += waited.spurious;
+        self.cpu.add(Part::Poll, waited.spun);
         // Under the lock: nobody can tell it anything any more once it is off the lists.
         match waiter.told() {
             Some(Told::Ready) => {
@@ -462,6 +468,9 @@ impl Core {
     fn message_taken(&mut self, bytes: usize, how: How) {
         self.transport.taken(bytes);
         self.metrics.messages += 1;
+        if bytes > 0 {
+            self.sizes.record(bytes);
+        }
         match how {
             How::None => self.metrics.wait_none += 1,
             How::Polled => self.metrics.wait_polled += 1,

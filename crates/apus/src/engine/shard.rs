@@ -3,6 +3,7 @@
 use super::backlog::Backlog;
 use super::clock::Clock;
 use super::core::Core;
+use super::cpu::Cpu;
 use super::local::{Inlet, Path};
 use super::poll::Poll;
 use super::signal::Signal;
@@ -16,7 +17,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// One socket, one instance of the protocol, and those who turn its loop.
@@ -38,6 +39,10 @@ pub(crate) struct Shard {
     /// Packets after which a pass of the loop takes no further datagrams from the driver.
     pub(super) receive_quota: usize,
     pub(crate) local_addr: SocketAddr,
+    /// Where processor time goes.
+    pub(super) cpu: Arc<Cpu>,
+    /// What the driver counts.
+    pub(crate) counters: Option<Arc<dyn apus_driver::Counters>>,
 }
 
 impl Shard {
@@ -58,6 +63,7 @@ impl Shard {
     ) -> io::Result<Self> {
         let local_addr = driver.local_addr();
         let link_mbps = driver.capabilities().link_mbps;
+        let counters = driver.counters();
         let (transmit, receive) = driver.split();
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(io::Error::other)?;
@@ -69,16 +75,12 @@ impl Shard {
         // Without it the endpoint works all the same, over the network.
         let path = near
             .and_then(|near| Path::open(local_addr, serving, transport.config(), near, seed).ok());
+        let backlog = Backlog::new(max_queueing);
+        let tracer = Tracer::new(local_addr, triggers);
+        let core = Core::new(transport, transmit, clock, quotas, backlog, path.clone(), tracer);
+        let cpu = core.cpu.clone();
         Ok(Self {
-            core: Mutex::new(Core::new(
-                transport,
-                transmit,
-                clock,
-                quotas,
-                Backlog::new(max_queueing),
-                path.clone(),
-                Tracer::new(local_addr, triggers),
-            )),
+            core: Mutex::new(core),
             receive: Mutex::new(Inlet::new(receive, path.as_ref())),
             path,
             signal: Signal::new()?,
@@ -88,6 +90,8 @@ impl Shard {
             poll,
             receive_quota: quotas.of(Work::Receive),
             local_addr,
+            cpu,
+            counters,
         })
     }
 
@@ -106,8 +110,22 @@ impl Shard {
     pub(crate) fn lock(&self) -> Locked<'_> {
         // A thread that panicked under the lock has broken an invariant of ours; what it left behind
         // is still memory-safe, and the other threads must be able to end.
-        let guard = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = match self.core.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(error)) => error.into_inner(),
+            Err(TryLockError::WouldBlock) => self.wait_for_lock(),
+        };
         Locked { shard: self, guard: Some(guard) }
+    }
+
+    /// Waits for the core lock, and counts that: whoever waits can spare the time for the clock.
+    #[cold]
+    fn wait_for_lock(&self) -> MutexGuard<'_, Core> {
+        let since = std::time::Instant::now();
+        let mut guard = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        guard.metrics.lock_misses += 1;
+        guard.metrics.lock_miss_nanos += since.elapsed().as_nanos() as u64;
+        guard
     }
 
     /// Greets peers that may be on this host. Makes system calls: no lock is held.

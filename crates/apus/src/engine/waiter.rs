@@ -130,9 +130,11 @@ impl Waiter {
 
     /// Waits: spins first, as long as the policy says, and sleeps then. `None` when the deadline
     /// passes. Returns how often the thread was woken for nothing.
-    pub(crate) fn wait(&self, spin: Spin, deadline: Option<Instant>) -> Waited {
-        let mut waited = Waited { told: None, slept: false, spurious: 0, ended: 0 };
-        if spin.until(deadline, || self.told().is_some()) {
+    pub(crate) fn wait(&self, mut spin: Spin, deadline: Option<Instant>) -> Waited {
+        let mut waited = Waited { told: None, slept: false, spun: 0, spurious: 0, ended: 0 };
+        let told = spin.until(deadline, || self.told().is_some());
+        waited.spun = spin.spent();
+        if told {
             waited.ended = recorder::stamp();
             waited.told = self.told();
             return waited;
@@ -174,6 +176,8 @@ pub(crate) struct Waited {
     pub(crate) told: Option<Told>,
     /// Whether the thread slept, and did not only spin.
     pub(crate) slept: bool,
+    /// Nanoseconds for which it spun, as far as it has looked at the clock.
+    pub(crate) spun: u64,
     /// Returns from sleep without having been told anything.
     pub(crate) spurious: u64,
     /// When it was told, in ticks of the trace; 0 if nothing is recorded.

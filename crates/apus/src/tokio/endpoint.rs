@@ -8,6 +8,8 @@ use crate::engine::asynchronous::{self, WaitFor};
 use crate::engine::shard::Shard;
 use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
 use crate::error::{BindError, CallError, Closed};
+#[cfg(feature = "live")]
+use crate::live::Presence;
 use crate::submit::{Submission, cancel};
 use apus_driver::Driver;
 use apus_proto::{Payload, RpcInfo};
@@ -28,6 +30,8 @@ pub struct Endpoint {
 
 /// Shuts the endpoint down when the last clone goes.
 struct Open {
+    #[cfg(feature = "live")]
+    _presence: Option<Presence>,
     shard: Arc<Shard>,
 }
 
@@ -125,7 +129,12 @@ impl Endpoint {
         let shard = builder.shard(driver, crate::Poll::Block, near)?;
         let address = shard.local_addr;
         asynchronous::start(&shard).map_err(|source| BindError::Start { address, source })?;
-        Ok(Self { _open: Arc::new(Open { shard: shard.clone() }), shard })
+        let open = Open {
+            #[cfg(feature = "live")]
+            _presence: builder.is_observable().then(|| Presence::enter(&shard)).flatten(),
+            shard: shard.clone(),
+        };
+        Ok(Self { _open: Arc::new(open), shard })
     }
 
     /// The address of the socket. The IP address is unspecified if it listens on all of the host's.
@@ -321,7 +330,7 @@ impl Endpoint {
     /// All counters as they stand.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        self.shard.lock().metrics()
+        self.shard.metrics()
     }
 
     /// Makes a call, waiting for room if necessary.

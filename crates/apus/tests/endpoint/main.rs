@@ -9,6 +9,7 @@ mod held_replies;
 mod limits;
 mod lives;
 mod many;
+mod metrics;
 mod modes;
 mod overload;
 mod packets;

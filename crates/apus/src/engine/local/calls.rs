@@ -122,7 +122,8 @@ impl Core {
         let deadline = options.deadline.map(|at| self.clock.convert(at));
         let CallOptions { idempotent, .. } = options;
         let payload = std::mem::take(payload);
-        let call = LocalCall { pair: number, ticket, deadline, idempotent, payload };
+        let timed = self.time_local_call();
+        let call = LocalCall { pair: number, ticket, deadline, idempotent, payload, timed };
         let inserted = self.calls.insert_local(call, cookie);
         debug_assert_eq!(inserted, key, "the id names the call");
         if let Some(local) = &mut self.local {
@@ -168,6 +169,9 @@ impl Core {
         if let Ok(payload) = &result {
             self.transport.received_elsewhere(payload.len());
             stage(self.calls.rpc(key), Event::LocalReceived, payload.len());
+            if let Some((began, times)) = held.timed {
+                self.local_calls.record(began.elapsed().as_nanos() as u64, times);
+            }
         }
         self.end_call(id, result);
     }

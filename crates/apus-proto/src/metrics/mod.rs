@@ -4,32 +4,23 @@
 //! differences. Groups and names follow the kernel module's metrics (reference 4) where they have a
 //! meaning here.
 
+mod counters;
+mod durations;
+mod sizes;
+
 use crate::drop_reason::DropReason;
+use crate::error::FailReason;
 use apus_wire::{Kind, PRIORITIES};
+use counters::counters;
+
+pub use counters::Meaning;
+pub use durations::{COARSE_BOUNDS, Coarse, Durations};
+pub use sizes::Sizes;
 
 /// Number of packet kinds.
 const KINDS: usize = Kind::ALL.len();
 /// Number of drop reasons.
 const REASONS: usize = DropReason::ALL.len();
-
-/// Declares a group of counters with its list for export.
-macro_rules! counters {
-    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        #[non_exhaustive]
-        pub struct $name {
-            $($(#[$field_doc])* pub $field: u64,)*
-        }
-
-        impl $name {
-            /// Name and value of each counter, in the order of the declaration.
-            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
-                [$((stringify!($field), self.$field),)*].into_iter()
-            }
-        }
-    };
-}
 
 counters! {
     /// Progress of RPCs (the kernel's group "RPC progress").
@@ -96,6 +87,11 @@ counters! {
         fifo_grant_bytes,
         /// Grants held back because `max_incoming` was used up (`needy_grants`).
         needy_grants,
+        /// Times that it was looked whom to grant (`grant_check_calls`).
+        grant_checks,
+        /// Nanoseconds, times the messages that waited for grants meanwhile (`grantable_rpcs_integral`): divided by
+        /// the time that has passed, how many waited on average. High values are an overloaded receiver.
+        grantable_integral_nanos,
         /// Times that a message had to wait for the pacer (`throttle_list_adds`).
         throttled,
         /// Bytes that the pacer gave to the oldest message (`pacer_fifo_bytes`).
@@ -123,32 +119,61 @@ counters! {
     }
 }
 
-/// What lives at the moment. Everything is 0 when nothing is going on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+counters! {
+    /// What lives at the moment. Everything is 0 when nothing is going on.
+    Live {
+        /// RPCs as client.
+        client_rpcs,
+        /// RPCs as server.
+        server_rpcs,
+        /// Peers known.
+        peers,
+        /// Payload bytes waiting for transmission or acknowledgment.
+        send_bytes,
+        /// Bytes of incoming messages, up to the moment the application takes them.
+        receive_bytes,
+        /// Payload bytes of requests whose client has not proved to be there.
+        unconfirmed_bytes,
+        /// Messages that wait for grants.
+        grantable,
+        /// Bytes granted and not received yet.
+        incoming_bytes,
+        /// Messages with bytes that may be sent now.
+        sendable,
+        /// Deadlines and silence timers that are set.
+        timers,
+        /// Control packets waiting.
+        control_packets,
+    }
+}
+
+/// How long calls took. Taken from the times that the protocol is given anyway: no clock is looked at for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Live {
-    /// RPCs as client.
-    pub client_rpcs: u64,
-    /// RPCs as server.
-    pub server_rpcs: u64,
-    /// Peers known.
-    pub peers: u64,
-    /// Payload bytes waiting for transmission or acknowledgment.
-    pub send_bytes: u64,
-    /// Bytes of incoming messages, up to the moment the application takes them.
-    pub receive_bytes: u64,
-    /// Payload bytes of requests whose client has not proved to be there.
-    pub unconfirmed_bytes: u64,
-    /// Messages that wait for grants.
-    pub grantable: u64,
-    /// Bytes granted and not received yet.
-    pub incoming_bytes: u64,
-    /// Messages with bytes that may be sent now.
-    pub sendable: u64,
-    /// Deadlines and silence timers that are set.
-    pub timers: u64,
-    /// Control packets waiting.
-    pub control_packets: u64,
+pub struct Calls {
+    /// Calls made here that ended with a response: from the command to the end of the response's arrival.
+    pub answered: Durations,
+    /// Requests that were served here: from the arrival of the first packet to the application's reply.
+    pub served: Durations,
+    failed: [Coarse; FailReason::NAMES.len()],
+}
+
+impl Calls {
+    /// Calls made here that failed for this reason (whatever figures it holds).
+    #[must_use]
+    pub const fn failed(&self, reason: FailReason) -> &Coarse {
+        &self.failed[reason.index()]
+    }
+
+    /// All of those, with [`FailReason::name`] of the reason.
+    pub fn failures(&self) -> impl Iterator<Item = (&'static str, &Coarse)> {
+        FailReason::NAMES.into_iter().zip(&self.failed)
+    }
+
+    /// A call made here has failed.
+    pub(crate) fn fail(&mut self, reason: FailReason, nanos: u64) {
+        self.failed[reason.index()].record(nanos, 1);
+    }
 }
 
 /// A snapshot of all counters.
@@ -171,6 +196,8 @@ pub struct Metrics {
     pub scheduling: Scheduling,
     /// At-most-once and admission.
     pub admission: Admission,
+    /// How long calls took.
+    pub calls: Calls,
     /// What lives now; filled in by `Transport::metrics`.
     pub live: Live,
     drops: Drops,

@@ -1,0 +1,163 @@
+//! Where are the sockets of live processes?
+
+use rustix::process::{Pid, geteuid, test_kill_process};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+/// Leftovers that are looked at when a process starts. Ours: it shall not take long, and others go on with it.
+const SWEEP: usize = 64;
+
+/// The folder of this user, whether it is there or not.
+pub(super) fn path() -> PathBuf {
+    let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    if let Some(path) = set("APUS_RUNTIME_DIR") {
+        return path;
+    }
+    // That of somebody else may have been left by `su` or `sudo`.
+    let own =
+        |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.uid() == geteuid().as_raw());
+    match set("XDG_RUNTIME_DIR").filter(own) {
+        Some(path) => path.join("apus"),
+        None => PathBuf::from(format!("/tmp/apus-{}", geteuid().as_raw())),
+    }
+}
+
+/// The same, made if need be.
+///
+/// # Errors
+///
+/// It cannot be made, is no folder, belongs to another user, or is open to others.
+pub(super) fn open() -> io::Result<PathBuf> {
+    let path = path();
+    match DirBuilder::new().mode(0o700).create(&path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    if check(&path)? { Ok(path) } else { Err(untrusted(&path, OTHERS)) }
+}
+
+const OTHERS: &str = "belongs to another user";
+
+fn untrusted(path: &Path, wrong: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, format!("{} {wrong}", path.display()))
+}
+
+/// Whether the folder is this user's own. Root may look into those of others.
+///
+/// # Errors
+///
+/// It is not there, is no folder, belongs to another user, or is open to others.
+pub(super) fn check(path: &Path) -> io::Result<bool> {
+    // Of the path itself: a link could be anybody's.
+    let found = fs::symlink_metadata(path)?;
+    let own = found.uid() == geteuid().as_raw();
+    let wrong = if !found.is_dir() {
+        "is no folder"
+    } else if !own && !geteuid().is_root() {
+        OTHERS
+    } else if found.mode() & 0o077 != 0 {
+        "is open to other users; `chmod 700` closes it"
+    } else {
+        return Ok(own);
+    };
+    Err(untrusted(path, wrong))
+}
+
+/// The socket of a process.
+pub(super) fn socket(folder: &Path, pid: u32) -> PathBuf {
+    folder.join(format!("{pid}.sock"))
+}
+
+/// The processes that have a socket there, dead ones included.
+///
+/// # Errors
+///
+/// The folder cannot be read.
+pub(super) fn sockets(folder: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if let Some(pid) = name.strip_suffix(".sock").and_then(|pid| pid.parse().ok()) {
+            found.push((pid, path));
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Removes what processes have left that were killed.
+pub(super) fn sweep(folder: &Path) {
+    for (pid, path) in sockets(folder).unwrap_or_default().into_iter().take(SWEEP) {
+        if !is_alive(pid) {
+            remove_if_dead(&path);
+        }
+    }
+}
+
+/// Removes a socket on which nobody listens.
+pub(super) fn remove_if_dead(path: &Path) {
+    let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    if UnixStream::connect(path).is_err_and(refused) {
+        // Another process may have been quicker.
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Whether there is such a process.
+pub(super) fn is_alive(pid: u32) -> bool {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn only_a_closed_folder_of_ones_own_is_trusted() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("apus");
+        let mode = |mode| fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+        fs::create_dir(&folder).unwrap();
+        mode(0o755);
+        let error = check(&folder).unwrap_err();
+        assert!(error.to_string().contains("chmod 700"), "{error}");
+        mode(0o700);
+        assert!(check(&folder).unwrap());
+        let link = place.path().join("link");
+        symlink(&folder, &link).unwrap();
+        assert!(check(&link).unwrap_err().to_string().contains("no folder"));
+        assert_eq!(check(&place.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn root_may_look_into_the_folders_of_others() {
+        let place = tempfile::tempdir().unwrap();
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        if std::os::unix::fs::chown(place.path(), Some(12_345), None).is_err() {
+            eprintln!("SKIPPED: only root can give a folder to somebody else");
+            return;
+        }
+        assert!(!check(place.path()).unwrap(), "but it is not its own");
+    }
+
+    #[test]
+    fn what_the_dead_have_left_is_removed_and_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        // No process can have this number.
+        let (dead, live) =
+            (socket(place.path(), u32::MAX), socket(place.path(), std::process::id()));
+        drop(UnixListener::bind(&dead).unwrap());
+        let _listens = UnixListener::bind(&live).unwrap();
+        let other = place.path().join("notes.txt");
+        fs::write(&other, "").unwrap();
+        sweep(place.path());
+        assert_eq!([&dead, &live, &other].map(|path| path.exists()), [false, true, true]);
+    }
+}

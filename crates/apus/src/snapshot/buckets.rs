@@ -1,0 +1,102 @@
+//! What does a histogram look like outside of the code that counts?
+
+/// How often values were seen, by size. Only buckets that hold something are there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "live", derive(serde::Serialize, serde::Deserialize))]
+pub struct Buckets {
+    /// Sum of all values.
+    pub sum: u64,
+    /// The greatest value that belongs to a bucket, rising; `None` for no bound, at the end. And how many it holds.
+    pub buckets: Vec<(Option<u64>, u64)>,
+}
+
+impl Buckets {
+    /// Of bounds where `u64::MAX` stands for no bound.
+    pub(super) fn new(sum: u64, buckets: impl Iterator<Item = (u64, u64)>) -> Self {
+        let bound = |upto| (upto != u64::MAX).then_some(upto);
+        Self { sum, buckets: buckets.map(|(upto, count)| (bound(upto), count)).collect() }
+    }
+
+    /// Number of all values.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().map(|(_, count)| count).sum()
+    }
+
+    /// A value that `share` of all values do not exceed, 0.5 for the median: the bound of its bucket. `None` without
+    /// values, and if it is in the bucket without a bound.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Option<u64> {
+        let wanted = (share.clamp(0.0, 1.0) * self.count() as f64).ceil().max(1.0);
+        let mut seen = 0;
+        let bucket = self.buckets.iter().find(|(_, count)| {
+            seen += count;
+            seen as f64 >= wanted
+        });
+        bucket.and_then(|(upto, _)| *upto)
+    }
+
+    /// The mean of all values; `None` without any.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        let count = self.count();
+        (count > 0).then(|| self.sum as f64 / count as f64)
+    }
+
+    /// What was counted since `before`; all, if that has counted more.
+    pub(super) fn since(&self, before: &Self) -> Self {
+        let earlier =
+            |upto| before.buckets.iter().find(|(bound, _)| *bound == upto).map(|(_, n)| *n);
+        let less = |(upto, count): &(Option<u64>, u64)| {
+            Some((*upto, count.checked_sub(earlier(*upto).unwrap_or(0))?))
+        };
+        let less: Option<Vec<_>> = self.buckets.iter().map(less).collect();
+        match (less, self.sum.checked_sub(before.sum)) {
+            (Some(buckets), Some(sum)) if self.count() >= before.count() => {
+                let buckets = buckets.into_iter().filter(|(_, count)| *count > 0).collect();
+                Self { sum, buckets }
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// Adds all that another one holds.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.sum = self.sum.saturating_add(other.sum);
+        for (upto, count) in &other.buckets {
+            // No bound comes last.
+            let key = |bound: &Option<u64>| bound.unwrap_or(u64::MAX);
+            match self.buckets.binary_search_by_key(&key(upto), |(bound, _)| key(bound)) {
+                Ok(index) => self.buckets[index].1 += count,
+                Err(index) => self.buckets.insert(index, (*upto, *count)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(u64, u64)]) -> Buckets {
+        Buckets::new(pairs.iter().map(|(_, count)| count).sum(), pairs.iter().copied())
+    }
+
+    #[test]
+    fn quantiles_are_bounds() {
+        let buckets = of(&[(10, 50), (20, 49), (u64::MAX, 1)]);
+        assert_eq!([0.0, 0.5, 0.51, 0.99].map(|q| buckets.quantile(q)), [10, 10, 20, 20].map(Some));
+        assert_eq!(buckets.quantile(1.0), None, "it has no bound");
+        assert_eq!(Buckets::default().quantile(0.5), None);
+    }
+
+    #[test]
+    fn sums_and_differences() {
+        let mut sum = of(&[(10, 1), (u64::MAX, 2)]);
+        sum.add(&of(&[(5, 1), (10, 1), (20, 3)]));
+        assert_eq!(sum, of(&[(5, 1), (10, 2), (20, 3), (u64::MAX, 2)]));
+        assert_eq!(sum.since(&of(&[(10, 1), (20, 3)])), of(&[(5, 1), (10, 1), (u64::MAX, 2)]));
+        let less = of(&[(5, 1)]);
+        assert_eq!(less.since(&sum), less, "it began anew");
+    }
+}

@@ -1,0 +1,212 @@
+//! What does each counter mean?
+
+use crate::endpoint::Queues;
+use crate::engine::metrics::EngineMetrics;
+use apus_proto::{Admission, Live, Meaning, Progress, Recovery, Scheduling};
+
+/// What a family consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sort {
+    /// Counts that only grow.
+    Counter,
+    /// Values that stand at the moment.
+    Gauge,
+    /// How often values were seen, by size.
+    Histogram,
+}
+
+/// Counters that count the same, of different things.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Family {
+    /// What it belongs to, like `recovery`.
+    pub group: &'static str,
+    /// Its name: what stands before the dot in the name of a counter.
+    pub name: String,
+    /// What its members differ in, like `type`: what stands behind the dot. `None` if there is only one.
+    pub label: Option<&'static str>,
+    /// What it consists of.
+    pub sort: Sort,
+    /// What it means, in one line.
+    pub help: String,
+}
+
+impl Family {
+    /// What its group is about.
+    #[must_use]
+    pub fn title(&self) -> &'static str {
+        GROUPS.iter().find(|(name, _)| *name == self.group).map_or(self.group, |(_, title)| title)
+    }
+}
+
+/// Groups in the order in which people read them, with what each is about.
+const GROUPS: &[(&str, &str)] = &[
+    ("progress", "Progress of RPCs"),
+    ("reception", "How messages are received, and who is woken"),
+    ("packets", "Packets by type and priority"),
+    ("recovery", "Loss, reordering and the cures"),
+    ("drops", "Packets that were not used"),
+    ("scheduling", "Grants and pacing"),
+    ("admission", "At most once, and admission"),
+    ("driver", "The UDP driver and its system calls"),
+    ("live", "What lives at the moment"),
+    ("histograms", "Sizes and durations"),
+];
+
+/// All families, group by group.
+#[must_use]
+pub fn families() -> Vec<Family> {
+    let mut all = Vec::new();
+    let mut group = |group, sort, prefix: &str, meanings: &[Meaning]| {
+        let family = |meaning: &Meaning| Family {
+            group,
+            name: format!("{prefix}{}", meaning.name),
+            label: None,
+            sort,
+            help: meaning.text(),
+        };
+        all.extend(meanings.iter().map(family));
+    };
+    group("progress", Sort::Counter, "", Progress::MEANINGS);
+    group("reception", Sort::Counter, "", EngineMetrics::MEANINGS);
+    group("recovery", Sort::Counter, "", Recovery::MEANINGS);
+    group("scheduling", Sort::Counter, "", Scheduling::MEANINGS);
+    group("admission", Sort::Counter, "", Admission::MEANINGS);
+    group("live", Sort::Gauge, "", Live::MEANINGS);
+    group("live", Sort::Gauge, "", Queues::MEANINGS);
+    let driver: Vec<_> =
+        apus_udp::Counters::meanings().map(|(name, help)| Meaning { name, help }).collect();
+    group("driver", Sort::Counter, "driver_", &driver);
+    all.extend(labelled());
+    let place = |group: &str| GROUPS.iter().position(|(name, _)| *name == group);
+    all.sort_by_key(|family| place(family.group));
+    all
+}
+
+/// Families with several members, and histograms.
+fn labelled() -> impl Iterator<Item = Family> {
+    use Sort::{Counter, Histogram};
+    let families = [
+        ("packets", "packets_sent", Some("type"), Counter, "Packets sent."),
+        (
+            "packets",
+            "packets_received",
+            Some("type"),
+            Counter,
+            "Packets received that parsed and were meant for us.",
+        ),
+        (
+            "packets",
+            "priority_packets",
+            Some("priority"),
+            Counter,
+            "DATA packets sent at each priority.",
+        ),
+        (
+            "packets",
+            "priority_bytes",
+            Some("priority"),
+            Counter,
+            "Bytes of DATA packets sent at each priority, headers included.",
+        ),
+        (
+            "drops",
+            "packets_dropped",
+            Some("reason"),
+            Counter,
+            "Packets that were not used, or not as their sender wished.",
+        ),
+        (
+            "histograms",
+            "message_bytes",
+            None,
+            Histogram,
+            "Lengths of the messages that the application got, in the buckets of the kernel module (`msg_bytes_N`).",
+        ),
+        (
+            "histograms",
+            "call_nanos",
+            None,
+            Histogram,
+            "Durations of calls that ended with a response, from the call to the end of the response's arrival. Of calls \
+             through memory one in 64 is timed, and counts for all.",
+        ),
+        (
+            "histograms",
+            "serve_nanos",
+            None,
+            Histogram,
+            "Durations of requests that were served over the network, from the arrival of the first packet to the \
+             application's reply.",
+        ),
+        (
+            "histograms",
+            "rpc_client_call_duration",
+            Some("error_type"),
+            Histogram,
+            "Durations of calls in the buckets that OpenTelemetry recommends for `rpc.client.call.duration`; `ok` for \
+             those that ended with a response.",
+        ),
+        (
+            "histograms",
+            "rpc_server_call_duration",
+            Some("error_type"),
+            Histogram,
+            "Durations of served requests in the buckets that OpenTelemetry recommends for `rpc.server.call.duration`.",
+        ),
+    ];
+    families.into_iter().map(|(group, name, label, sort, help)| Family {
+        group,
+        name: name.to_owned(),
+        label,
+        sort,
+        help: help.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::Metrics;
+    use crate::snapshot::{CANARIES, Endpoint};
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn everything() -> Endpoint {
+        let names = apus_udp::Counters::meanings().map(|(name, _)| (name, 0)).collect();
+        let mut metrics = Metrics { driver: names, ..Metrics::default() };
+        metrics.messages.record(1);
+        metrics.protocol.calls.answered.record(1, 1);
+        metrics.protocol.calls.served.record(1, 1);
+        Endpoint::new("127.0.0.1:1".parse().unwrap(), &metrics)
+    }
+
+    #[test]
+    fn whatever_is_counted_has_a_family_and_each_family_counts() {
+        let all = families();
+        let known: BTreeMap<&str, &Family> = all.iter().map(|f| (f.name.as_str(), f)).collect();
+        assert_eq!(known.len(), all.len(), "names differ");
+        let endpoint = everything();
+        let counted = endpoint.counters.keys().map(|name| (name, Sort::Counter));
+        let gauges = endpoint.gauges.keys().map(|name| (name, Sort::Gauge));
+        let histograms = endpoint.histograms.keys().map(|name| (name, Sort::Histogram));
+        let mut seen = BTreeSet::new();
+        for (name, sort) in counted.chain(gauges).chain(histograms) {
+            let (family, member) =
+                name.split_once('.').map_or((&name[..], None), |(f, m)| (f, Some(m)));
+            let known = known.get(family).unwrap_or_else(|| panic!("{name} has no family"));
+            assert_eq!((known.sort, known.label.is_some()), (sort, member.is_some()), "{name}");
+            assert!(!known.help.is_empty() && !known.help.contains("]("), "{name}: {}", known.help);
+            seen.insert(family.to_owned());
+        }
+        let missing: Vec<_> = known.keys().filter(|name| !seen.contains(**name)).collect();
+        assert!(missing.is_empty(), "nothing counts {missing:?}");
+        assert!(all.iter().all(|family| GROUPS.iter().any(|(name, _)| *name == family.group)));
+    }
+
+    #[test]
+    fn canaries_are_counters() {
+        let endpoint = everything();
+        for canary in CANARIES {
+            assert!(endpoint.counters.contains_key(canary.name), "{}", canary.name);
+        }
+    }
+}
