@@ -18,7 +18,7 @@ use std::time::Duration;
 use clap::Args;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::consts::SIGTERM;
 
 use crate::failure::Failure;
 use crate::metrics::pid;
@@ -64,10 +64,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::Work(text.to_owned()));
     }
     let ended = Arc::new(AtomicBool::new(false));
-    for signal in [SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, ended.clone())
-            .map_err(|error| Failure::of("catch signals", &error))?;
-    }
+    // Not SIGHUP: if the terminal has gone there is nothing to restore, and waiting for its keys never ends.
+    signal_hook::flag::register(SIGTERM, ended.clone())
+        .map_err(|error| Failure::of("catch SIGTERM", &error))?;
     // Restored by a panic, too.
     let mut terminal =
         ratatui::try_init().map_err(|error| Failure::of("set up the terminal", &error))?;

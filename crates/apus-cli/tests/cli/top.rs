@@ -20,7 +20,7 @@ impl Terminal {
     fn open(folder: &Path) -> Option<Self> {
         let terminal = Self { socket: folder.join("tmux") };
         let script = format!(
-            "stty -g > {0}/before; {1} top --interval 0.1; echo status $?; stty -g > {0}/after; echo done; cat",
+            "stty -g > {0}/before; sh -c 'echo $$ > {0}/pid; exec {1} top --interval 0.1'; echo status $?; stty -g > {0}/after; echo done; cat",
             folder.display(),
             env!("CARGO_BIN_EXE_apus")
         );
@@ -156,4 +156,22 @@ fn without_a_terminal_it_says_what_does_without() {
     let folder = tempfile::tempdir().unwrap();
     let output = in_folder(folder.path()).args(["top", "--interval", "0"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn it_ends_with_its_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(terminal) = Terminal::open(folder.path()) else { return };
+    terminal.wait("the view", |screen| screen.contains("apus top:"));
+    let pid = fs::read_to_string(folder.path().join("pid")).unwrap();
+    let is_there = || {
+        let line = fs::read_to_string(format!("/proc/{}/cmdline", pid.trim())).unwrap_or_default();
+        line.contains("--interval")
+    };
+    assert!(is_there());
+    drop(terminal);
+    let began = Instant::now();
+    while is_there() {
+        assert!(began.elapsed() < HANGS, "it waits for the keys of nobody");
+    }
 }
