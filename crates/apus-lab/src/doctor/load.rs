@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::finding::{Finding, Measured};
 use super::host::Host;
+use crate::machine;
 
 /// How long to look. Ours: thirty of the kernel's ticks.
 const LOOK: Duration = Duration::from_millis(300);
@@ -21,9 +22,10 @@ const TICKS: f64 = 100.0;
 
 /// Looks at all programs for a moment.
 pub(super) fn check(host: &Host) -> Vec<Finding> {
-    let before = Sight::of(host);
+    let cores = machine::allowed();
+    let before = Sight::of(host, &cores);
     thread::sleep(LOOK);
-    let after = Sight::of(host);
+    let after = Sight::of(host, &cores);
     let mut findings = vec![others(before.as_ref(), after.as_ref())];
     findings.extend(before.zip(after).and_then(|(before, after)| stolen(&before, &after)));
     findings.extend(pressure(host));
@@ -41,23 +43,37 @@ struct Sight {
 }
 
 impl Sight {
-    fn of(host: &Host) -> Option<Self> {
+    /// Of the cores that this process may use.
+    fn of(host: &Host, cores: &[usize]) -> Option<Self> {
         let system = host.text("/proc/stat")?;
-        let line = system.lines().next()?.strip_prefix("cpu ")?;
-        let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
-        // user, nice, system, idle, iowait, irq, softirq, steal; see proc_stat(5).
-        let [.., idle, waiting, _, _, steal] = *ticks.first_chunk::<8>()?;
+        let ticks = ticks(&system, cores)?;
+        let [.., idle, waiting, _, _, steal] = ticks;
         let own = std::process::id();
         let numbers = host.names("/proc").into_iter().filter_map(|name| name.parse().ok());
         let processes = numbers.filter(|number| *number != own).filter_map(|number: u32| {
             Some((number, used(&host.text(&format!("/proc/{number}/stat"))?)?))
         });
         Some(Self {
-            all: ticks.iter().take(8).sum(),
+            all: ticks.iter().sum(),
             idle: idle + waiting,
             steal,
             processes: processes.collect(),
         })
+    }
+}
+
+/// Ticks of these cores together, or of all where the system does not tell them apart: user, nice, system, idle, iowait,
+/// irq, softirq, steal; see proc_stat(5).
+fn ticks(system: &str, cores: &[usize]) -> Option<[u64; 8]> {
+    let of = |name: String| -> Option<[u64; 8]> {
+        let line = system.lines().find_map(|line| line.strip_prefix(&name))?;
+        let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        ticks.first_chunk().copied()
+    };
+    let each: Option<Vec<[u64; 8]>> = cores.iter().map(|core| of(format!("cpu{core} "))).collect();
+    match each.filter(|each| !each.is_empty()) {
+        Some(each) => Some(std::array::from_fn(|kind| each.iter().map(|ticks| ticks[kind]).sum())),
+        None => of("cpu ".to_owned()),
     }
 }
 
@@ -189,6 +205,16 @@ mod tests {
     }
 
     #[test]
+    fn only_the_cores_that_may_be_used_count() {
+        let system = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 0 0 2 0 0 0 0 0 0\ncpu1 1 0 0 3 0 0 0 1 0 0\ncpu10 7 7 7 7 7 7 7 7";
+        assert_eq!(ticks(system, &[1]), Some([1, 0, 0, 3, 0, 0, 0, 1]));
+        assert_eq!(ticks(system, &[0, 1]), Some([2, 0, 0, 5, 0, 0, 0, 1]));
+        assert_eq!(ticks(system, &[5]), Some([9; 8]), "one that is not there");
+        assert_eq!(ticks(system, &[]), Some([9; 8]));
+        assert_eq!(ticks("", &[0]), None);
+    }
+
+    #[test]
     fn the_systems_lines_are_understood() {
         let (host, _root) = planted::host(&[
             ("/proc/stat", "cpu  10 1 5 80 4 2 3 6 0 0\ncpu0 1"),
@@ -199,7 +225,7 @@ mod tests {
             ),
             ("/proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0"),
         ]);
-        let sight = Sight::of(&host).unwrap();
+        let sight = Sight::of(&host, &[0]).unwrap();
         assert_eq!((sight.all, sight.idle, sight.steal), (111, 84, 6));
         assert_eq!(sight.processes[&12], ("a (b) c".to_owned(), 50));
         let finding = pressure(&host).unwrap();
