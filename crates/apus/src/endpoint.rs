@@ -99,6 +99,8 @@ apus_proto::__counters! {
 
 impl Endpoint {
     pub(crate) fn new(shard: Arc<Shard>, thread: JoinHandle<()>, observable: bool) -> Self {
+        #[cfg(not(feature = "live"))]
+        let _ = observable;
         let engine = EngineThread {
             #[cfg(feature = "live")]
             _presence: observable.then(|| Presence::enter(&shard)).flatten(),
