@@ -13,7 +13,7 @@
 //!   completions, man      for shells and readers, from the definitions of the commands
 //!     │
 //!   command_line          the commands together, wrong arguments, examples
-//!   repetition, address, path, configuration   what several commands ask for
+//!   repetition, address, path, configuration, tracing   what several commands ask for
 //!   output, destination, files   where results go
 //!   signals               how what runs for ever is ended
 //!   failure               why there is none, and the exit status
@@ -46,6 +46,7 @@ mod signals;
 mod sim;
 mod top;
 mod trace;
+mod tracing;
 mod tune;
 
 use std::env;

@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::path::Path;
 use crate::signals;
+use crate::tracing::Tracing;
 
 /// Run an echo service: every request is answered with its own bytes
 ///
@@ -25,6 +26,7 @@ use crate::signals;
 #[command(after_help = "Examples:
   apus serve 127.0.0.1:4000
   apus serve 127.0.0.1:0 --receivers 2
+  apus serve 127.0.0.1:0 --trace all --trace-file server.tt
   apus serve [::]:4000 --poll spin")]
 pub(crate) struct Arguments {
     /// Where to listen, HOST:PORT; port 0 takes any free one, `[::]:4000` all addresses of the host,
@@ -43,6 +45,8 @@ pub(crate) struct Arguments {
     /// Which way messages go to peers on this host
     #[arg(long, value_name = "PATH", value_enum, default_value_t = Path::Auto)]
     path: Path,
+    #[command(flatten)]
+    tracing: Tracing,
     /// Print JSON, one object per line: `listening` at the beginning, what was served at the end
     #[arg(long)]
     json: bool,
@@ -87,6 +91,7 @@ enum End {
 /// Serves until somebody interrupts it.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (tell, told) = channel();
+    arguments.tracing.begin()?;
     let teller = tell.clone();
     // Nobody listens if the service is ending anyway.
     signals::at_first(move || drop(teller.send(End::Signal)))
@@ -108,6 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (end, total(receivers))
     });
     say_what(served, arguments.json)?;
+    arguments.tracing.end()?;
     match end? {
         End::Signal => Ok(()),
         End::Broken(why) => Err(Failure::Work(why.to_string())),

@@ -28,6 +28,11 @@ pub trait Contender: Sync {
         None
     }
 
+    /// Whether it only takes part if it is asked for by name.
+    fn is_on_request(&self) -> bool {
+        false
+    }
+
     /// The side that answers: opens, calls [`Control::ready`], and answers until
     /// [`Control::stop`] is asked or the client is gone.
     ///

@@ -3,7 +3,7 @@
 use crate::endpoint::Endpoint;
 use crate::engine::backlog::Backlog;
 use crate::engine::poll::Poll;
-use crate::engine::shard::Shard;
+use crate::engine::shard::{Settings, Shard};
 use crate::engine::{dedicated, keeper};
 use crate::error::BindError;
 use crate::overload::Quotas;
@@ -331,9 +331,9 @@ impl Builder {
     ) -> Result<Arc<Shard>, BindError> {
         let address = driver.local_addr();
         let quotas = Quotas { receive: self.receive_batch, ..Quotas::DEFAULT };
-        let Self { serve, max_queueing, triggers, .. } = *self;
-        let config = self.config.clone();
-        Shard::new(driver, config, poll, quotas, serve, max_queueing, near, triggers)
+        let Self { serve: serving, max_queueing, triggers, .. } = *self;
+        let settings = Settings { quotas, serving, max_queueing, triggers };
+        Shard::new(driver, self.config.clone(), poll, near, settings)
             .map(Arc::new)
             .map_err(|source| BindError::Start { address, source })
     }

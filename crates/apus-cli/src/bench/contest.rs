@@ -28,7 +28,8 @@ struct Asked {
     /// Requests under way at the same time: 1 to 65536
     #[arg(long, value_name = "REQUESTS", allow_negative_numbers = true)]
     outstanding: usize,
-    /// Only these contenders, by the names of their rows, with commas between them
+    /// Only these contenders, by the names of their rows, with commas between them. On request `apus-untraced` and
+    /// `apus-traced` take part in `rtt` and `rate`: apus with time traces off, and with all RPCs traced
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
     #[command(flatten)]

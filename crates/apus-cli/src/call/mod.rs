@@ -19,6 +19,7 @@ use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::output;
 use crate::path::Path;
+use crate::tracing::Tracing;
 
 /// Call a service by hand: what it replies, how long that takes, and what went wrong if it did
 ///
@@ -30,6 +31,7 @@ use crate::path::Path;
 #[command(after_help = "Examples:
   apus call 127.0.0.1:4000 --size 100
   apus call localhost:4000 --size 1000000 --count 100 --path udp
+  apus call localhost:4000 --count 1000 --quiet --trace all --trace-file client.tt
   apus call [::1]:4000 --file request.bin --output reply.bin --json")]
 pub(crate) struct Arguments {
     /// The service: HOST:PORT
@@ -61,6 +63,8 @@ pub(crate) struct Arguments {
     path: Path,
     #[command(flatten)]
     configuration: Configuration,
+    #[command(flatten)]
+    tracing: Tracing,
     /// Do not say anything about single calls that did not fail
     #[arg(long)]
     quiet: bool,
@@ -89,6 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let output = arguments.output.as_deref().map(|path| Destination::open("--output", path));
     let output = output.transpose()?;
+    arguments.tracing.begin()?;
     let mut peer = peer(arguments)?;
     let mut report = Report::new(arguments, source.size());
     let mut last = None;
@@ -109,6 +114,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             break;
         }
     }
+    arguments.tracing.end()?;
     if let (Some(output), Some(reply)) = (output, last) {
         output.fill(&reply)?;
     }

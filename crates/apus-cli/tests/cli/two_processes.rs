@@ -1,11 +1,13 @@
 //! Situation: `apus serve` runs in one process, `apus call` in others, with real sockets between them.
 //! Every byte that comes back is compared with what was sent.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::UdpSocket;
 use std::process::Stdio;
 
 use crate::service::{Service, apus, object, run, text};
+use apus::trace::{Event, Trace};
 use apus_driver::Driver;
 use apus_udp::{Udp, UdpConfig};
 use apus_wire::DATA_HEADER_LEN;
@@ -47,6 +49,30 @@ fn messages_of_all_lengths_come_back_as_they_were() {
     for length in [1, packet - 1, packet, packet + 1, 1_000_000] {
         file_and_back(&service, length);
     }
+}
+
+#[test]
+fn both_sides_leave_a_trace_in_which_the_same_calls_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let [theirs, mine] = ["server.tt", "client.tt"].map(|name| folder.path().join(name));
+    let file = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    let service = ["--path", "udp", "--trace", "all", "--trace-file", &file(&theirs)];
+    let service = Service::start(&service);
+    let words = ["call", &service.address(), "--count", "20", "--quiet", "--path", "udp"];
+    let traced = ["--trace", "all", "--trace-file", &file(&mine)];
+    let output = run(words.iter().chain(&traced));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    service.signal(Signal::INT);
+    assert_eq!(service.end().0, Some(0));
+    let ids = |path: &std::path::Path, event| {
+        let trace = Trace::load(path).unwrap();
+        assert_eq!((trace.head.program.as_str(), trace.head.period), ("apus", 1));
+        let records = trace.all(event).map(|(_, record)| record.rpc().unwrap().id());
+        records.collect::<BTreeSet<u64>>()
+    };
+    let called = ids(&mine, Event::Returned);
+    assert_eq!(called.len(), 20);
+    assert_eq!(called, ids(&theirs, Event::Reply));
 }
 
 #[test]

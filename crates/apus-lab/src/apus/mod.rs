@@ -6,6 +6,7 @@
 //!
 //! - [`Apus`]: in `rtt`, `throughput`, `rate` and `local`.
 //! - [`Receiving`]: in `handoff`.
+//! - [`Traced`]: in `rtt` and `rate` on request, with other time traces than by default.
 //! - [`BarePair`]: in `local`, what an endpoint has below it there.
 //!
 //! How it carries the demo's load is told there.
@@ -22,6 +23,7 @@ mod pair;
 pub(crate) mod path;
 mod receiving;
 pub(crate) mod server;
+mod traced;
 
 pub use pair::BarePair;
 pub(crate) use pair::both_sides;
@@ -29,6 +31,7 @@ pub use path::Path;
 pub(crate) use path::{builder, configured};
 pub use receiving::Receiving;
 pub(crate) use receiving::counters;
+pub use traced::Traced;
 
 use std::net::{Ipv4Addr, SocketAddr};
 

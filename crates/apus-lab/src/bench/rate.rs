@@ -1,7 +1,7 @@
 //! How many small requests per second does one core on each side handle?
 
 use super::{Experiment, Options, Pair, Reading};
-use crate::apus::{Apus, Calls, Path};
+use crate::apus::{Apus, Calls, Path, Traced};
 use crate::baseline::{Sends, Tcp};
 use crate::contender::{Contender, Replies};
 
@@ -12,12 +12,21 @@ pub static RATE: Experiment = Experiment {
     contenders,
     figures,
     compared: "krps",
-    ratios: &[("apus", "tcp"), ("apus", "tcp-batched")],
+    ratios: &[
+        ("apus", "tcp"),
+        ("apus", "tcp-batched"),
+        ("apus", "apus-untraced"),
+        ("apus-traced", "apus-untraced"),
+    ],
 };
+
+const APUS: Apus = Apus { calls: Calls::Many(Replies::Echo), path: Path::Udp };
 
 fn contenders() -> Vec<Box<dyn Contender>> {
     vec![
-        Box::new(Apus { calls: Calls::Many(Replies::Echo), path: Path::Udp }),
+        Box::new(APUS),
+        Box::new(Traced { exchange: APUS, all: false }),
+        Box::new(Traced { exchange: APUS, all: true }),
         Box::new(Tcp { sends: Sends::One, replies: Replies::Echo }),
         Box::new(Tcp { sends: Sends::Ready, replies: Replies::Echo }),
     ]

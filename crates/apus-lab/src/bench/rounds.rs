@@ -74,7 +74,8 @@ fn selected(
     let names: Vec<&str> = contenders.iter().map(|contender| contender.name()).collect();
     check_only(&options.only, &names)?;
     contenders.retain(|contender| {
-        options.only.is_empty() || options.only.iter().any(|name| name == contender.name())
+        let asked_for = options.only.iter().any(|name| name == contender.name());
+        asked_for || (options.only.is_empty() && !contender.is_on_request())
     });
     contenders.retain(|contender| match contender.sits_out(&plan) {
         Some(why) => {

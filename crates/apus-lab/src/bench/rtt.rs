@@ -1,7 +1,7 @@
 //! How long does one request and its reply take?
 
 use super::{Experiment, Options, Pair, Reading};
-use crate::apus::{Apus, Calls, Path};
+use crate::apus::{Apus, Calls, Path, Traced};
 use crate::baseline::{Sends, Tcp, Udp};
 use crate::contender::{Contender, Replies};
 
@@ -12,12 +12,21 @@ pub static RTT: Experiment = Experiment {
     contenders,
     figures,
     compared: "p50_us",
-    ratios: &[("apus", "udp"), ("apus", "tcp")],
+    ratios: &[
+        ("apus", "udp"),
+        ("apus", "tcp"),
+        ("apus", "apus-untraced"),
+        ("apus-traced", "apus-untraced"),
+    ],
 };
+
+const APUS: Apus = Apus { calls: Calls::OneByOne, path: Path::Udp };
 
 fn contenders() -> Vec<Box<dyn Contender>> {
     vec![
-        Box::new(Apus { calls: Calls::OneByOne, path: Path::Udp }),
+        Box::new(APUS),
+        Box::new(Traced { exchange: APUS, all: false }),
+        Box::new(Traced { exchange: APUS, all: true }),
         Box::new(Udp { connected: false }),
         Box::new(Udp { connected: true }),
         Box::new(Tcp { sends: Sends::One, replies: Replies::Echo }),

@@ -45,6 +45,15 @@ pub(crate) struct Shard {
     pub(crate) counters: Option<Arc<dyn apus_driver::Counters>>,
 }
 
+/// What a shard does, and what it records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) quotas: Quotas,
+    pub(crate) serving: bool,
+    pub(crate) max_queueing: Duration,
+    pub(crate) triggers: Triggers,
+}
+
 impl Shard {
     /// An instance of the protocol on top of `driver`.
     ///
@@ -55,12 +64,10 @@ impl Shard {
         driver: Box<dyn Driver>,
         config: Config,
         poll: Poll,
-        quotas: Quotas,
-        serving: bool,
-        max_queueing: Duration,
         near: Option<apus_local::Config>,
-        triggers: Triggers,
+        settings: Settings,
     ) -> io::Result<Self> {
+        let Settings { quotas, serving, max_queueing, triggers } = settings;
         let local_addr = driver.local_addr();
         let link_mbps = driver.capabilities().link_mbps;
         let counters = driver.counters();
