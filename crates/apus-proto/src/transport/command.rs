@@ -230,7 +230,13 @@ impl Transport {
     #[inline]
     fn message_out(&self, peer: PeerId, payload: Payload) -> MessageOut {
         let peer = &self.peers[peer];
-        MessageOut::new(payload, self.unscheduled_bytes(peer.rtt.min()), peer.segment)
+        let unscheduled = if peer.variant.is_stripped() {
+            // No GRANT will come (WIRE-26).
+            payload.len() as u32
+        } else {
+            self.unscheduled_bytes(peer.rtt.min())
+        };
+        MessageOut::new(payload, unscheduled, peer.segment)
     }
 
     /// How many bytes may leave without a GRANT: what the link carries in a round-trip time, so that

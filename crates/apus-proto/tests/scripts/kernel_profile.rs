@@ -158,3 +158,88 @@ fn a_request_too_many_in_the_kernel_profile() {
       !! request s2 from P: 10 B
     ");
 }
+
+/// WIRE-12: modules of before June 2025 ask for everything with a length of 0.
+#[test]
+fn an_older_word_for_everything() {
+    assert_snapshot!(run("
+        config profile=kernel
+        call P 10
+        P: RESEND c1 0..0
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 prio=6
+    > P: RESEND c1 0..0
+      -> P DATA c1 0..10/10 retransmit prio=6
+    ");
+}
+
+/// WIRE-26: a sender that announces no unscheduled bytes has the stripped module: it is granted nothing, told no
+/// cutoffs, and gets what it would have to be granted at once. What it is asked for again, it is asked briefly.
+#[test]
+fn a_stripped_client() {
+    assert_snapshot!(run("
+        config profile=kernel
+        P: DATA s1 0..1000/100000 unsched=0 cutoffs=0
+        P: DATA s1 2000..100000/100000 unsched=0 cutoffs=0
+        +9ms
+        P: DATA s1 1000..2000/100000 unsched=0 cutoffs=0 retransmit
+        reply s1 100000
+    "), @"
+    > P: DATA s1 0..1000/100000 unsched=0 cutoffs=0
+    > P: DATA s1 2000..100000/100000 unsched=0 cutoffs=0
+    > +9ms
+      @5.00ms -> P RESEND s1 1000..2000 brief prio=7
+    > P: DATA s1 1000..2000/100000 unsched=0 cutoffs=0 retransmit
+      !! request s1 from P: 100000 B
+    > reply s1 100000
+      -> P DATA s1 0..58632/100000 packets=42 prio=6
+      -> P DATA s1 58632..100000/100000 packets=30 prio=6
+    ");
+}
+
+/// WIRE-26: a server with the stripped module shows itself by its first RESEND: from then on it is sent all of a
+/// message.
+#[test]
+fn a_stripped_server() {
+    assert_snapshot!(run("
+        config profile=kernel
+        call P 60000
+        P: RESEND c1 40000..60000 brief
+        call P 60000
+        P: GRANT c2 60000
+        call P 60000
+    "), @"
+    > call P 60000
+      -> P DATA c1 0..40000/60000 incoming=40000 packets=29 prio=6
+    > P: RESEND c1 40000..60000 brief
+      -> P BUSY c1 prio=7
+      -> P DATA c1 40000..60000/60000 incoming=40000 packets=15 prio=0
+    > call P 60000
+      -> P DATA c2 0..58632/60000 packets=42 prio=6
+      -> P DATA c2 58632..60000/60000 prio=6
+    > P: GRANT c2 60000
+    > call P 60000
+      -> P DATA c3 0..10000/60000 incoming=10000 packets=8 prio=6
+    ");
+}
+
+/// WIRE-26: the same peer renewed: it grants, and is granted. PRIO-6: what has no limit is announced as the longest
+/// length that a signed field can name.
+#[test]
+fn a_module_that_was_renewed() {
+    assert_snapshot!(run("
+        config profile=kernel
+        P: DATA s1 0..1000/1000 unsched=0 cutoffs=0
+        P: DATA s2 0..1396/100000 unsched=1396 cutoffs=0
+        reply s1 60000
+    "), @"
+    > P: DATA s1 0..1000/1000 unsched=0 cutoffs=0
+      !! request s1 from P: 1000 B
+    > P: DATA s2 0..1396/100000 unsched=1396 cutoffs=0
+      -> P CUTOFFS s2 v1 [0, 0, 0, 0, 2147483647, 15000, 2800, 200] prio=7
+      -> P GRANT s2 100000 level=0 prio=7
+    > reply s1 60000
+      -> P DATA s1 0..40000/60000 incoming=40000 packets=29 prio=6
+    ");
+}
