@@ -3,7 +3,7 @@
 
 use std::num::NonZero;
 
-use apus_sim::check::{Scenario, Summary, Swarm, check, check_scenario};
+use apus_sim::check::{Peers, Scenario, Summary, Swarm, check, check_scenario};
 use apus_sim::fault::{Corruption, Counters, Crash, Outages, Partition, Pause, Settings};
 use apus_sim::time::{MICROSECOND, MILLISECOND, SECOND};
 
@@ -132,7 +132,12 @@ fn hosts_die_and_come_back_or_not() {
 #[test]
 fn the_number_of_threads_changes_nothing() {
     let of = |jobs: usize| -> Summary {
-        Swarm { seeds: 1_000_000..1_000_002, jobs: NonZero::new(jobs).unwrap() }.run(|_, _| {})
+        Swarm {
+            seeds: 1_000_000..1_000_002,
+            peers: Peers::Drawn,
+            jobs: NonZero::new(jobs).unwrap(),
+        }
+        .run(|_, _| {})
     };
     let one = of(1);
     assert_eq!(one, of(2));

@@ -82,7 +82,7 @@ impl Transport {
 
     /// The call is over, or we never heard of it: release the server's state, and take the acks along
     /// that wait for this peer.
-    fn answer_with_acks(&mut self, from: Source, header: &Header) {
+    pub(super) fn answer_with_acks(&mut self, from: Source, header: &Header) {
         let list = match from.peer {
             Some(peer) => self.peers[peer].acks.take_list_beside(header.sender_id.client_id()),
             None => AckList::EMPTY,

@@ -205,12 +205,12 @@ impl Transport {
         self.end_server(rpc, super::Ending::Discarded);
     }
 
-    /// Tells the server that its client does not want a call any more, if it may know the call. The
-    /// kernel's clients say nothing (row L-9, RPC-5).
-    pub(super) fn disown(&mut self, rpc: RpcId) {
+    /// RPC-5: tells the server that its client does not want a call any more, if it may know the call. The
+    /// kernel's clients say nothing (row L-9), and its servers then wait for grants for ever (row L-6).
+    pub(crate) fn disown(&mut self, rpc: RpcId) {
         let entry = &self.rpcs[rpc];
         let sent = entry.outgoing.as_ref().is_none_or(|message| message.sent() > 0);
-        if sent && self.identity.profile == Profile::Udp {
+        if sent {
             self.send_control(rpc, Body::Ack(AckList::EMPTY));
         }
     }

@@ -45,18 +45,27 @@ fn calls_in_the_kernel_profile() {
     ");
 }
 
-/// Row L-9: a cancelled call says nothing.
+/// RPC-5: a server of the kernel never gives a response up that waits for grants (row L-6). Its client says that
+/// it is gone, and says it again when more of the response comes; what will be asked for by itself is left alone.
 #[test]
 fn a_cancelled_call_in_the_kernel_profile() {
     assert_snapshot!(run("
         config profile=kernel
         call P 10
         cancel c1
+        P: DATA c1 0..1396/100000 unsched=40000
+        P: DATA c1 0..10/10
         P: NEED_ACK c1
     "), @"
     > call P 10
       -> P DATA c1 0..10/10 prio=6
     > cancel c1
+      -> P ACK c1 prio=7
+    > P: DATA c1 0..1396/100000 unsched=40000
+      xx unknown_rpcs
+      -> P ACK c1 prio=7
+    > P: DATA c1 0..10/10
+      xx unknown_rpcs
     > P: NEED_ACK c1
       -> P ACK c1 prio=7
     ");
@@ -88,6 +97,7 @@ fn rpc_unknown_in_the_kernel_profile() {
     > +30ms
       @2.00ms -> P RESEND c1 everything prio=7
       @7.00ms -> P RESEND c1 everything prio=7
+      @12.00ms -> P ACK c1 prio=7
       @12.00ms !! failed c1: peer silent for 30 ms after 5 resends; the request may have been executed
     ");
 }

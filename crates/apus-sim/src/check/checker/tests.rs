@@ -52,6 +52,7 @@ fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
         idempotent: false,
     };
     let scenario = Scenario {
+        kernel_hosts: Vec::new(),
         seed: 0,
         config,
         fabric: Settings::new(topology, 0),

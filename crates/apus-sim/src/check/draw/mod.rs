@@ -7,18 +7,20 @@ mod config;
 mod dice;
 mod fabric;
 mod faults;
+mod kernel;
 mod load;
 mod outages;
 mod sizes;
 
-use super::scenario::Scenario;
+use super::scenario::{Peers, Scenario};
 use dice::Dice;
 
 /// What a seed decides.
-pub(super) fn scenario(seed: u64) -> Scenario {
+pub(super) fn scenario(seed: u64, peers: Peers) -> Scenario {
     let stream = |purpose| Dice::new(seed, purpose);
     let (fabric, packet_limit) = fabric::draw(&mut stream(1), seed);
-    let config = config::draw(&mut stream(2), &fabric);
+    let kernel_hosts = kernel::draw(&mut stream(8), &fabric, peers);
+    let config = config::draw(&mut stream(2), &fabric, !kernel_hosts.is_empty());
     let sizes = sizes::draw(&mut stream(3), &config, packet_limit);
     let mut calls = load::draw(&mut stream(4), &fabric, &config, &sizes, packet_limit);
     let config = config::patient(&config, &fabric, &mut calls);
@@ -30,6 +32,7 @@ pub(super) fn scenario(seed: u64) -> Scenario {
         seed,
         config,
         fabric,
+        kernel_hosts,
         packet_limit,
         knows_rate: others.percent(80),
         takes_late: others.percent(20),
