@@ -26,8 +26,9 @@ impl Transport {
             }
             _ => {
                 self.rpc_of(from, header, Proof::Session)?;
-                if !self.request_missing(rpc) {
-                    // It is we who let the server wait.
+                if self.rpcs[rpc].no_room || !self.request_missing(rpc) {
+                    // It is we who let the server wait; for room, too: the kernel asks every millisecond, and
+                    // what would be dropped again must not take its link from everything else.
                     self.send_control(rpc, Body::Busy);
                 }
                 Ok(())

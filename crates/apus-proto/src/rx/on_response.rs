@@ -37,9 +37,11 @@ impl Transport {
             if !self.reserve_receive(peer, length) {
                 // The server lives; we will ask again when there may be room.
                 self.hear(peer, rpc);
+                self.rpcs[rpc].no_room = true;
                 return Err(DropReason::NoBuffers);
             }
             self.begin_response(peer, rpc);
+            self.rpcs[rpc].no_room = false;
             if let Some(response) = self.message_in_one_packet(peer, data, payload) {
                 self.complete_client(rpc, response);
                 return Ok(());

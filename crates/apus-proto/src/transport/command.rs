@@ -298,6 +298,7 @@ impl Transport {
             timer: crate::timer::Link::default(),
             queued: None,
             resend_queued: false,
+            no_room: false,
             doomed: false,
             grant: crate::grant::Entry::default(),
         });

@@ -253,3 +253,42 @@ fn a_module_that_was_renewed() {
       -> P DATA s1 0..40000/60000 incoming=40000 packets=29 prio=6
     ");
 }
+
+/// Rows P-9, P-18: the kernel asks every millisecond for the ack of a response that it has sent. If there is no room for
+/// it here, it is asked to send it again when that may help, and not each time. (Found by the simulator: the
+/// link of a server with many such responses carried nothing else.)
+#[test]
+fn a_response_without_room_is_not_asked_for_each_time() {
+    assert_snapshot!(run("
+        config profile=kernel max_message=1000 max_receive_bytes=1000 max_receive_bytes_per_peer=1000
+        call P 10
+        call P 10
+        taking off
+        P: DATA c1 0..1000/1000
+        P: DATA c2 0..1000/1000
+        P: NEED_ACK c2
+        P: NEED_ACK c2
+        take 1000
+        +6ms
+        P: DATA c2 0..1000/1000 retransmit
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 prio=6
+    > call P 10
+      -> P DATA c2 0..10/10 prio=6
+    > taking off
+    > P: DATA c1 0..1000/1000
+      !! response c1: 1000 B
+    > P: DATA c2 0..1000/1000
+      xx no_buffers
+    > P: NEED_ACK c2
+      -> P BUSY c2 prio=7
+    > P: NEED_ACK c2
+      -> P BUSY c2 prio=7
+    > take 1000
+    > +6ms
+      @5.00ms -> P RESEND c2 everything prio=7
+    > P: DATA c2 0..1000/1000 retransmit
+      !! response c2: 1000 B
+    ");
+}
