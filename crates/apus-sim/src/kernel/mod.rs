@@ -89,6 +89,8 @@ pub enum Event {
 pub struct Module {
     /// The server's port.
     port: u16,
+    /// The client's.
+    client_port: u16,
     /// Payload bytes of a full packet.
     segment: u32,
     rpcs: BTreeMap<RpcName, Rpc>,
@@ -125,6 +127,7 @@ impl Module {
         assert!(segment > 0, "packets carry something");
         Self {
             port,
+            client_port: CLIENT_PORT,
             segment,
             rpcs: BTreeMap::new(),
             peers: BTreeMap::new(),
@@ -141,6 +144,18 @@ impl Module {
             now: 0,
             next_tick: 0,
         }
+    }
+
+    /// The same host, with another port for the socket that calls.
+    #[must_use]
+    pub const fn calling_from(mut self, port: u16) -> Self {
+        self.client_port = port;
+        self
+    }
+
+    /// The next call gets this id, as the module's parameter `next_id` says.
+    pub const fn set_next_id(&mut self, id: u64) {
+        self.next_id = id & !1;
     }
 
     /// Sends a request to port `port` of host `to`: [`Event::Response`] or [`Event::Failed`] follows, the latter at
@@ -160,7 +175,7 @@ impl Module {
         self.now = now;
         let name = RpcName { peer: to, id: self.next_id, role: Role::Client };
         self.next_id += 2;
-        let mut rpc = Rpc::new(State::Outgoing, CLIENT_PORT, port, self.birth());
+        let mut rpc = Rpc::new(State::Outgoing, self.client_port, port, self.birth());
         rpc.out = Some(self.outgoing(payload));
         rpc.cookie = cookie;
         rpc.deadline = deadline;

@@ -9,7 +9,7 @@ use apus_wire::{
 use super::incoming::Incoming;
 use super::objection::Objection;
 use super::rpc::{Rpc, RpcName, State};
-use super::{CLIENT_PORT, CUTOFF_VERSION, Event, LONGEST, Module};
+use super::{CUTOFF_VERSION, Event, LONGEST, Module};
 use crate::time::Nanos;
 
 /// RESEND of this module has a level, and an ACK is always full (8.2 items 1 and 21).
@@ -73,7 +73,7 @@ impl Module {
     /// Where a packet belongs. Ports are looked at only to find a socket (row P-23).
     fn source(&self, peer: IpAddr, header: &Header) -> Result<From, Objection> {
         let role = header.sender_id.sender().peer();
-        let port = if role == Role::Server { self.port } else { CLIENT_PORT };
+        let port = if role == Role::Server { self.port } else { self.client_port };
         if header.dport != port {
             return Err(Objection::NoSuchPort);
         }

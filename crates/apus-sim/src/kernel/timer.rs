@@ -2,6 +2,7 @@
 
 use apus_wire::{Body, Role};
 
+use super::outgoing::Outgoing;
 use super::rpc::{Rpc, RpcName, State};
 use super::{Event, HIGHEST, Module, next_multiple};
 use crate::time::Nanos;
@@ -104,9 +105,8 @@ impl Rpc {
     /// Row T-2.
     fn counts_silence(&self) -> bool {
         let all_here = self.inc.as_ref().is_some_and(|message| message.outstanding() == 0);
-        let unsent = self.out.as_ref().is_some_and(|message| {
-            self.may_send() && (message.sendable().is_some() || message.has_resends())
-        });
+        let sendable = |message: &Outgoing| message.sendable().is_some();
+        let unsent = self.may_send() && self.out.as_ref().is_some_and(sendable);
         self.state != State::InService && !all_here && !unsent
     }
 }

@@ -208,7 +208,9 @@ impl WatchedHost {
             (Some(true), Some(call)) => self.see(now, What::Abandoned(call)),
             // The module does not offer that.
             (None, Some(call)) => self.reply(now, rpc, call),
-            _ => {}
+            // What a corrupted packet has asked for; its answer interests nobody.
+            (None, None) => drop(self.stack.reply(now, rpc, Bytes::from_static(b"?"))),
+            (Some(_), _) => {}
         }
     }
 

@@ -14,8 +14,8 @@ use crate::check::seen::CallId;
 use crate::check::trace::Trace;
 use crate::check::violation::Violation;
 use crate::check::watch::Watch;
-use crate::fabric::Fabric;
-use crate::fault;
+use crate::fabric::{Buffers, Fabric};
+use crate::fault::{self, Outages};
 use crate::host::host_at;
 use crate::kernel::{Module, RpcName};
 use crate::message::{HostId, Message};
@@ -215,7 +215,8 @@ impl World {
         for (host, other) in [(from, to), (to, from)] {
             let stack = self.fabric.host(host).stack();
             let Some(transport) = stack.apus() else {
-                violation.seen += &format!("\n             host {host}: {:?}", stack.kernel());
+                let words = stack.kernel().map(|module| self.words_of(module, host, other, *call));
+                violation.seen += &format!("\n             host {host}: {words:?}");
                 continue;
             };
             let watch = self.watch.borrow();
@@ -228,6 +229,25 @@ impl World {
             violation.seen += &format!("\n             host {host}: {mine:?}, {live:?}");
         }
         violation
+    }
+
+    /// Whether every packet arrives.
+    fn is_lossless(&self) -> bool {
+        let Scenario { faults, outages, fabric, .. } = &self.scenario;
+        *faults == fault::Settings::default()
+            && *outages == Outages::default()
+            && fabric.buffers == Buffers::PerPort(u64::MAX)
+    }
+
+    /// What the module of `host` knows about a call with `other`.
+    fn words_of(&self, module: &Module, host: HostId, other: HostId, call: CallId) -> String {
+        let watch = self.watch.borrow();
+        let is_it = |name: &RpcName| {
+            let ends = if name.role == Role::Client { (host, other) } else { (other, host) };
+            watch.directory.find(ends.0, ends.1, name.id) == Some(call)
+        };
+        let mine = module.live().find(is_it).map(|name| module.describe(name));
+        format!("Linux module, {} RPCs, {}", module.live().count(), mine.unwrap_or_default())
     }
 
     /// Calls that have not ended.
@@ -279,7 +299,8 @@ impl World {
         let ends = |name: &RpcName| {
             let peer = host_of(name.peer);
             let runs_apus = !self.scenario.kernel_hosts.contains(&peer);
-            runs_apus && self.living.contains(&peer) && !module.waits_for_grants(*name)
+            let excused = !self.is_lossless() && module.waits_for_grants(*name);
+            runs_apus && self.living.contains(&peer) && !excused
         };
         module.live().filter(ends).collect()
     }
