@@ -97,8 +97,8 @@ fn rpc_unknown_in_the_kernel_profile() {
     > +30ms
       @2.00ms -> P RESEND c1 everything prio=7
       @7.00ms -> P RESEND c1 everything prio=7
-      @12.00ms -> P ACK c1 prio=7
       @12.00ms !! failed c1: peer silent for 30 ms after 5 resends; the request may have been executed
+      @12.00ms -> P ACK c1 prio=7
     ");
 }
 
