@@ -347,7 +347,11 @@ impl ConfigBuilder {
     /// # Errors
     ///
     /// A [`ConfigError`] that names the parameter, its value and what is allowed.
-    pub fn build(self) -> Result<Config, ConfigError> {
+    pub fn build(mut self) -> Result<Config, ConfigError> {
+        if self.profile == Profile::Kernel && self.max_message == Self::default().max_message {
+            // Nobody has asked for it: a file may name the profile alone.
+            self.max_message = KERNEL_MAX_MESSAGE;
+        }
         for (parameter, value) in self.values() {
             if value < parameter.min || value > parameter.max {
                 return Err(ConfigError::OutOfRange { parameter, value });
@@ -491,6 +495,8 @@ mod tests {
     fn a_file_sets_some_values_and_is_checked() {
         let config: Config = toml::from_str("profile = \"kernel\"\nmax_message = 1000").unwrap();
         assert_eq!((config.profile(), config.max_message()), (Profile::Kernel, 1000));
+        let config: Config = toml::from_str("profile = \"kernel\"").unwrap();
+        assert_eq!(config.max_message(), KERNEL_MAX_MESSAGE, "the profile alone is enough");
         let written = toml::to_string(&config).unwrap();
         assert_eq!(toml::from_str::<Config>(&written).unwrap(), config);
 

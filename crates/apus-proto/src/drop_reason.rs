@@ -38,6 +38,8 @@ drop_reasons! {
     UnknownKind => "unknown_packet_types",
     /// Another version of the udp profile.
     UnknownVersion => "unknown_versions",
+    /// A packet of a kernel module that is too old to be understood (WIRE-27).
+    OlderLayout => "older_layouts",
     /// Data past the end of its message, a message or a packet without bytes, a priority or a count
     /// out of range.
     Malformed => "malformed",
@@ -87,6 +89,7 @@ impl From<ParseError> for DropReason {
             ParseError::TooShort { .. } => Self::Short,
             ParseError::UnknownKind(_) => Self::UnknownKind,
             ParseError::UnknownVersion(_) => Self::UnknownVersion,
+            ParseError::OlderLayout(_) => Self::OlderLayout,
             _ => Self::Malformed,
         }
     }

@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 use std::thread::available_parallelism;
 
-use apus_sim::check::Swarm;
+use apus_sim::check::{Peers, Swarm};
 
 fn main() -> ExitCode {
     let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
@@ -17,7 +17,8 @@ fn main() -> ExitCode {
     let jobs = available_parallelism().expect("the number of cores");
     let end = from + count;
     for first in (from..end).step_by(jobs.get()) {
-        let swarm = Swarm { seeds: first..end.min(first + jobs.get() as u64), jobs };
+        let swarm =
+            Swarm { seeds: first..end.min(first + jobs.get() as u64), peers: Peers::Drawn, jobs };
         if let Some(finding) = swarm.run(|_, _| {}).findings.first() {
             println!("{} {} {}", finding.violation.kind, finding.seed, finding.seed - from + 1);
             eprintln!("{finding}");

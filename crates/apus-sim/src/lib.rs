@@ -10,6 +10,7 @@
 //!     │     └── host: apus · dctcp
 //!     ├── oracle         one scheduler that knows all messages; needs no fabric
 //!     └── published      what others have measured
+//!   kernel               a model of the Linux module, to be mixed with hosts that run apus
 //!   preset               the paper's set-up as an experiment
 //!   topology, time, message, packet, words   what all of them speak of
 //! ```
@@ -40,6 +41,7 @@ pub mod experiment;
 pub mod fabric;
 pub mod fault;
 pub mod host;
+pub mod kernel;
 pub mod message;
 pub mod network;
 pub mod oracle;

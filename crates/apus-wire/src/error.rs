@@ -1,6 +1,7 @@
 //! In which ways can a packet be wrong?
 
 use crate::kind::Kind;
+use crate::older::OlderLayout;
 use core::fmt;
 
 /// Why bytes are not a packet. Always the peer's (or the network's) fault.
@@ -37,6 +38,8 @@ pub enum ParseError {
     TooManyAcks(u16),
     /// A GRANT or RESEND with a priority above 7.
     PriorityOutOfRange(u8),
+    /// Kernel profile: the packet of a module that is too old to be understood (`WIRE-27`).
+    OlderLayout(OlderLayout),
 }
 
 impl fmt::Display for ParseError {
@@ -57,6 +60,7 @@ impl fmt::Display for ParseError {
             }
             Self::TooManyAcks(count) => write!(f, "{count} acks in one packet"),
             Self::PriorityOutOfRange(value) => write!(f, "priority {value}"),
+            Self::OlderLayout(layout) => write!(f, "{layout}: the module there must be renewed"),
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::bytes::{array, read_u16, read_u32, read_u64, write_u16, write_u32, write_u64};
 use crate::error::ParseError;
 use crate::kind::Kind;
+use crate::older;
 use crate::profile::{Flags, Profile, UDP_VERSION};
 use crate::sender_id::SenderId;
 
@@ -147,7 +148,7 @@ impl Header {
             }),
             Profile::Udp => Dialect::Udp(parse_udp_fields(bytes)?),
         };
-        let kind = Kind::from_wire(bytes[11]).ok_or(ParseError::UnknownKind(bytes[11]))?;
+        let kind = Kind::from_wire(bytes[11]).ok_or_else(|| older::unknown_kind(profile, bytes))?;
         let header = Self {
             sport: read_u16(bytes, 0),
             dport: read_u16(bytes, 2),

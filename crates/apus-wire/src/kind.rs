@@ -67,6 +67,8 @@ impl Kind {
     pub const fn min_len(self, profile: Profile) -> usize {
         match (self, profile) {
             (Self::Ack, Profile::Udp) => HEADER_LEN + 2,
+            // The stripped module of the upstream kernel leaves the level out (WIRE-26).
+            (Self::Resend, Profile::Kernel) => crate::resend::BRIEF_LEN,
             _ => self.header_len(),
         }
     }

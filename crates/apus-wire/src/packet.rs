@@ -7,6 +7,7 @@ use crate::error::ParseError;
 use crate::grant::Grant;
 use crate::header::Header;
 use crate::kind::Kind;
+use crate::older;
 use crate::profile::Profile;
 use crate::resend::Resend;
 
@@ -74,6 +75,9 @@ impl<'a> Packet<'a> {
     /// A [`ParseError`] that says how the packet is wrong; never panics (invariant W1).
     pub fn parse(profile: Profile, bytes: &'a [u8]) -> Result<Self, ParseError> {
         let (header, kind) = Header::parse(profile, bytes)?;
+        if profile == Profile::Kernel {
+            older::refuse_entries(kind, bytes)?;
+        }
         let (need, have) = (kind.min_len(profile), bytes.len());
         if have < need {
             return Err(ParseError::TooShort { kind: Some(kind), need, have });
@@ -106,6 +110,7 @@ impl<'a> Packet<'a> {
         }
         match &self.body {
             Body::Ack(list) => list.packet_len(self.header.profile()),
+            Body::Resend(resend) => resend.packet_len(),
             _ => kind.header_len(),
         }
     }

@@ -3,11 +3,17 @@
 use crate::bytes::{read_u32, write_u32};
 use crate::error::ParseError;
 use crate::grant::parse_priority;
+use crate::header::HEADER_LEN;
+use crate::kind::Kind;
 
 /// `length` of a RESEND that asks for all that has been sent (-1 on the wire).
 ///
-/// Source: reference 1.1; the kernel uses it since June 2025, before that it wrote 0.
+/// Source: reference 1.1; the kernel uses it since June 2025. Before that it wrote 0, which is read as this
+/// (`WIRE-12`).
 pub const EVERYTHING: u32 = u32::MAX;
+
+/// Bytes of a RESEND without a level.
+pub(crate) const BRIEF_LEN: usize = HEADER_LEN + 8;
 
 /// The body of a RESEND packet (rows P-12, P-13, `WIRE-12`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,15 +23,18 @@ pub struct Resend {
     /// Number of bytes that are missing, or [`EVERYTHING`]. Untrusted: the range may lie outside of
     /// the message.
     pub length: u32,
-    /// Level that the retransmission shall carry, 0 to 7.
+    /// Level that the retransmission shall carry, 0 to 7; 0 if it is brief.
     pub priority: u8,
+    /// Whether the packet ends before the level: 36 bytes, as the stripped module of the upstream kernel
+    /// writes it. Kernel profile only (`WIRE-26`).
+    pub brief: bool,
 }
 
 impl Resend {
     /// Asks for all bytes that have been sent.
     #[must_use]
     pub const fn everything(priority: u8) -> Self {
-        Self { offset: 0, length: EVERYTHING, priority }
+        Self { offset: 0, length: EVERYTHING, priority, brief: false }
     }
 
     /// Just past the last byte asked for; never overflows.
@@ -34,17 +43,32 @@ impl Resend {
         self.offset.saturating_add(self.length)
     }
 
+    /// Bytes of the packet.
+    pub(crate) const fn packet_len(&self) -> usize {
+        if self.brief { BRIEF_LEN } else { Kind::Resend.header_len() }
+    }
+
+    /// Reads the body; `bytes` is the whole packet, at least as long as its profile's shortest RESEND.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        Ok(Self {
-            offset: read_u32(bytes, 28),
-            length: read_u32(bytes, 32),
-            priority: parse_priority(bytes[36])?,
-        })
+        let (offset, length) = (read_u32(bytes, 28), read_u32(bytes, 32));
+        let (priority, brief) = match bytes.get(BRIEF_LEN) {
+            Some(priority) => (parse_priority(*priority)?, false),
+            None => (0, true),
+        };
+        Ok(Self { offset, length, priority, brief })
+    }
+
+    /// Whether all bytes that have been sent are asked for, in today's word or in the older one.
+    #[must_use]
+    pub const fn is_everything(&self) -> bool {
+        self.length == EVERYTHING || (self.offset == 0 && self.length == 0)
     }
 
     pub(crate) fn emit(&self, out: &mut [u8]) {
         write_u32(out, 28, self.offset);
         write_u32(out, 32, self.length);
-        out[36] = self.priority;
+        if !self.brief {
+            out[BRIEF_LEN] = self.priority;
+        }
     }
 }

@@ -3,8 +3,8 @@
 //! Invariants W1 to W3; row P-22; requirement WIRE-6.
 
 use apus_wire::{
-    Body, DATA_HEADER_LEN, HEADER_LEN, HeaderBuffer, Kind, MAX_HEADER_LEN, Packet, ParseError,
-    Profile,
+    Body, DATA_HEADER_LEN, HEADER_LEN, HeaderBuffer, Kind, MAX_HEADER_LEN, OlderLayout, Packet,
+    ParseError, Profile,
 };
 use proptest::prelude::*;
 
@@ -90,6 +90,42 @@ fn values_out_of_range_are_named() {
     bytes[29] = 1;
     let short = ParseError::TooShort { kind: Some(Kind::Ack), need: 40, have: 30 };
     assert_eq!(parse(Profile::Udp, &bytes), Err(short), "an entry that is not there");
+}
+
+/// Requirement WIRE-27.
+#[test]
+fn packets_of_modules_that_are_too_old_are_named() {
+    let parse = |bytes: &[u8]| Packet::parse(Profile::Kernel, bytes).map(|_| ());
+    let older = |layout| Err(ParseError::OlderLayout(layout));
+
+    // v2.0: type in byte 13, and a DATA header of 60 bytes.
+    let mut bytes = vec![0; 60];
+    (bytes[12], bytes[13]) = (15 << 4, Kind::Data as u8);
+    assert_eq!(parse(&bytes), older(OlderLayout::TypeInByte13));
+    let text = parse(&bytes).unwrap_err().to_string();
+    assert!(text.contains("July 2024") && text.contains("renewed"), "{text}");
+    bytes[13] = 6;
+    assert_eq!(parse(&bytes), Err(ParseError::UnknownKind(0)), "nobody's");
+
+    // October 2024: acks of 12 bytes.
+    let mut bytes = header_of(Kind::Ack, Profile::Kernel);
+    assert_eq!(parse(&bytes), Ok(()));
+    bytes.resize(90, 0);
+    assert_eq!(parse(&bytes), older(OlderLayout::AcksOf12Bytes));
+    // Version 1 of the cutoffs, where today's module leaves a byte empty.
+    assert_eq!(with_data(|b| b[49] = 1), older(OlderLayout::AcksOf12Bytes));
+    assert_eq!(with_data(|b| b[48] = 1), Ok(()), "today's retransmission");
+}
+
+/// Requirement WIRE-27: the udp profile has its own version, and none of these bytes mean anything there.
+#[test]
+fn the_udp_profile_knows_no_older_layouts() {
+    let mut bytes = header_of(Kind::Ack, Profile::Udp);
+    bytes.resize(90, 0);
+    assert!(Packet::parse(Profile::Udp, &bytes).is_ok());
+    let mut bytes = vec![0; 60];
+    bytes[13] = 0x10;
+    assert_eq!(Packet::parse(Profile::Udp, &bytes).unwrap_err(), ParseError::UnknownKind(0));
 }
 
 proptest! {

@@ -134,6 +134,28 @@ fn kernel_resend_of_everything() {
     check(Profile::Kernel, &text, kernel(Kind::Resend, Role::Client, body));
 }
 
+/// Requirement WIRE-26.
+#[test]
+fn kernel_resend_of_the_stripped_module() {
+    let text = format!(
+        "{KERNEL_CLIENT} 00000000 000000 12 50 06 0000 0000 b97d 0000000000001234
+        00000590            # from byte 1424
+        00000b20            # 2848 bytes; and no level: 36 bytes in all (8.3)"
+    );
+    let resend = Resend { offset: 1424, length: 2848, priority: 0, brief: true };
+    let body = Body::Resend(resend);
+    check(Profile::Kernel, &text, kernel(Kind::Resend, Role::Client, body));
+}
+
+/// Requirement WIRE-12.
+#[test]
+fn nothing_and_minus_one_both_ask_for_everything() {
+    let resend = |length| Resend { offset: 0, length, priority: 7, brief: false };
+    assert!(resend(0).is_everything() && Resend::everything(7).is_everything());
+    assert!(!resend(1).is_everything());
+    assert!(!Resend { offset: 1, ..resend(0) }.is_everything());
+}
+
 /// Requirements WIRE-13, WIRE-14, WIRE-16, WIRE-17.
 #[test]
 fn kernel_packets_without_a_body() {

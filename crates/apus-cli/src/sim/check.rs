@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use apus_lab::progress::Progress;
 use apus_lab::result::Outcome;
-use apus_sim::check::{Finding, Kind, Summary, Swarm};
-use clap::Args;
+use apus_sim::check::{Finding, Kind, Peers, Summary, Swarm};
+use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
@@ -34,15 +34,46 @@ pub(crate) struct Arguments {
     /// Seeds that run at the same time, each on a thread: as many as there are cores, if nothing is said
     #[arg(long, value_name = "NUMBER")]
     jobs: Option<NonZero<usize>>,
+    /// What runs on the hosts: `apus` on all of them; `kernel`, a model of the Linux module, on some, and apus in
+    /// the kernel profile on the others; or `drawn`, which is `kernel` for every tenth seed
+    #[arg(long, value_name = "MODEL", default_value = "drawn")]
+    peer_model: PeerModel,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
+/// What runs on the hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PeerModel {
+    Drawn,
+    Apus,
+    Kernel,
+}
+
+impl PeerModel {
+    const fn peers(self) -> Peers {
+        match self {
+            Self::Drawn => Peers::Drawn,
+            Self::Apus => Peers::Apus,
+            Self::Kernel => Peers::Kernel,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Drawn => "drawn",
+            Self::Apus => "apus",
+            Self::Kernel => "kernel",
+        }
+    }
+}
+
 const EXAMPLES: &str = "Examples:
   apus sim check --seeds 1000
   apus sim check --seeds 1 --from 42
-  apus sim check --seeds 200 --jobs 2 --json";
+  apus sim check --seeds 200 --jobs 2 --json
+  apus sim check --seeds 500 --peer-model kernel";
 
 /// What the exit statuses mean, and examples.
 fn statuses() -> String {
@@ -63,10 +94,10 @@ fn statuses() -> String {
 ///
 /// [`Failure::Found`] if a promise was broken; or nobody reads the output.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { seeds, from, jobs, json } = *arguments;
+    let Arguments { seeds, from, jobs, peer_model, json } = *arguments;
     let cores = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let jobs = jobs.unwrap_or(cores);
-    let swarm = Swarm { seeds: from..from + seeds, jobs };
+    let swarm = Swarm { seeds: from..from + seeds, peers: peer_model.peers(), jobs };
     let began = Instant::now();
     let progress = Progress::of(usize::try_from(seeds).unwrap_or(usize::MAX));
     let (mut packets, mut found) = (0, 0);
@@ -77,14 +108,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     });
     drop(progress);
     if json {
-        output::line(&report(&summary, from, jobs.get()))?;
+        output::line(&report(&summary, from, jobs.get(), peer_model))?;
     } else {
-        output::write(story(&summary, began.elapsed().as_secs_f64()))?;
+        output::write(story(&summary, began.elapsed().as_secs_f64(), peer_model))?;
     }
     match summary.findings.first() {
         Some(first) => {
             // The last line, wherever the others went.
-            let last = replay(first);
+            let last = replay(first, peer_model);
             if json {
                 output::note(&last);
             } else {
@@ -97,15 +128,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The command that shows a finding again.
-fn replay(finding: &Finding) -> String {
-    format!("apus sim check --seeds 1 --from {}", finding.seed)
+fn replay(finding: &Finding, peer_model: PeerModel) -> String {
+    let peers = match peer_model {
+        PeerModel::Drawn => String::new(),
+        other => format!(" --peer-model {}", other.name()),
+    };
+    format!("apus sim check --seeds 1 --from {}{peers}", finding.seed)
 }
 
 /// For people.
-fn story(summary: &Summary, seconds: f64) -> String {
+fn story(summary: &Summary, seconds: f64, peer_model: PeerModel) -> String {
     let mut text = String::new();
     for finding in &summary.findings {
-        text += &format!("{finding}  replay     {}\n\n", replay(finding));
+        text += &format!("{finding}  replay     {}\n\n", replay(finding, peer_model));
     }
     let tally = &summary.tally;
     text + &format!(
@@ -118,11 +153,12 @@ fn story(summary: &Summary, seconds: f64) -> String {
 }
 
 /// For machines.
-fn report(summary: &Summary, from: u64, jobs: usize) -> String {
+fn report(summary: &Summary, from: u64, jobs: usize, peer_model: PeerModel) -> String {
     let mut config = Map::new();
     config.insert("seeds".to_owned(), json!(summary.seeds));
     config.insert("from".to_owned(), json!(from));
     config.insert("jobs".to_owned(), json!(jobs));
+    config.insert("peer_model".to_owned(), json!(peer_model.name()));
     let outcome = Outcome::new("sim check", config);
     let mut object: Value =
         serde_json::from_str(&outcome.json()).expect("an object that was written just now");
@@ -144,11 +180,11 @@ fn report(summary: &Summary, from: u64, jobs: usize) -> String {
         "at_dead_host": faults.at_dead_host,
         "at_paused_host": faults.at_paused_host,
     });
-    object["found"] = summary.findings.iter().map(found).collect();
+    object["found"] = summary.findings.iter().map(|finding| found(finding, peer_model)).collect();
     serde_json::to_string_pretty(&object).expect("maps with text keys")
 }
 
-fn found(finding: &Finding) -> Value {
+fn found(finding: &Finding, peer_model: PeerModel) -> Value {
     let violation = &finding.violation;
     json!({
         "seed": finding.seed,
@@ -160,7 +196,7 @@ fn found(finding: &Finding) -> Value {
         "at_ns": finding.at,
         "drawn": finding.drawn.lines().map(str::trim).collect::<Vec<_>>(),
         "trace": finding.trace,
-        "replay": replay(finding),
+        "replay": replay(finding, peer_model),
     })
 }
 
@@ -181,8 +217,9 @@ mod tests {
 
     #[test]
     fn machines_get_what_the_contract_names() {
-        let swarm = Swarm { seeds: 0..0, jobs: NonZero::<usize>::MIN };
-        let json: Value = serde_json::from_str(&report(&swarm.run(|_, _| {}), 7, 1)).unwrap();
+        let swarm = Swarm { seeds: 0..0, peers: Peers::Drawn, jobs: NonZero::<usize>::MIN };
+        let json: Value =
+            serde_json::from_str(&report(&swarm.run(|_, _| {}), 7, 1, PeerModel::Drawn)).unwrap();
         for name in ["seeds", "violations", "packets", "rpcs"] {
             assert_eq!(json[name], 0, "{name}");
         }

@@ -13,6 +13,7 @@ mod resend_burst;
 mod rtt;
 mod serving;
 mod table;
+mod variant;
 
 pub(crate) use acks::Acks;
 pub(crate) use calls::Calls;
@@ -23,6 +24,7 @@ pub(crate) use resend_burst::ResendBurst;
 pub(crate) use rtt::Rtt;
 pub(crate) use serving::{Admission, Confirmation, Serving};
 pub(crate) use table::Peers;
+pub(crate) use variant::Variant;
 
 use crate::time::Instant;
 use std::net::SocketAddr;
@@ -41,6 +43,8 @@ pub type Address = SocketAddr;
 pub(crate) struct Peer {
     /// Its address.
     pub(crate) address: Address,
+    /// What its module can do (kernel profile).
+    pub(crate) variant: Variant,
     /// Payload bytes of a full DATA packet to it.
     pub(crate) segment: u32,
     /// Priorities that it wants for unscheduled packets.

@@ -92,6 +92,7 @@ impl Peers {
         }
         let id = self.slots.insert(Peer {
             address,
+            variant: super::Variant::default(),
             segment: (DEFAULT_PACKET_BYTES - DATA_HEADER_LEN) as u32,
             cutoffs: PeerCutoffs::unknown(self.highest_priority),
             cutoffs_sent: Instant::ZERO,

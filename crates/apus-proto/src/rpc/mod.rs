@@ -54,6 +54,8 @@ pub(crate) struct Rpc {
     pub(crate) queued: Option<u32>,
     /// Whether it waits in the queue of retransmissions.
     pub(crate) resend_queued: bool,
+    /// Whether the last of its packets was dropped because there was no room for its incoming message.
+    pub(crate) no_room: bool,
     /// Whether it waits for its end, because the peer cannot be reached.
     pub(crate) doomed: bool,
     /// What the granter knows about the incoming message.

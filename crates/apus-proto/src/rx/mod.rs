@@ -17,10 +17,10 @@ mod on_response;
 mod on_rpc_unknown;
 
 use crate::drop_reason::DropReason;
-use crate::peer::{Address, PeerId};
+use crate::peer::{Address, PeerId, Variant};
 use crate::rpc::RpcId;
 use crate::transport::{Transport, peer_address};
-use apus_wire::{Body, Flags, Header, Packet, Role};
+use apus_wire::{Body, Flags, Header, Packet, Profile, Role};
 
 impl Transport {
     /// Routes a packet to its handler.
@@ -36,6 +36,7 @@ impl Transport {
         let address = peer_address(self.identity.profile, from);
         let from = Source { address, peer: self.peers.find(address) };
         self.note_arrival(address, packet);
+        self.note_variant(from.peer, &packet.body);
         let used = match &packet.body {
             Body::Data(data, payload) => self.on_data(from, header, data, payload),
             Body::Grant(grant) => self.on_grant(from, header, grant),
@@ -50,6 +51,20 @@ impl Transport {
         if let Err(reason) = used {
             self.metrics.count_drop(reason);
             self.note_drop(address, packet, reason);
+        }
+        if from.peer.is_none() {
+            // The packet may have been the first of its peer.
+            let peer = self.peers.find(address);
+            self.note_variant(peer, &packet.body);
+        }
+    }
+
+    /// WIRE-26: the packet may show what the peer's module can do.
+    fn note_variant(&mut self, peer: Option<PeerId>, body: &Body<'_>) {
+        if self.identity.profile == Profile::Kernel
+            && let (Some(peer), Some(variant)) = (peer, Variant::shown_by(body))
+        {
+            self.peers[peer].variant = variant;
         }
     }
 

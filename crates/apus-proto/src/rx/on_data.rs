@@ -12,10 +12,13 @@ use crate::probe::What;
 use crate::rpc::{RpcId, Side};
 use crate::time::USEC;
 use crate::transport::Transport;
-use apus_wire::{Body, Data, Flags, Header, Role};
+use apus_wire::{Body, Data, Flags, Header, Profile, Role};
 
 /// Our cutoffs go to a peer at most once in this time (row P-16: once per jiffy).
 const CUTOFFS_INTERVAL: u64 = 1_000 * USEC;
+
+/// The longest length that a signed field of 32 bits can name.
+const SIGNED_MAX: u32 = i32::MAX as u32;
 
 impl Transport {
     pub(super) fn on_data(
@@ -25,6 +28,10 @@ impl Transport {
         data: &Data,
         payload: &[u8],
     ) -> Result<(), DropReason> {
+        let stripped = self.identity.profile == Profile::Kernel && data.incoming == 0;
+        // WIRE-26: all of it comes, and no GRANT is understood.
+        let incoming = if stripped { data.message_length } else { data.incoming };
+        let data = &Data { incoming, ..*data };
         let used = match our_role(header) {
             Role::Server => self.on_request(from, header, data, payload),
             Role::Client => self.on_response(from, header, data, payload),
@@ -37,7 +44,7 @@ impl Transport {
             {
                 self.acknowledge(peer, ack.client_id);
             }
-            if data.cutoff_version != self.cutoffs.announced().version {
+            if data.cutoff_version != self.cutoffs.announced().version && !stripped {
                 self.announce_cutoffs(peer, header);
             }
         }
@@ -153,7 +160,12 @@ impl Transport {
         if proved && (never || now.since(entry.cutoffs_sent) >= CUTOFFS_INTERVAL) {
             entry.cutoffs_sent = now;
             let to = entry.address;
-            let body = Body::Cutoffs(*self.cutoffs.announced());
+            let mut announced = *self.cutoffs.announced();
+            if self.identity.profile == Profile::Kernel {
+                // Lengths are signed there: what has no limit would have a negative one.
+                announced.unscheduled = announced.unscheduled.map(|length| length.min(SIGNED_MAX));
+            }
+            let body = Body::Cutoffs(announced);
             self.answer(to, header, body, Flags::NONE, None);
         }
     }

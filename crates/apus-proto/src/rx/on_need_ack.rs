@@ -27,8 +27,9 @@ impl Transport {
             }
             _ => {
                 self.rpc_of(from, header, Proof::Session)?;
-                if !self.request_missing(rpc) {
-                    // It is we who let the server wait.
+                if self.rpcs[rpc].no_room || !self.request_missing(rpc) {
+                    // It is we who let the server wait; for room, too: the kernel asks every millisecond, and
+                    // what would be dropped again must not take its link from everything else.
                     self.send_control(rpc, Body::Busy);
                 }
                 Ok(())
@@ -84,7 +85,7 @@ impl Transport {
 
     /// The call is over, or we never heard of it: release the server's state, and take the acks along
     /// that wait for this peer.
-    fn answer_with_acks(&mut self, from: Source, header: &Header) {
+    pub(super) fn answer_with_acks(&mut self, from: Source, header: &Header) {
         let list = match from.peer {
             Some(peer) => self.peers[peer].acks.take_list_beside(header.sender_id.client_id()),
             None => AckList::EMPTY,

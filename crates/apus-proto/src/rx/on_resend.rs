@@ -5,7 +5,7 @@ use crate::drop_reason::DropReason;
 use crate::message::MessageOut;
 use crate::rpc::{ClientStep, RpcId, ServerStep, Side};
 use crate::transport::Transport;
-use apus_wire::{Body, EVERYTHING, Flags, Header, Profile, Resend, Role};
+use apus_wire::{Body, Flags, Header, Profile, Resend, Role};
 
 impl Transport {
     /// The receiver of our message lacks bytes of it (row P-13, TIME-7).
@@ -56,14 +56,15 @@ impl Transport {
         let cutoffs = &self.peers[entry.peer].cutoffs;
         let Some(message) = &mut entry.outgoing else { return };
         let mut end = message.sent();
-        if resend.length != EVERYTHING {
+        if !resend.is_everything() {
             end = resend.end().min(message.length());
             // Whoever asks for bytes has granted them: the GRANT was lost.
             message.grant(end);
         }
         let nothing_sent = resend.offset >= message.sent();
         let level = cutoffs.level(end.saturating_sub(resend.offset), highest);
-        message.request_resend(resend.offset..end, resend.priority.min(level));
+        let asked = if resend.brief { level } else { resend.priority };
+        message.request_resend(resend.offset..end, asked.min(level));
         self.queue_resend(rpc);
         self.outbox.messages.update(&mut self.rpcs, rpc);
         if nothing_sent {

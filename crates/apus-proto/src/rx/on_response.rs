@@ -6,7 +6,7 @@ use crate::error::FailReason;
 use crate::peer::PeerId;
 use crate::rpc::{ClientStep, RpcId, Side};
 use crate::transport::Transport;
-use apus_wire::{Data, Header, Role};
+use apus_wire::{Data, Header, Profile, Role};
 
 impl Transport {
     pub(super) fn on_response(
@@ -16,7 +16,16 @@ impl Transport {
         data: &Data,
         payload: &[u8],
     ) -> Result<(), DropReason> {
-        let (peer, rpc) = self.rpc_of(from, header, Proof::Session)?;
+        let (peer, rpc) = match self.rpc_of(from, header, Proof::Session) {
+            Ok(found) => found,
+            Err(reason) => {
+                if self.identity.profile == Profile::Kernel && data.incoming < data.message_length {
+                    // RPC-5: the call is over, and its server waits for grants: it never gives up by itself.
+                    self.answer_with_acks(from, header);
+                }
+                return Err(reason);
+            }
+        };
         if self.rpcs[rpc].incoming.is_none() {
             let length = u64::from(data.message_length);
             if length > self.config.max_message() {
@@ -28,9 +37,11 @@ impl Transport {
             if !self.reserve_receive(peer, length) {
                 // The server lives; we will ask again when there may be room.
                 self.hear(peer, rpc);
+                self.rpcs[rpc].no_room = true;
                 return Err(DropReason::NoBuffers);
             }
             self.begin_response(peer, rpc);
+            self.rpcs[rpc].no_room = false;
             if let Some(response) = self.message_in_one_packet(peer, data, payload) {
                 self.complete_client(rpc, response);
                 return Ok(());

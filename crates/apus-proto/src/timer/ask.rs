@@ -15,6 +15,7 @@ impl Transport {
         let entry = &self.rpcs[rpc];
         let peer = entry.peer;
         let room = self.peers[peer].resends.room() as usize;
+        let brief = self.peers[peer].variant.is_stripped();
         let wanted: Vec<Resend> = match (&entry.incoming, &entry.side) {
             (None, Side::Client(_)) if room > 0 => vec![Resend::everything(priority)],
             (None, Side::Client(_)) => return false,
@@ -22,7 +23,10 @@ impl Transport {
             (Some(message), _) => message
                 .gaps(message.granted())
                 .take(room)
-                .map(|gap| Resend { offset: gap.start, length: gap.end - gap.start, priority })
+                .map(|gap| {
+                    let length = gap.end - gap.start;
+                    Resend { offset: gap.start, length, priority, brief: false }
+                })
                 .collect(),
         };
         if wanted.is_empty() {
@@ -32,6 +36,7 @@ impl Transport {
         for resend in wanted {
             let bytes = if resend.length == apus_wire::EVERYTHING { 0 } else { resend.length };
             self.peers[peer].resends.sent(now, u64::from(bytes));
+            let resend = if brief { Resend { priority: 0, brief, ..resend } } else { resend };
             self.send_control(rpc, Body::Resend(resend));
         }
         true

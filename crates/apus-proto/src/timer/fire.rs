@@ -6,7 +6,7 @@ use crate::limits::{MAX_NEED_ACK_INTERVAL, MAX_QUESTIONS, QUEUED_BYTES};
 use crate::rpc::{RpcId, ServerState, Side};
 use crate::time::{Instant, USEC};
 use crate::transport::{Ending, Transport};
-use apus_wire::Body;
+use apus_wire::{Body, Profile};
 
 /// Why the core wants to be called at a certain time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -145,6 +145,10 @@ impl Transport {
                 // Whoever answers there next may be another one.
                 let peer = entry.peer;
                 self.peers[peer].calls.session = None;
+                if self.identity.profile == Profile::Kernel {
+                    // It would wait for grants for ever, should it come back.
+                    self.disown(rpc);
+                }
                 self.fail_client(rpc, FailReason::PeerSilent { silent_ms, resends });
             }
             // BAD-6: part of a request: it was not executed, and may come again.

@@ -212,12 +212,12 @@ impl Transport {
         self.end_server(rpc, super::Ending::Discarded);
     }
 
-    /// Tells the server that its client does not want a call any more, if it may know the call. The
-    /// kernel's clients say nothing (row L-9, RPC-5).
-    pub(super) fn disown(&mut self, rpc: RpcId) {
+    /// RPC-5: tells the server that its client does not want a call any more, if it may know the call. The
+    /// kernel's clients say nothing (row L-9), and its servers then wait for grants for ever (row L-6).
+    pub(crate) fn disown(&mut self, rpc: RpcId) {
         let entry = &self.rpcs[rpc];
         let sent = entry.outgoing.as_ref().is_none_or(|message| message.sent() > 0);
-        if sent && self.identity.profile == Profile::Udp {
+        if sent {
             self.send_control(rpc, Body::Ack(AckList::EMPTY));
         }
     }
@@ -237,7 +237,13 @@ impl Transport {
     #[inline]
     fn message_out(&self, peer: PeerId, payload: Payload) -> MessageOut {
         let peer = &self.peers[peer];
-        MessageOut::new(payload, self.unscheduled_bytes(peer.rtt.min()), peer.segment)
+        let unscheduled = if peer.variant.is_stripped() {
+            // No GRANT will come (WIRE-26).
+            payload.len() as u32
+        } else {
+            self.unscheduled_bytes(peer.rtt.min())
+        };
+        MessageOut::new(payload, unscheduled, peer.segment)
     }
 
     /// How many bytes may leave without a GRANT: what the link carries in a round-trip time, so that
@@ -299,6 +305,7 @@ impl Transport {
             timer: crate::timer::Link::default(),
             queued: None,
             resend_queued: false,
+            no_room: false,
             doomed: false,
             grant: crate::grant::Entry::default(),
         });

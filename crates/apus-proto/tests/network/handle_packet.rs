@@ -519,9 +519,12 @@ impl World {
                 &payload,
             ),
             Kind::Grant => Body::Grant(Grant { offset: first, priority: forged.small }),
-            Kind::Resend => {
-                Body::Resend(Resend { offset: first, length: second, priority: forged.small & 7 })
-            }
+            Kind::Resend => Body::Resend(Resend {
+                offset: first,
+                length: second,
+                priority: forged.small & 7,
+                brief: false,
+            }),
             Kind::RpcUnknown => Body::RpcUnknown,
             Kind::Busy => Body::Busy,
             Kind::Cutoffs => {

@@ -45,18 +45,27 @@ fn calls_in_the_kernel_profile() {
     ");
 }
 
-/// Row L-9: a cancelled call says nothing.
+/// RPC-5: a server of the kernel never gives a response up that waits for grants (row L-6). Its client says that
+/// it is gone, and says it again when more of the response comes; what will be asked for by itself is left alone.
 #[test]
 fn a_cancelled_call_in_the_kernel_profile() {
     assert_snapshot!(run("
         config profile=kernel
         call P 10
         cancel c1
+        P: DATA c1 0..1396/100000 unsched=40000
+        P: DATA c1 0..10/10
         P: NEED_ACK c1
     "), @"
     > call P 10
       -> P DATA c1 0..10/10 prio=6
     > cancel c1
+      -> P ACK c1 prio=7
+    > P: DATA c1 0..1396/100000 unsched=40000
+      xx unknown_rpcs
+      -> P ACK c1 prio=7
+    > P: DATA c1 0..10/10
+      xx unknown_rpcs
     > P: NEED_ACK c1
       -> P ACK c1 prio=7
     ");
@@ -89,6 +98,7 @@ fn rpc_unknown_in_the_kernel_profile() {
       @2.00ms -> P RESEND c1 everything prio=7
       @7.00ms -> P RESEND c1 everything prio=7
       @12.00ms !! failed c1: peer silent for 30 ms after 5 resends; the request may have been executed
+      @12.00ms -> P ACK c1 prio=7
     ");
 }
 
@@ -156,5 +166,129 @@ fn a_request_too_many_in_the_kernel_profile() {
     > P: ACK s1
     > P: DATA s2 0..10/10
       !! request s2 from P: 10 B
+    ");
+}
+
+/// WIRE-12: modules of before June 2025 ask for everything with a length of 0.
+#[test]
+fn an_older_word_for_everything() {
+    assert_snapshot!(run("
+        config profile=kernel
+        call P 10
+        P: RESEND c1 0..0
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 prio=6
+    > P: RESEND c1 0..0
+      -> P DATA c1 0..10/10 retransmit prio=6
+    ");
+}
+
+/// WIRE-26: a sender that announces no unscheduled bytes has the stripped module: it is granted nothing, told no
+/// cutoffs, and gets what it would have to be granted at once. What it is asked for again, it is asked briefly.
+#[test]
+fn a_stripped_client() {
+    assert_snapshot!(run("
+        config profile=kernel
+        P: DATA s1 0..1000/100000 unsched=0 cutoffs=0
+        P: DATA s1 2000..100000/100000 unsched=0 cutoffs=0
+        +9ms
+        P: DATA s1 1000..2000/100000 unsched=0 cutoffs=0 retransmit
+        reply s1 100000
+    "), @"
+    > P: DATA s1 0..1000/100000 unsched=0 cutoffs=0
+    > P: DATA s1 2000..100000/100000 unsched=0 cutoffs=0
+    > +9ms
+      @5.00ms -> P RESEND s1 1000..2000 brief prio=7
+    > P: DATA s1 1000..2000/100000 unsched=0 cutoffs=0 retransmit
+      !! request s1 from P: 100000 B
+    > reply s1 100000
+      -> P DATA s1 0..58632/100000 packets=42 prio=6
+      -> P DATA s1 58632..100000/100000 packets=30 prio=6
+    ");
+}
+
+/// WIRE-26: a server with the stripped module shows itself by its first RESEND: from then on it is sent all of a
+/// message.
+#[test]
+fn a_stripped_server() {
+    assert_snapshot!(run("
+        config profile=kernel
+        call P 60000
+        P: RESEND c1 40000..60000 brief
+        call P 60000
+        P: GRANT c2 60000
+        call P 60000
+    "), @"
+    > call P 60000
+      -> P DATA c1 0..40000/60000 incoming=40000 packets=29 prio=6
+    > P: RESEND c1 40000..60000 brief
+      -> P BUSY c1 prio=7
+      -> P DATA c1 40000..60000/60000 incoming=40000 packets=15 prio=0
+    > call P 60000
+      -> P DATA c2 0..58632/60000 packets=42 prio=6
+      -> P DATA c2 58632..60000/60000 prio=6
+    > P: GRANT c2 60000
+    > call P 60000
+      -> P DATA c3 0..10000/60000 incoming=10000 packets=8 prio=6
+    ");
+}
+
+/// WIRE-26: the same peer renewed: it grants, and is granted. PRIO-6: what has no limit is announced as the longest
+/// length that a signed field can name.
+#[test]
+fn a_module_that_was_renewed() {
+    assert_snapshot!(run("
+        config profile=kernel
+        P: DATA s1 0..1000/1000 unsched=0 cutoffs=0
+        P: DATA s2 0..1396/100000 unsched=1396 cutoffs=0
+        reply s1 60000
+    "), @"
+    > P: DATA s1 0..1000/1000 unsched=0 cutoffs=0
+      !! request s1 from P: 1000 B
+    > P: DATA s2 0..1396/100000 unsched=1396 cutoffs=0
+      -> P CUTOFFS s2 v1 [0, 0, 0, 0, 2147483647, 15000, 2800, 200] prio=7
+      -> P GRANT s2 100000 level=0 prio=7
+    > reply s1 60000
+      -> P DATA s1 0..40000/60000 incoming=40000 packets=29 prio=6
+    ");
+}
+
+/// Rows P-9, P-18: the kernel asks every millisecond for the ack of a response that it has sent. If there is no room for
+/// it here, it is asked to send it again when that may help, and not each time. (Found by the simulator: the
+/// link of a server with many such responses carried nothing else.)
+#[test]
+fn a_response_without_room_is_not_asked_for_each_time() {
+    assert_snapshot!(run("
+        config profile=kernel max_message=1000 max_receive_bytes=1000 max_receive_bytes_per_peer=1000
+        call P 10
+        call P 10
+        taking off
+        P: DATA c1 0..1000/1000
+        P: DATA c2 0..1000/1000
+        P: NEED_ACK c2
+        P: NEED_ACK c2
+        take 1000
+        +6ms
+        P: DATA c2 0..1000/1000 retransmit
+    "), @"
+    > call P 10
+      -> P DATA c1 0..10/10 prio=6
+    > call P 10
+      -> P DATA c2 0..10/10 prio=6
+    > taking off
+    > P: DATA c1 0..1000/1000
+      !! response c1: 1000 B
+    > P: DATA c2 0..1000/1000
+      xx no_buffers
+    > P: NEED_ACK c2
+      -> P BUSY c2 prio=7
+    > P: NEED_ACK c2
+      -> P BUSY c2 prio=7
+    > take 1000
+    > +6ms
+      @5.00ms -> P RESEND c2 everything prio=7
+    > P: DATA c2 0..1000/1000 retransmit
+      !! response c2: 1000 B
     ");
 }

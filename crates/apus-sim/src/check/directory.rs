@@ -45,6 +45,11 @@ impl Directory {
         self.lives[host as usize]
     }
 
+    /// Whether a host runs the Linux module.
+    pub(crate) fn runs_module(&self, host: HostId) -> bool {
+        self.scenario.kernel_hosts.contains(&host)
+    }
+
     pub(crate) fn died(&mut self, host: HostId) {
         self.lives[host as usize] += 1;
     }

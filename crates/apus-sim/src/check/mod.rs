@@ -33,7 +33,7 @@ mod watch;
 mod world;
 
 pub use call::{Answer, Call};
-pub use scenario::Scenario;
+pub use scenario::{Peers, Scenario};
 pub use seed::{Finding, Tally, Verdict, check, check_scenario};
 pub use swarm::{Summary, Swarm};
 pub use violation::{Kind, Violation};

@@ -10,7 +10,20 @@ use super::call::{Answer, Call};
 use super::draw;
 use crate::fabric::{Buffers, Settings};
 use crate::fault::{self, Outages};
+use crate::message::HostId;
 use crate::time::{MICROSECOND, Nanos};
+
+/// What runs on the hosts of a fabric.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Peers {
+    /// Mostly apus alone; in every tenth fabric some hosts run the Linux module.
+    #[default]
+    Drawn,
+    /// Apus alone.
+    Apus,
+    /// Some hosts of each fabric run the Linux module, and the others apus in the kernel profile.
+    Kernel,
+}
 
 /// Everything that decides a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +34,8 @@ pub struct Scenario {
     pub config: Config,
     /// Hosts, switches, links.
     pub fabric: Settings,
+    /// Hosts that run the Linux module; all others run apus.
+    pub kernel_hosts: Vec<HostId>,
     /// Bytes of the longest packet, headers included; what drivers tell their transports.
     pub packet_limit: u32,
     /// Whether drivers tell their transports the rate of the link.
@@ -40,10 +55,16 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// What a seed decides.
+    /// What a seed decides, with peers as they are drawn.
     #[must_use]
     pub fn draw(seed: u64) -> Self {
-        draw::scenario(seed)
+        Self::draw_with(seed, Peers::Drawn)
+    }
+
+    /// What a seed decides, with these peers.
+    #[must_use]
+    pub fn draw_with(seed: u64, peers: Peers) -> Self {
+        draw::scenario(seed, peers)
     }
 
     /// Whether corrupted packets get through, so that nothing is promised but that everything ends.
@@ -89,6 +110,9 @@ impl fmt::Display for Scenario {
         }
         let known = if self.knows_rate { "known" } else { "not known" };
         writeln!(f, "; rate of the link {known}")?;
+        if !self.kernel_hosts.is_empty() {
+            writeln!(f, "  modules    hosts {:?} run the Linux module", self.kernel_hosts)?;
+        }
         self.write_load(f)?;
         write!(f, "  faults     {:?}", self.faults)?;
         writeln!(f, ", healed after {:.3} µs", micros(self.heal_at))?;

@@ -8,13 +8,16 @@ use std::sync::mpsc;
 use std::thread;
 
 use super::quiet::Quiet;
-use super::seed::{Finding, Tally, Verdict, check};
+use super::scenario::{Peers, Scenario};
+use super::seed::{Finding, Tally, Verdict, check_scenario};
 
 /// Seeds, to be run on some threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Swarm {
     /// Which seeds.
     pub seeds: Range<u64>,
+    /// What runs on their hosts.
+    pub peers: Peers,
     /// How many threads run them.
     pub jobs: NonZero<usize>,
 }
@@ -41,6 +44,7 @@ impl Swarm {
     pub fn run(&self, mut progress: impl FnMut(u64, &Verdict)) -> Summary {
         let quiet = Quiet::begin();
         let next = AtomicU64::new(self.seeds.start);
+        let peers = self.peers;
         let (to, from) = mpsc::channel();
         let mut verdicts = BTreeMap::new();
         thread::scope(|scope| {
@@ -49,7 +53,11 @@ impl Swarm {
                 scope.spawn(move || {
                     loop {
                         let seed = next.fetch_add(1, Ordering::Relaxed);
-                        if seed >= self.seeds.end || to.send((seed, check(seed))).is_err() {
+                        if seed >= self.seeds.end
+                            || to
+                                .send((seed, check_scenario(&Scenario::draw_with(seed, peers))))
+                                .is_err()
+                        {
                             break;
                         }
                     }

@@ -61,6 +61,8 @@ kinds! {
         packets are bounded";
     /// Invariant A1.
     Determinism = 19, "determinism", "the same seed gives the same run";
+    /// Reference 8.2: a packet that the Linux module would not take.
+    Interop = 20, "interop", "the Linux module takes every packet";
 }
 
 impl fmt::Display for Kind {

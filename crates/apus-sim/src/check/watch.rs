@@ -24,6 +24,7 @@ use super::scenario::Scenario;
 use super::seen::{CallId, Seen, What, Wire};
 use super::trace::Trace;
 use super::violation::{Kind, Violation};
+use crate::kernel::Objection;
 use crate::message::HostId;
 use crate::time::Nanos;
 
@@ -68,6 +69,10 @@ impl Checkers {
     fn see(&mut self, directory: &Directory, seen: &Seen<'_>) -> Result<(), Violation> {
         self.execution.see(directory, seen)?;
         self.content.see(directory, seen)?;
+        if directory.runs_module(seen.host) && !matches!(seen.what, What::Crashed) {
+            // What the module sends, and when, is its own business.
+            return Ok(());
+        }
         self.permission.see(directory, seen)?;
         self.incoming.see(directory, seen)?;
         self.order.see(directory, seen)?;
@@ -154,6 +159,31 @@ impl Watch {
         if let Ok(packet) = Packet::parse(self.profile, bytes) {
             let wire = self.wire(host, peer, &packet, bytes.len(), false, 0);
             self.see(at, host, What::Received(wire));
+        }
+    }
+
+    /// The module of `host` has something against a packet. What modules have against each other is not looked
+    /// at, nor what they have against packets that are not as they were sent.
+    pub(crate) fn objected(
+        &mut self,
+        host: HostId,
+        from: HostId,
+        bytes: &[u8],
+        objection: Objection,
+    ) {
+        let strict = self.checkers.is_some() && !self.directory.runs_module(from);
+        if strict && objection.is_fault() {
+            let packet = Packet::parse(self.profile, bytes);
+            let call = packet.as_ref().ok().and_then(|packet| {
+                let wire = self.wire(host, from, packet, bytes.len(), false, 0);
+                wire.call
+            });
+            self.note(Err(Violation {
+                kind: Kind::Interop,
+                calls: call.into_iter().collect(),
+                expected: format!("the module of host {host} takes what host {from} sends"),
+                seen: format!("{objection:?}: {packet:?}"),
+            }));
         }
     }
 

@@ -14,7 +14,8 @@ impl Script {
     ///
     /// - `DATA s1 0..100/1000`, `unsched=500` (default: all), `retransmit`, `ack=c3`, `cutoffs=1`,
     ///   `length=…` to lie
-    /// - `GRANT c1 5000 level=3`, `RESEND c1 0..100` or `everything`, `CUTOFFS c1 VERSION`
+    /// - `GRANT c1 5000 level=3`, `RESEND c1 0..100` or `everything`, `brief` (without a level),
+    ///   `CUTOFFS c1 VERSION`
     /// - `ACK s1 s2 …`, `NEED_ACK c1`, `BUSY c1`, `RPC_UNKNOWN c1`, `FREEZE c1`
     ///
     /// and, in the udp profile, `+CONFIRM`, `+FINISHED`, `+REFUSED=2`, `session=5` (another than the
@@ -50,11 +51,12 @@ impl Script {
         };
         let mut acks = AckList::EMPTY;
         let (mut range, mut level, mut version) = (None, 0, None);
-        let (mut sequence, mut dport) = (0, OUR_PORT);
+        let (mut sequence, mut dport, mut brief) = (0, OUR_PORT, false);
         for word in &words[2..] {
             match key_value(word) {
                 ("unsched", n) => data.incoming = n.parse().unwrap(),
                 ("retransmit", _) => data.retransmit = true,
+                ("brief", _) => brief = true,
                 ("ack", rpc) => {
                     let client_id = self.sender_id(peer, rpc).client_id();
                     data.ack = Some(Ack { client_id, server_port: OUR_PORT });
@@ -99,7 +101,7 @@ impl Script {
         let body = match kind {
             Kind::Data => Body::Data(data, &payload),
             Kind::Grant => Body::Grant(Grant { offset: version.unwrap(), priority: level }),
-            Kind::Resend => Body::Resend(Resend { offset: start, length, priority: 7 }),
+            Kind::Resend => Body::Resend(Resend { offset: start, length, priority: 7, brief }),
             Kind::RpcUnknown => Body::RpcUnknown,
             Kind::Busy => Body::Busy,
             Kind::Cutoffs => {

@@ -107,7 +107,10 @@ impl Script {
                 write!(text, " {} level={}", grant.offset, grant.priority).unwrap();
             }
             Body::Resend(resend) if resend.length == EVERYTHING => text.push_str(" everything"),
-            Body::Resend(resend) => write!(text, " {}..{}", resend.offset, resend.end()).unwrap(),
+            Body::Resend(resend) => {
+                let brief = if resend.brief { " brief" } else { "" };
+                write!(text, " {}..{}{brief}", resend.offset, resend.end()).unwrap();
+            }
             Body::Cutoffs(cutoffs) => {
                 write!(text, " v{} {:?}", cutoffs.version, cutoffs.unscheduled).unwrap();
             }

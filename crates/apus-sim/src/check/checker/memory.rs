@@ -23,3 +23,12 @@ pub(crate) fn check(host: HostId, live: &Live, peers_too: bool) -> Result<(), Vi
         (format!("nothing lives at host {host}, {except}"), format!("{live:?}"))
     })
 }
+
+/// Checks that a module keeps nothing on behalf of hosts that live: they have acknowledged everything, and have
+/// answered each NEED_ACK (8.2 item 10).
+pub(crate) fn check_module(host: HostId, held: &[String]) -> Result<(), Violation> {
+    Violation::unless(held.is_empty(), Kind::Memory, None, || {
+        let expected = format!("the module of host {host} keeps nothing for hosts that live");
+        (expected, format!("{} RPCs, the first is {:?}", held.len(), held.first()))
+    })
+}

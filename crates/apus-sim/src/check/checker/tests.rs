@@ -52,6 +52,7 @@ fn directory(lengths: &[(u32, u32)], config: Config) -> Directory {
         idempotent: false,
     };
     let scenario = Scenario {
+        kernel_hosts: Vec::new(),
         seed: 0,
         config,
         fabric: Settings::new(topology, 0),
@@ -294,7 +295,7 @@ fn what_ended_or_fell_silent_gives_its_share_back() {
     tale.sent(0, Role::Server, grant(10_000)).unwrap();
     tale.received(0, Role::Client, Body::Ack(AckList::EMPTY)).unwrap();
     tale.sent(1, Role::Server, grant(10_000)).unwrap();
-    let resend = Resend { offset: 0, length: 10_000, priority: 7 };
+    let resend = Resend { offset: 0, length: 10_000, priority: 7, brief: false };
     tale.sent(1, Role::Server, Body::Resend(resend)).unwrap();
     tale.sent(2, Role::Server, grant(10_000)).unwrap();
     finds(Kind::Incoming, &tale.sent(3, Role::Server, grant(1)));

@@ -12,8 +12,8 @@ use crate::time::{MICROSECOND, MILLISECOND, Nanos};
 pub(super) const LONGEST: u64 = 1_000_000;
 
 /// Parameters of all transports of a run.
-pub(super) fn draw(dice: &mut Dice, fabric: &Settings) -> Config {
-    let profile = if dice.percent(6) { Profile::Kernel } else { Profile::Udp };
+pub(super) fn draw(dice: &mut Dice, fabric: &Settings, with_modules: bool) -> Config {
+    let profile = if dice.percent(6) || with_modules { Profile::Kernel } else { Profile::Udp };
     let mut builder = Config::builder().profile(profile);
     builder = timers(dice, builder);
     if dice.percent(80) {

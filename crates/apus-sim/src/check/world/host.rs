@@ -1,25 +1,28 @@
-//! How does the protocol that ships run on a host that is watched?
+//! How does a protocol run on a host that is watched?
 //!
 //! As on any other simulated host, but with all bytes of all messages, and with applications that take their
 //! time, change their mind, and never answer. Everything that crosses the transport's API or the wire is
-//! shown to the [`Watch`].
+//! shown to the [`Watch`]. Most hosts run the protocol that ships, some a model of the Linux module
+//! ([`Stack`]), which says what it has against the packets that it gets.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use apus_proto::{self as proto, Command, CommandError, Event, Instant, RpcId, Transport};
+use apus_proto::{CommandError, Transport};
 use apus_wire::Role;
 use apus_workload::PacketOverhead;
 use bytes::Bytes;
 
 use super::service::{Agenda, Task};
+use super::stack::{Handle, Leaving, Stack, Told, Wish};
 use crate::check::call::Answer;
 use crate::check::payload::payload;
 use crate::check::seen::{CallId, What};
 use crate::check::violation::{Kind, Violation};
 use crate::check::watch::Watch;
-use crate::host::{Host, PORT, address, host_at, wire_bytes};
+use crate::host::{Host, PORT, wire_bytes};
+use crate::kernel::Module;
 use crate::message::{HostId, Message, Outcome};
 use crate::packet::Packet;
 use crate::time::Nanos;
@@ -30,7 +33,7 @@ const MOST_TIMEOUTS: u32 = 100_000;
 /// A host that is watched.
 pub(crate) struct WatchedHost {
     id: HostId,
-    transport: Transport,
+    stack: Stack,
     watch: Rc<RefCell<Watch>>,
     packets: PacketOverhead,
     /// Packets of a burst that the link has not taken yet.
@@ -38,7 +41,7 @@ pub(crate) struct WatchedHost {
     agenda: Agenda,
     /// Calls and replies that the transport has no room for.
     calls: VecDeque<CallId>,
-    replies: VecDeque<(RpcId, CallId)>,
+    replies: VecDeque<(Handle, CallId)>,
     life: u64,
     /// When `handle_timeout` was called last, and how often at that time.
     timeouts: (Nanos, u32),
@@ -48,7 +51,7 @@ impl WatchedHost {
     pub(super) fn new(id: HostId, watch: Rc<RefCell<Watch>>) -> Self {
         let limit = watch.borrow().directory.scenario.packet_limit;
         Self {
-            transport: boot(&watch, id, 0),
+            stack: boot(&watch, id, 0),
             id,
             watch,
             packets: PacketOverhead::ethernet(limit + 28, 20 + 8 + 56),
@@ -61,9 +64,9 @@ impl WatchedHost {
         }
     }
 
-    /// The transport, for who wants to look at its gauges.
-    pub(super) const fn transport(&self) -> &Transport {
-        &self.transport
+    /// What runs here, for who wants to look at its gauges.
+    pub(super) const fn stack(&self) -> &Stack {
+        &self.stack
     }
 
     fn see(&self, now: Nanos, what: What<'_>) {
@@ -87,18 +90,17 @@ impl WatchedHost {
     /// Makes a call; `false` if there is no room.
     fn call(&mut self, now: Nanos, call: CallId) -> bool {
         let planned = *self.watch.borrow().directory.call(call);
-        let at = Instant::from_nanos(now);
-        let command = Command::Call(proto::Call {
-            to: address(planned.to),
-            payload: payload(call, Role::Client, planned.request as usize).into(),
+        let wish = Wish {
+            to: planned.to,
+            payload: payload(call, Role::Client, planned.request as usize),
             cookie: u64::from(call),
-            deadline: planned.deadline.map(|after| at.plus(after)),
+            deadline: planned.deadline,
             idempotent: planned.idempotent,
-        });
-        match self.transport.command(at, command) {
-            Ok(rpc) => {
-                if let Some(info) = self.transport.info_of(rpc) {
-                    self.watch.borrow_mut().directory.name(call, info.id);
+        };
+        match self.stack.call(now, wish) {
+            Ok((rpc, id)) => {
+                if let Some(id) = id {
+                    self.watch.borrow_mut().directory.name(call, id);
                 }
                 self.see(now, What::Called(call));
                 if let Some(after) = planned.cancel {
@@ -116,31 +118,38 @@ impl WatchedHost {
 
     /// Takes what the transport has to say.
     fn take_events(&mut self, now: Nanos) {
-        while let Some(event) = self.transport.poll_event() {
-            match event {
-                Event::Request { rpc, from, payload } => {
-                    self.serve(now, rpc, host_at(from), &payload);
+        while let Some(told) = self.stack.poll() {
+            match told {
+                Told::Request { rpc, from, id, payload } => {
+                    self.serve(now, rpc, (from, id), &payload);
                 }
-                Event::Response { cookie, payload, .. } => {
-                    self.transport.taken(payload.len());
+                Told::Response { cookie, payload } => {
+                    self.stack.taken(payload.len());
                     self.see(now, What::Responded(cookie as CallId, &payload));
                 }
-                Event::Failed { cookie, error, .. } => {
+                Told::Failed { cookie, error } => {
                     self.see(now, What::Failed(cookie as CallId, error));
                 }
-                Event::NewPeer(peer) => {
+                Told::NewPeer(peer) => {
                     let limit = self.packets.payload as usize + apus_wire::DATA_HEADER_LEN;
-                    self.transport.set_packet_limit(peer, limit);
+                    if let Stack::Apus(transport) = &mut self.stack {
+                        transport.set_packet_limit(peer, limit);
+                    }
                 }
-                Event::Room => self.retry(now),
-                _ => {}
+                Told::Room => self.retry(now),
+                Told::Nothing => {}
             }
         }
     }
 
     /// The application gets a request.
-    fn serve(&mut self, now: Nanos, rpc: RpcId, from: HostId, request: &Bytes) {
-        let id = self.transport.info_of(rpc).map(|info| info.id);
+    fn serve(
+        &mut self,
+        now: Nanos,
+        rpc: Handle,
+        (from, id): (HostId, Option<u64>),
+        request: &Bytes,
+    ) {
         let (call, late, service) = {
             let directory = &self.watch.borrow().directory;
             let call = id.and_then(|id| directory.find(from, self.id, id));
@@ -149,7 +158,7 @@ impl WatchedHost {
         };
         self.see(now, What::Requested(call, request));
         let taken = if late { request.len() } else { 0 };
-        self.transport.taken(request.len() - taken);
+        self.stack.taken(request.len() - taken);
         let task = Task::Answer { rpc, call, taken };
         if service == 0 { self.perform(now, task) } else { self.agenda.put(now + service, task) }
     }
@@ -158,7 +167,7 @@ impl WatchedHost {
     fn perform(&mut self, now: Nanos, task: Task) {
         match task {
             Task::Answer { rpc, call, taken } => {
-                self.transport.taken(taken);
+                self.stack.taken(taken);
                 let answer = call.map(|call| self.watch.borrow().directory.call(call).answer);
                 match (call, answer) {
                     (Some(call), Some(Answer::Reply)) => self.reply(now, rpc, call),
@@ -167,26 +176,25 @@ impl WatchedHost {
             }
             Task::Cancel { rpc, call } => {
                 // It may have ended already.
-                if self.transport.command(Instant::from_nanos(now), Command::Cancel { rpc }).is_ok()
-                {
+                if self.stack.cancel(now, rpc) {
                     self.see(now, What::Cancelled(call));
                 }
             }
         }
     }
 
-    fn reply(&mut self, now: Nanos, rpc: RpcId, call: CallId) {
+    fn reply(&mut self, now: Nanos, rpc: Handle, call: CallId) {
         if !self.replies.is_empty() || !self.try_reply(now, rpc, call) {
             self.replies.push_back((rpc, call));
         }
     }
 
     /// Replies; `false` if there is no room.
-    fn try_reply(&mut self, now: Nanos, rpc: RpcId, call: CallId) -> bool {
+    fn try_reply(&mut self, now: Nanos, rpc: Handle, call: CallId) -> bool {
         let length = self.watch.borrow().directory.call(call).response;
-        let payload = payload(call, Role::Server, length as usize).into();
-        match self.transport.command(Instant::from_nanos(now), Command::Reply { rpc, payload }) {
-            Ok(_) => self.see(now, What::Replied(call)),
+        let payload = payload(call, Role::Server, length as usize);
+        match self.stack.reply(now, rpc, payload) {
+            Ok(()) => self.see(now, What::Replied(call)),
             Err(error) if error.is_back_pressure() => return false,
             // The client is gone, or has lost interest.
             Err(CommandError::UnknownRpc) => {}
@@ -195,21 +203,22 @@ impl WatchedHost {
         true
     }
 
-    fn abandon(&mut self, now: Nanos, rpc: RpcId, call: Option<CallId>) {
-        let done = self.transport.command(Instant::from_nanos(now), Command::Abandon { rpc });
-        if let (Ok(_), Some(call)) = (done, call) {
-            self.see(now, What::Abandoned(call));
+    fn abandon(&mut self, now: Nanos, rpc: Handle, call: Option<CallId>) {
+        match (self.stack.abandon(now, rpc), call) {
+            (Some(true), Some(call)) => self.see(now, What::Abandoned(call)),
+            // The module does not offer that.
+            (None, Some(call)) => self.reply(now, rpc, call),
+            // What a corrupted packet has asked for; its answer interests nobody.
+            (None, None) => drop(self.stack.reply(now, rpc, Bytes::from_static(b"?"))),
+            (Some(_), _) => {}
         }
     }
 
     /// The applications let go of everything that they wait for.
     pub(super) fn cancel_all(&mut self, now: Nanos) {
-        let open: Vec<_> = self.transport.info();
-        for info in open.into_iter().filter(|info| info.role == Role::Client) {
-            if let Some(call) =
-                self.watch.borrow().directory.find(self.id, host_at(info.peer), info.id)
-            {
-                self.agenda.put(now, Task::Cancel { rpc: info.rpc, call });
+        for (rpc, server, id) in self.stack.open_calls() {
+            if let Some(call) = self.watch.borrow().directory.find(self.id, server, id) {
+                self.agenda.put(now, Task::Cancel { rpc, call });
             }
         }
         for call in std::mem::take(&mut self.calls) {
@@ -236,26 +245,20 @@ impl WatchedHost {
 
     /// Everything at once that the transport wants to send now: a burst.
     fn next_burst(&mut self, now: Nanos) {
-        let Some(transmit) = self.transport.poll_transmit(Instant::from_nanos(now)) else { return };
-        let payload: Vec<&[u8]> = transmit.payload().collect();
-        let payload = payload.concat();
-        let mut pieces = payload.chunks(transmit.segment().max(1));
-        let to = host_at(transmit.to());
-        let header_len = transmit.header_len();
-        for (place, header) in transmit.headers().chunks(header_len).enumerate() {
-            let piece = pieces.next().unwrap_or(&[]);
-            let body = Bytes::from([header, piece].concat());
-            self.watch.borrow_mut().sent(now, self.id, to, &body, place);
+        for (place, leaving) in self.stack.burst(now).into_iter().enumerate() {
+            let Leaving { to, priority, bytes, header_len } = leaving;
+            self.watch.borrow_mut().sent(now, self.id, to, &bytes, place);
+            let payload = bytes.len() - header_len;
             let packet = Packet {
                 from: self.id,
                 to,
-                wire_bytes: wire_bytes(&self.packets, header_len, piece.len()),
-                payload: piece.len() as u32,
-                priority: transmit.priority(),
+                wire_bytes: wire_bytes(&self.packets, header_len, payload),
+                payload: payload as u32,
+                priority,
                 ecn_capable: false,
                 marked: false,
             };
-            self.burst.push_back((packet, body));
+            self.burst.push_back((packet, bytes));
         }
     }
 
@@ -269,19 +272,21 @@ impl WatchedHost {
                 kind: Kind::Liveness,
                 calls: Vec::new(),
                 expected: format!("host {} has done everything that is due at {now} ns", self.id),
-                seen: format!(
-                    "after {count} calls more is due: {:?}",
-                    self.transport.next_timeout()
-                ),
+                seen: format!("after {count} calls more is due: {:?}", self.stack.next_timeout()),
             }));
         }
         *count > MOST_TIMEOUTS
     }
 }
 
-/// A transport for another life of a host.
-fn boot(watch: &RefCell<Watch>, id: HostId, life: u64) -> Transport {
+/// What runs in another life of a host.
+fn boot(watch: &RefCell<Watch>, id: HostId, life: u64) -> Stack {
     let scenario = &watch.borrow().directory.scenario;
+    if scenario.kernel_hosts.contains(&id) {
+        let segment = scenario.packet_limit - apus_wire::DATA_HEADER_LEN as u32;
+        // No id of an earlier life is used again.
+        return Stack::Kernel(Box::new(Module::new(PORT, segment, 2 + (life << 40))));
+    }
     // No multiples of what the transport's own generator adds in each step.
     let seed = scenario.seed.wrapping_mul(0xd134_2543_de82_ef95)
         ^ (life << 32 | u64::from(id)).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -290,7 +295,7 @@ fn boot(watch: &RefCell<Watch>, id: HostId, life: u64) -> Transport {
         let mbps = scenario.fabric.topology.host_rate.mbps();
         transport.set_link_rate(u32::try_from(mbps).unwrap_or(u32::MAX));
     }
-    transport
+    Stack::Apus(Box::new(transport))
 }
 
 impl Host for WatchedHost {
@@ -313,7 +318,9 @@ impl Host for WatchedHost {
             return;
         }
         self.watch.borrow_mut().received(now, self.id, packet.from, body);
-        self.transport.handle_packet(Instant::from_nanos(now), address(packet.from), body);
+        if let Some(objection) = self.stack.receive(now, packet.from, body) {
+            self.watch.borrow_mut().objected(self.id, packet.from, body, objection);
+        }
         self.take_events(now);
     }
 
@@ -333,8 +340,7 @@ impl Host for WatchedHost {
         if self.is_over() {
             return None;
         }
-        let transport = self.transport.next_timeout().map(|(at, _)| at.as_nanos());
-        [transport, self.agenda.next()].into_iter().flatten().min()
+        [self.stack.next_timeout(), self.agenda.next()].into_iter().flatten().min()
     }
 
     fn handle_timeout(&mut self, now: Nanos) {
@@ -344,7 +350,7 @@ impl Host for WatchedHost {
         while let Some(task) = self.agenda.take(now) {
             self.perform(now, task);
         }
-        self.transport.handle_timeout(Instant::from_nanos(now));
+        self.stack.handle_timeout(now);
         self.take_events(now);
     }
 
@@ -355,7 +361,7 @@ impl Host for WatchedHost {
     fn crash(&mut self, now: Nanos) {
         self.see(now, What::Crashed);
         self.life += 1;
-        self.transport = boot(&self.watch, self.id, self.life);
+        self.stack = boot(&self.watch, self.id, self.life);
         self.burst.clear();
         self.calls.clear();
         self.replies.clear();

@@ -8,5 +8,6 @@
 mod host;
 mod run;
 mod service;
+mod stack;
 
 pub(crate) use run::{End, run};

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use apus_wire::Role;
 
 use super::host::WatchedHost;
+use super::stack::{Stack, host_of};
 use crate::check::call::{Answer, Call};
 use crate::check::checker::memory;
 use crate::check::scenario::Scenario;
@@ -13,9 +14,10 @@ use crate::check::seen::CallId;
 use crate::check::trace::Trace;
 use crate::check::violation::Violation;
 use crate::check::watch::Watch;
-use crate::fabric::Fabric;
-use crate::fault;
+use crate::fabric::{Buffers, Fabric};
+use crate::fault::{self, Outages};
 use crate::host::host_at;
+use crate::kernel::{Module, RpcName};
 use crate::message::{HostId, Message};
 use crate::network::Network;
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
@@ -211,7 +213,12 @@ impl World {
         let Some(call) = violation.calls.first() else { return violation };
         let Call { from, to, .. } = self.scenario.calls[*call as usize];
         for (host, other) in [(from, to), (to, from)] {
-            let transport = self.fabric.host(host).transport();
+            let stack = self.fabric.host(host).stack();
+            let Some(transport) = stack.apus() else {
+                let words = stack.kernel().map(|module| self.words_of(module, host, other, *call));
+                violation.seen += &format!("\n             host {host}: {words:?}");
+                continue;
+            };
             let watch = self.watch.borrow();
             let mine = transport.info().into_iter().find(|info| {
                 let ends = if info.role == Role::Client { (host, other) } else { (other, host) };
@@ -224,6 +231,25 @@ impl World {
         violation
     }
 
+    /// Whether every packet arrives.
+    fn is_lossless(&self) -> bool {
+        let Scenario { faults, outages, fabric, .. } = &self.scenario;
+        *faults == fault::Settings::default()
+            && *outages == Outages::default()
+            && fabric.buffers == Buffers::PerPort(u64::MAX)
+    }
+
+    /// What the module of `host` knows about a call with `other`.
+    fn words_of(&self, module: &Module, host: HostId, other: HostId, call: CallId) -> String {
+        let watch = self.watch.borrow();
+        let is_it = |name: &RpcName| {
+            let ends = if name.role == Role::Client { (host, other) } else { (other, host) };
+            watch.directory.find(ends.0, ends.1, name.id) == Some(call)
+        };
+        let mine = module.live().find(is_it).map(|name| module.describe(name));
+        format!("Linux module, {} RPCs, {}", module.live().count(), mine.unwrap_or_default())
+    }
+
     /// Calls that have not ended.
     fn open(&self) -> u32 {
         self.watch.borrow().liveness.open()
@@ -233,9 +259,11 @@ impl World {
     fn drain(&mut self) {
         let late = self.scenario.faults.late_by + self.scenario.faults.spike_of;
         self.wait(late + self.patience(), |world| {
-            let living = world.living.iter();
-            let mut lives = living.map(|host| world.fabric.host(*host).transport().metrics().live);
-            world.fabric.under_way() == 0 && lives.all(|live| memory::is_clear(&live))
+            let is_clear = |host: &HostId| match world.fabric.host(*host).stack() {
+                Stack::Apus(transport) => memory::is_clear(&transport.live()),
+                Stack::Kernel(module) => world.held_by(module).is_empty(),
+            };
+            world.fabric.under_way() == 0 && world.living.iter().all(is_clear)
         });
     }
 
@@ -252,9 +280,29 @@ impl World {
 
     fn expect_nothing(&mut self, peers_too: bool) {
         for host in &self.living {
-            let live = self.fabric.host(*host).transport().metrics().live;
-            self.watch.borrow_mut().note(memory::check(*host, &live, peers_too));
+            let result = match self.fabric.host(*host).stack() {
+                Stack::Apus(transport) => memory::check(*host, &transport.live(), peers_too),
+                Stack::Kernel(module) => {
+                    let held = self.held_by(module);
+                    let words =
+                        held.iter().map(|name| format!("{name:?}: {}", module.describe(*name)));
+                    memory::check_module(*host, &words.collect::<Vec<_>>())
+                }
+            };
+            self.watch.borrow_mut().note(result);
         }
+    }
+
+    /// What a module holds on behalf of hosts that live and run apus: with others it never ends (row K-3), and
+    /// neither does what waits for the grants of a client whose word that it is gone was lost.
+    fn held_by(&self, module: &Module) -> Vec<RpcName> {
+        let ends = |name: &RpcName| {
+            let peer = host_of(name.peer);
+            let runs_apus = !self.scenario.kernel_hosts.contains(&peer);
+            let excused = !self.is_lossless() && module.waits_for_grants(*name);
+            runs_apus && self.living.contains(&peer) && !excused
+        };
+        module.live().filter(ends).collect()
     }
 
     /// Peers are forgotten, if that happens within a minute.

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use apus_proto::RpcId;
-
+use super::stack::Handle;
 use crate::check::seen::CallId;
 use crate::time::Nanos;
 
@@ -11,9 +10,9 @@ use crate::time::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
     /// Answer a request, and let go of its `taken` bytes if they have not been taken yet.
-    Answer { rpc: RpcId, call: Option<CallId>, taken: usize },
+    Answer { rpc: Handle, call: Option<CallId>, taken: usize },
     /// Let a call go.
-    Cancel { rpc: RpcId, call: CallId },
+    Cancel { rpc: Handle, call: CallId },
 }
 
 /// Tasks in order of time; those of the same time in the order in which they came.

@@ -1,0 +1,36 @@
+//! Which module does a peer in the kernel profile run?
+//!
+//! The header has no version, so that this is read off what the peer sends. Today's module announces in each
+//! DATA packet how many bytes come without grants, which is at least one; the stripped module of the upstream
+//! kernel knows no grants and leaves the field 0. Its RESENDs end before the level. A receiver with grants
+//! shows itself by any packet that a stripped one does not have. Source: reference 8.3; requirement WIRE-26.
+
+use apus_wire::Body;
+
+/// What a peer's module can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Variant {
+    /// Everything; what is assumed of a peer that has not shown itself.
+    #[default]
+    Full,
+    /// The stripped module of the upstream kernel: no GRANT, CUTOFFS and FREEZE, and no levels. It sends all of
+    /// a message at once, and nobody grants it anything.
+    Stripped,
+}
+
+impl Variant {
+    /// What a packet of the kernel profile says about its sender; `None` if both send such packets.
+    pub(crate) const fn shown_by(body: &Body<'_>) -> Option<Self> {
+        match body {
+            Body::Data(data, _) if data.incoming == 0 => Some(Self::Stripped),
+            Body::Resend(resend) if resend.brief => Some(Self::Stripped),
+            Body::Data(..) | Body::Resend(_) => Some(Self::Full),
+            Body::Grant(_) | Body::Cutoffs(_) | Body::Freeze => Some(Self::Full),
+            Body::RpcUnknown | Body::Busy | Body::NeedAck | Body::Ack(_) => None,
+        }
+    }
+
+    pub(crate) const fn is_stripped(self) -> bool {
+        matches!(self, Self::Stripped)
+    }
+}

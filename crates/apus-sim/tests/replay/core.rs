@@ -1,0 +1,146 @@
+//! The core at its place in a recorded conversation, and who judges it.
+
+use std::net::{IpAddr, SocketAddr};
+
+use apus_proto::{Config, Event, Instant, Profile, Transport};
+use apus_sim::kernel::{Module, UNSCHEDULED};
+use apus_wire::{
+    Body, Cutoffs, Dialect, Header, KernelFields, MAX_HEADER_LEN, Packet, Role, SenderId,
+};
+
+/// The recordings begin this long after the core's time.
+const BEGIN: u64 = 1_000_000_000;
+/// Bytes of a packet without IP header, at an MTU of 1500.
+const PACKET: usize = 1_480;
+/// Payload bytes in it.
+pub(crate) const SEGMENT: u32 = 1_424;
+
+/// The core.
+pub(crate) struct Core {
+    pub(crate) transport: Transport,
+    port: u16,
+    other: IpAddr,
+    /// Whether it is still to be told the other host's cutoffs, which the recorded host had learnt before.
+    to_be_told: bool,
+}
+
+/// A packet of the core.
+pub(crate) struct Said {
+    pub(crate) at: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Said {
+    pub(crate) fn packet(&self) -> Packet<'_> {
+        Packet::parse(Profile::Kernel, &self.bytes).expect("the core writes packets")
+    }
+}
+
+impl Core {
+    /// At this port, talking to host `other`, of which it knows the cutoffs if `told`.
+    pub(crate) fn new(port: u16, other: IpAddr, told: bool) -> Self {
+        let unscheduled = u64::from(UNSCHEDULED);
+        let config = Config::builder()
+            .profile(Profile::Kernel)
+            .unsched_bytes_min(unscheduled)
+            .unsched_bytes_max(unscheduled)
+            .build()
+            .unwrap();
+        let transport = Transport::new(config, port, u64::from(port));
+        Self { transport, port, other, to_be_told: told }
+    }
+
+    pub(crate) fn now(at: u64) -> Instant {
+        Instant::from_nanos(BEGIN + at)
+    }
+
+    /// Packets come from here, as far as the core is concerned.
+    pub(crate) fn source(&self) -> SocketAddr {
+        SocketAddr::new(self.other, 0)
+    }
+
+    pub(crate) fn receive(&mut self, at: u64, bytes: &[u8]) {
+        let from = self.source();
+        self.transport.handle_packet(Self::now(at), from, bytes);
+        self.tell(at);
+    }
+
+    /// The other host is known now: its cutoffs are, too.
+    pub(crate) fn tell(&mut self, at: u64) {
+        if std::mem::take(&mut self.to_be_told) {
+            let unscheduled = [0, 0, 0, 0, 1_000_000, 15_000, 2_800, 200];
+            let body = Body::Cutoffs(Cutoffs { unscheduled, version: 1 });
+            let dialect = Dialect::Kernel(KernelFields::OURS);
+            let id = SenderId::new(2, Role::Client);
+            let header = Header::new(body.kind(), 1, self.port, id, dialect);
+            let mut buffer = [0; MAX_HEADER_LEN];
+            let len = Packet { header, body }.emit_header(&mut buffer);
+            self.transport.handle_packet(Self::now(at), self.source(), &buffer[..len]);
+        }
+    }
+
+    /// Lets time pass until `until`, and says what timers make the core say.
+    pub(crate) fn pass(&mut self, until: u64, events: &mut Vec<Event>) -> Vec<Said> {
+        let mut said = Vec::new();
+        while let Some((due, _)) = self.transport.next_timeout()
+            && due.as_nanos() <= BEGIN + until
+        {
+            let at = due.as_nanos().saturating_sub(BEGIN);
+            self.transport.handle_timeout(Self::now(at));
+            said.extend(self.drain(at, events));
+        }
+        said
+    }
+
+    /// What the core says now, and what it tells its application.
+    pub(crate) fn drain(&mut self, at: u64, events: &mut Vec<Event>) -> Vec<Said> {
+        let mut said = Vec::new();
+        loop {
+            while let Some(event) = self.transport.poll_event() {
+                match event {
+                    Event::NewPeer(peer) => self.transport.set_packet_limit(peer, PACKET),
+                    event => events.push(event),
+                }
+            }
+            let Some(transmit) = self.transport.poll_transmit(Self::now(at)) else { return said };
+            let payload = transmit.payload().collect::<Vec<_>>().concat();
+            let mut pieces = payload.chunks(transmit.segment().max(1));
+            for header in transmit.headers().chunks(transmit.header_len()) {
+                let bytes = [header, pieces.next().unwrap_or(&[])].concat();
+                said.push(Said { at, bytes });
+            }
+        }
+    }
+}
+
+/// Hears what the core said; `granted` is how far the recorded module had granted the message, which the judge
+/// cannot know.
+pub(crate) fn judge(judge: &mut Module, from: IpAddr, said: &Said, granted: u32) {
+    use apus_sim::kernel::Objection;
+    let Err(objection) = judge.handle_packet(said.at, from, &said.bytes) else { return };
+    let packet = said.packet();
+    let excused = match &packet.body {
+        Body::Data(data, _) => objection == Objection::NotGranted && data.offset < granted,
+        _ => false,
+    };
+    assert!(!objection.is_fault() || excused, "{objection:?}: {packet:?}");
+}
+
+/// What of a packet the protocol leaves no choice about, as text: everything but the unfinished checksum, the
+/// place of the offset, and an ack that may ride on any DATA packet.
+pub(crate) fn fixed(bytes: &[u8]) -> String {
+    let mut packet = Packet::parse(Profile::Kernel, bytes).unwrap();
+    if let Dialect::Kernel(fields) = &mut packet.header.dialect {
+        fields.checksum = 0;
+    }
+    if let Body::Data(data, _) = &mut packet.body {
+        data.offset_in_sequence = false;
+        data.ack = None;
+        if data.retransmit {
+            // The module repeats the end of what was asked for (row P-5), the core what it has announced, if that
+            // is more: both are true, and the judge sees to that (8.2 item 6).
+            data.incoming = 0;
+        }
+    }
+    format!("{packet:?}")
+}

@@ -1,0 +1,62 @@
+//! How are packets of kernel modules recognised that are too old?
+//!
+//! The kernel's header has no version. Modules of before December 2024 put fields elsewhere; whoever reads
+//! their packets as today's reads garbage, and nobody is told. What gives them away is looked for here, so
+//! that they are refused under their name. Source: reference 8.1 and 8.3; requirement `WIRE-27`.
+
+use crate::data::DATA_HEADER_LEN;
+use crate::error::ParseError;
+use crate::header::HEADER_LEN;
+use crate::kind::Kind;
+use crate::profile::Profile;
+use core::fmt;
+
+/// A layout of the kernel module's packets that is not spoken any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OlderLayout {
+    /// Before July 2024 (v1.0 to v2.0.1 and what followed): the type stands in byte 13, a DATA header has 60
+    /// bytes.
+    TypeInByte13,
+    /// Before 10 December 2024: an ack has 12 bytes, because it names the client's port, too.
+    AcksOf12Bytes,
+}
+
+impl fmt::Display for OlderLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TypeInByte13 => "layout of a Homa module from before July 2024 (type in byte 13)",
+            Self::AcksOf12Bytes => {
+                "layout of a Homa module from before December 2024 (acks of 12 bytes)"
+            }
+        })
+    }
+}
+
+/// Bytes of an ACK packet with entries of 12 bytes. Today's has 80, and nothing behind them.
+const OLDER_ACK_LEN: usize = HEADER_LEN + 2 + 5 * 12;
+
+/// Why byte 11 of `bytes`, a common header at least, names no type.
+pub(crate) fn unknown_kind(profile: Profile, bytes: &[u8]) -> ParseError {
+    // Byte 13 holds flags today, which the module sets to 6; no type has that value.
+    let older = bytes[11] == 0 && Kind::from_wire(bytes[13]).is_some();
+    if profile == Profile::Kernel && older {
+        ParseError::OlderLayout(OlderLayout::TypeInByte13)
+    } else {
+        ParseError::UnknownKind(bytes[11])
+    }
+}
+
+/// Refuses packets whose acks have 12 bytes, as far as they can be told from today's.
+///
+/// A DATA packet had the same length then, with the cutoffs' version where today's retransmit flag and first
+/// byte of padding stand. As long as its sender knows no cutoffs and has nothing to acknowledge, it is today's.
+pub(crate) fn refuse_entries(kind: Kind, bytes: &[u8]) -> Result<(), ParseError> {
+    let older = match kind {
+        Kind::Ack => bytes.len() == OLDER_ACK_LEN,
+        Kind::Data => {
+            bytes.get(49..52).is_some_and(|pad| pad != [0; 3]) && bytes.len() >= DATA_HEADER_LEN
+        }
+        _ => false,
+    };
+    if older { Err(ParseError::OlderLayout(OlderLayout::AcksOf12Bytes)) } else { Ok(()) }
+}
