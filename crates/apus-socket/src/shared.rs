@@ -15,6 +15,7 @@ use arrayvec::ArrayVec;
 use socket2::Socket;
 
 use crate::address::Family;
+use crate::carrier::Carrier;
 use crate::counters::Counters;
 
 /// Reports that wait to be taken, at most. An engine that takes none does not need them.
@@ -25,9 +26,10 @@ pub(crate) const BEGINNING: usize = 128;
 
 /// What both halves hold.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub struct Shared {
     pub(crate) socket: Socket,
     pub(crate) family: Family,
+    pub(crate) carrier: Carrier,
     pub(crate) counters: Arc<Counters>,
     /// Up if the error queue may have entries, or `refusals` has (invariant U2). Whoever raises it
     /// does so after the fact, and `reports` lowers it before it looks.
@@ -44,14 +46,23 @@ pub(crate) struct Refusal {
 }
 
 impl Shared {
-    pub(crate) fn new(socket: Socket, family: Family) -> Self {
+    /// What both halves hold: a socket of this family that never blocks, and what carries its packets.
+    #[must_use]
+    pub fn new(socket: Socket, family: Family, carrier: Carrier) -> Self {
         Self {
             socket,
             family,
+            carrier,
             counters: Arc::default(),
             signal: AtomicBool::new(false),
             refusals: Mutex::default(),
         }
+    }
+
+    /// What has been done so far.
+    #[must_use]
+    pub fn counters(&self) -> Arc<Counters> {
+        self.counters.clone()
     }
 
     /// Something may have gone wrong: the next `reports` shall look.

@@ -15,7 +15,7 @@
 //! send failed with the same error, and knew the port too, which the queue does not.
 
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::AsFd;
 
 use apus_driver::{Report, Trouble};
 use rustix::io::Errno;
@@ -25,6 +25,7 @@ use crate::cmsg;
 use crate::counters::Count;
 use crate::errors;
 use crate::kernel::{self, Inbox};
+use crate::shared::Shared;
 
 /// Bytes of the returned packet that are kept. Routers return 8 bytes behind the UDP header or, the
 /// modern ones, up to 548 (RFC 1812 section 4.3.2.3).
@@ -48,17 +49,21 @@ impl ErrorQueue {
     #[cold]
     pub(crate) fn drain(
         &mut self,
-        fd: BorrowedFd<'_>,
+        shared: &Shared,
         reads: &Count,
         sink: &mut dyn FnMut(Report<'_>),
     ) -> bool {
         for _ in 0..AT_ONCE {
             reads.add(1);
+            let fd = shared.as_fd();
             match kernel::receive(fd, std::slice::from_mut(&mut self.inbox), libc::MSG_ERRQUEUE) {
                 Ok(_) => {
                     let report = read(self.inbox.name(), self.inbox.control());
-                    if let Some((peer, trouble)) = report {
-                        sink(Report { peer, trouble, packet: self.inbox.datagram() });
+                    let beginning = self.inbox.datagram();
+                    if let Some((to, trouble)) = report
+                        && let Some((peer, packet)) = shared.carrier.returned(to, beginning)
+                    {
+                        sink(Report { peer, trouble, packet });
                     }
                 }
                 Err(Errno::AGAIN) => return true,
