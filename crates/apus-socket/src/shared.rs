@@ -4,6 +4,7 @@
 //! writes its own; and the two things that one half tells the other: that the error queue should be
 //! looked at, and reports of sends that failed at once.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -35,6 +36,8 @@ pub struct Shared {
     /// does so after the fact, and `reports` lowers it before it looks.
     signal: AtomicBool,
     refusals: Mutex<VecDeque<Refusal>>,
+    /// What belongs to the socket and is let go after it.
+    _held: Option<Box<dyn Any + Send + Sync>>,
 }
 
 /// A send that failed at once because of its destination.
@@ -56,7 +59,14 @@ impl Shared {
             counters: Arc::default(),
             signal: AtomicBool::new(false),
             refusals: Mutex::default(),
+            _held: None,
         }
+    }
+
+    /// The same with something that lives as long as the socket.
+    #[must_use]
+    pub fn holding(self, what: impl Send + Sync + 'static) -> Self {
+        Self { _held: Some(Box::new(what)), ..self }
     }
 
     /// What has been done so far.

@@ -174,7 +174,9 @@ impl SocketTransmit {
     #[inline]
     fn reconsider_class(&mut self) {
         let Self { shared, class, .. } = self;
-        if class.reconsider(|class| class::set(shared.as_fd(), shared.family, class)) {
+        if class
+            .reconsider(|class| class::set(shared.as_fd(), shared.family, shared.carrier, class))
+        {
             shared.counters.transmit.class_changes.add(1);
         }
     }
