@@ -81,7 +81,7 @@ fn uptime() -> u64 {
 fn offset() -> u64 {
     // Where there is no /proc, all read nothing.
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let namespace = fs::metadata("/proc/self/ns/net").map_or(0, |namespace| namespace.ino());
+    let namespace = fs::metadata("/proc/thread-self/ns/net").map_or(0, |namespace| namespace.ino());
     // A random number in hexadecimal digits, 48 bits of which stand behind the last hyphen.
     let boot = boot.trim().rsplit('-').next().and_then(|it| u64::from_str_radix(it, 16).ok());
     // Numbers of namespaces are neighbours: the golden ratio spreads them.

@@ -94,7 +94,9 @@ impl Pair {
         // Whoever came up first had no carrier, and throws packets away until the system has noticed that it has one now. It
         // says so a little early; what takes the same lock comes after all of it.
         for host in [&left, &right] {
-            host.run("until ip link show veth | grep -q 'state UP'; do :; done; ip link set veth up");
+            host.run(
+                "until ip link show veth | grep -q 'state UP'; do :; done; ip link set veth up",
+            );
         }
         Self { left, right }
     }
