@@ -90,6 +90,10 @@ impl Driver for Raw {
         self.local
     }
 
+    fn counters(&self) -> Option<Arc<dyn apus_driver::Counters>> {
+        Some(self.shared.counters())
+    }
+
     fn split(self: Box<Self>) -> (Box<dyn Transmit>, Box<dyn Receive>) {
         let transmit = SocketTransmit::new(self.shared.clone(), self.limit, self.abilities);
         let receive = SocketReceive::new(self.shared, false);

@@ -70,7 +70,7 @@ impl Driver for Udp {
     }
 
     fn counters(&self) -> Option<Arc<dyn apus_driver::Counters>> {
-        Some(self.shared.counters.clone())
+        Some(self.shared.counters())
     }
 
     fn split(self: Box<Self>) -> (Box<dyn Transmit>, Box<dyn Receive>) {
