@@ -75,6 +75,9 @@ impl ErrorQueue {
     }
 }
 
+/// Type and code.
+const UNKNOWN_NEXT_HEADER: [u8; 2] = [4, 1];
+
 /// The destination of the lost packet, and what happened to it.
 fn read(name: &[u8], control: &[u8]) -> Option<(SocketAddr, Trouble)> {
     let peer = address::parse(name)?;
@@ -90,6 +93,11 @@ fn read(name: &[u8], control: &[u8]) -> Option<(SocketAddr, Trouble)> {
     let origin = *error.get(4)?;
     if origin != libc::SO_EE_ORIGIN_ICMP && origin != libc::SO_EE_ORIGIN_ICMP6 {
         return None;
+    }
+    // ICMPv6 has no "protocol unreachable": it calls the next header a parameter that it does not know (RFC 4443 section
+    // 3.4), and Linux that a protocol error, as it calls any other parameter.
+    if origin == libc::SO_EE_ORIGIN_ICMP6 && error.get(5..7)? == UNKNOWN_NEXT_HEADER {
+        return Some((peer, Trouble::ProtocolUnreachable));
     }
     let trouble = errors::told(Errno::from_raw_os_error(i32::try_from(number).ok()?))?;
     Some((peer, trouble))

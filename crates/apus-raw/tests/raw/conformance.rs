@@ -3,8 +3,8 @@
 
 use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use apus_driver::conformance::Fixture;
 use apus_driver::{Driver, conformance};
@@ -18,7 +18,7 @@ use crate::ported::Ported;
 enum Place {
     /// In turns on the left and on the right: the suite's clients come first.
     Cable(Pair),
-    Loopback(Namespace),
+    Loopback(Arc<Namespace>),
 }
 
 /// Opens sockets as configured.
@@ -38,7 +38,7 @@ impl Sockets {
             let place = if self.cable {
                 Place::Cable(Pair::new())
             } else {
-                Place::Loopback(Namespace::new())
+                Place::Loopback(Arc::new(Namespace::new()))
             };
             // The suite's own thread is where the clients are: they ask there how long packets may be.
             match &place {

@@ -50,10 +50,7 @@ fn a_host_without_the_protocol_says_so_and_one_with_it_does_not() {
         let to: SocketAddr = to.parse().unwrap();
         host.send(to, 0, 100);
         let troubles = host.await_troubles();
-        // ICMPv6 has "unknown next header", a parameter problem: EPROTO, which is of no use for anybody.
-        let expected =
-            if to.is_ipv4() { Trouble::ProtocolUnreachable } else { Trouble::HostUnreachable };
-        assert_eq!((troubles[0].0, troubles[0].1), (to, expected));
+        assert_eq!((troubles[0].0, troubles[0].1), (to, Trouble::ProtocolUnreachable));
         // R1: from now on it speaks it.
         let mut peer = Host::open(&pair.right, &to.to_string());
         host.send(to, 0, 100);

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -34,12 +35,18 @@ impl Namespace {
         self.holder.id()
     }
 
-    /// Runs a shell script in it.
-    pub(crate) fn run(&self, script: &str) {
+    /// Runs a shell script in it; what that prints.
+    pub(crate) fn told(&self, script: &str) -> String {
         let net = format!("--net=/proc/{}/ns/net", self.pid());
         let output = Command::new("nsenter").args([&net, "sh", "-ec", script]).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{script}: {errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs a shell script in it.
+    pub(crate) fn run(&self, script: &str) {
+        self.told(script);
     }
 
     /// What `body` makes in it: sockets stay where they were opened.
@@ -69,13 +76,13 @@ impl Drop for Namespace {
 
 /// Two hosts and a cable: 10.9.0.1 and fd09::1 on the left, 10.9.0.2 and fd09::2 on the right, which know each other.
 pub(crate) struct Pair {
-    pub(crate) left: Namespace,
-    pub(crate) right: Namespace,
+    pub(crate) left: Arc<Namespace>,
+    pub(crate) right: Arc<Namespace>,
 }
 
 impl Pair {
     pub(crate) fn new() -> Self {
-        let (left, right) = (Namespace::new(), Namespace::new());
+        let [left, right] = [(); 2].map(|()| Arc::new(Namespace::new()));
         left.run(&format!(
             "ip link add veth address 02:00:00:00:00:01 type veth \
              peer name veth address 02:00:00:00:00:02 netns {}",
