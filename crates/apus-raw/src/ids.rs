@@ -15,7 +15,7 @@
 //!   clock is never set;
 //! - the *offset* is drawn anew whenever the host starts (and is another one for each network namespace): after a restart
 //!   ids begin somewhere else. Ids of an earlier life of the host are then met by chance only: 10^9 calls before the
-//!   restart and 10^9 after it have one in common in one case of a million;
+//!   restart and 10^9 after it have one in common in two cases of a million;
 //! - bit 63 is set: the kernel module on the same host counts from 2 up and does not get there.
 
 use std::fs;
