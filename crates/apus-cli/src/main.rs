@@ -32,6 +32,7 @@ mod decode;
 mod demo;
 mod destination;
 mod doctor;
+mod driver;
 mod fabric;
 mod failure;
 mod files;

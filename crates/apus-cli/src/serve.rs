@@ -1,6 +1,7 @@
 //! How is an echo service run?
 
 use std::iter;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use serde_json::json;
 
 use crate::address::Address;
 use crate::configuration::Configuration;
+use crate::driver::{Driver, not_opened};
 use crate::failure::Failure;
 use crate::output;
 use crate::path::Path;
@@ -27,10 +29,11 @@ use crate::tracing::Tracing;
   apus serve 127.0.0.1:4000
   apus serve 127.0.0.1:0 --receivers 2
   apus serve 127.0.0.1:0 --trace all --trace-file server.tt
-  apus serve [::]:4000 --poll spin")]
+  apus serve [::]:4000 --poll spin
+  apus serve 10.0.0.1:4000 --driver raw")]
 pub(crate) struct Arguments {
     /// Where to listen, HOST:PORT; port 0 takes any free one, `[::]:4000` all addresses of the host,
-    /// IPv4 and IPv6
+    /// IPv4 and IPv6 (over raw IP: IPv6, and `0.0.0.0:4000` IPv4)
     #[arg(value_name = "ADDR", default_value = "127.0.0.1:4000", value_parser = Address::to_serve)]
     address: Address,
     /// Threads that receive requests and answer them: 1 to 1024 [default: 1, or what --config says]
@@ -42,6 +45,9 @@ pub(crate) struct Arguments {
     poll: Option<Poll>,
     #[command(flatten)]
     configuration: Configuration,
+    /// What carries packets
+    #[arg(long, value_name = "DRIVER", value_enum, default_value_t = Driver::Udp)]
+    driver: Driver,
     /// Which way messages go to peers on this host
     #[arg(long, value_name = "PATH", value_enum, default_value_t = Path::Auto)]
     path: Path,
@@ -98,10 +104,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map_err(|error| Failure::of("catch signals", &error))?;
     let settings = arguments.configuration.read()?;
     let receivers = arguments.receivers.or(settings.receivers).unwrap_or(1).clamp(1, MOST);
-    let endpoint =
-        builder(&settings, arguments).bind(arguments.address.as_str()).map_err(|error| {
-            Failure::Work(format!("{error}\n`apus serve 127.0.0.1:0` listens on any free port."))
-        })?;
+    let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    let builder = arguments.driver.build(builder(&settings, arguments), any);
+    let endpoint = builder.bind(arguments.address.as_str()).map_err(|error| {
+        not_opened(&error, "`apus serve 127.0.0.1:0` listens on any free port.")
+    })?;
     let (end, served) = thread::scope(|scope| {
         let receivers = start(receivers, &endpoint, &tell, scope);
         let ready = say_where(&endpoint, arguments.json);

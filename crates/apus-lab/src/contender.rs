@@ -67,6 +67,8 @@ pub struct Plan {
     pub measure: Duration,
     /// Where chance begins.
     pub seed: u64,
+    /// Whether apus goes over raw IP where it would go over UDP.
+    pub raw: bool,
 }
 
 impl Plan {

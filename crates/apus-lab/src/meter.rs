@@ -114,6 +114,7 @@ mod tests {
             warmup: Duration::from_nanos(10),
             measure: Duration::from_nanos(100),
             seed: 1,
+            raw: false,
         };
         Meter::start_at(0, &plan)
     }

@@ -25,6 +25,7 @@ const POLLS: [Poll; 3] = [Poll::Spin, Poll::Hybrid(Duration::from_micros(1)), Po
 /// Everything counts from the first message on.
 fn plan(poll: Poll) -> Plan {
     Plan {
+        raw: false,
         size: 1000,
         outstanding: 4,
         poll,

@@ -5,11 +5,10 @@
 
 use std::os::fd::BorrowedFd;
 
+use apus_socket::{Family, is_wildcard, option, set_option};
 use rustix::net::sockopt;
 
-use crate::address::{self, Family};
 use crate::config::UdpConfig;
-use crate::kernel;
 
 /// The features that were found and turned on.
 #[derive(Clone, Copy, Debug)]
@@ -33,13 +32,13 @@ pub(crate) struct Features {
 impl Features {
     /// Turns the features of a new socket on.
     pub(crate) fn turn_on(fd: BorrowedFd<'_>, family: Family, config: &UdpConfig) -> Self {
-        let on = |level, name| kernel::set_option(fd, level, name, 1).is_ok();
-        let wildcard = address::is_wildcard(config.bind.ip());
+        let on = |level, name| set_option(fd, level, name, 1).is_ok();
+        let wildcard = is_wildcard(config.bind.ip());
         // Best effort: the count of overflowed datagrams is a diagnosis and nothing depends on it.
         on(libc::SOL_SOCKET, libc::SO_RXQ_OVFL);
         Self {
             segmentation: config.segmentation_offload
-                && kernel::option(fd, libc::SOL_UDP, libc::UDP_SEGMENT).is_ok(),
+                && option(fd, libc::SOL_UDP, libc::UDP_SEGMENT).is_ok(),
             merging: config.receive_offload && on(libc::SOL_UDP, libc::UDP_GRO),
             // An IPv6 socket that listens on all addresses needs the options of both families.
             ecn: sockopt::set_ip_recvtos(fd, true).is_ok()
@@ -65,7 +64,7 @@ const BUSY_POLL_BUDGET: libc::c_int = 64;
 
 /// Has the kernel poll the interface for that long; returns for how many microseconds, 0 if it refuses.
 fn busy_poll(fd: BorrowedFd<'_>, usecs: u32) -> u32 {
-    let set = |name, value| kernel::set_option(fd, libc::SOL_SOCKET, name, value);
+    let set = |name, value| set_option(fd, libc::SOL_SOCKET, name, value);
     let asked = libc::c_int::try_from(usecs).unwrap_or(libc::c_int::MAX);
     if usecs == 0 || set(libc::SO_BUSY_POLL, asked).is_err() {
         return 0;
@@ -73,7 +72,7 @@ fn busy_poll(fd: BorrowedFd<'_>, usecs: u32) -> u32 {
     // Best effort: with them the interface's interrupts stay off for as long as somebody polls.
     let _ = set(libc::SO_PREFER_BUSY_POLL, 1);
     let _ = set(libc::SO_BUSY_POLL_BUDGET, BUSY_POLL_BUDGET);
-    kernel::option(fd, libc::SOL_SOCKET, libc::SO_BUSY_POLL)
+    option(fd, libc::SOL_SOCKET, libc::SO_BUSY_POLL)
         .ok()
         .and_then(|granted| u32::try_from(granted).ok())
         .unwrap_or(0)

@@ -29,58 +29,20 @@
 //! # }
 //! ```
 //!
-//! # The way of a packet
-//!
-//! ```text
-//! transmit ─┬ small ─▶ staging ─▶ group: copied, one per peer, class and size ─ flush ─┐
-//!           └ large ─▶ gather: from the borrowed slices ───────────────────────────────┤
-//!                                                                                      ▼
-//! network ◀── kernel ◀──────────────────────────────────────────────────────────────── submit
-//!
-//! network ──▶ kernel ─▶ receive: cut apart by what cmsg tells
-//!                  └──▶ error_queue ─▶ reports
-//! ```
-//!
-//! These names are modules. `unsafe` is in `kernel` only, which makes the system calls.
+//! Here is how the socket is opened; the way of a packet is in `apus-socket`.
 //!
 //! # Invariants
 //!
-//! - **U1** No allocation per packet: what the halves need is allocated when the socket is opened.
-//!   Staging grows only when the system takes no more packets, and then by one burst at most.
-//! - **U2** A system call that fails with an error which may stem from ICMP raises the error signal,
-//!   whichever half made it; `reports` looks at the socket's error queue if and only if the signal is
-//!   up. As long as an error waits in the queue, poll(2) reports it, so none is lost: see
-//!   `error_queue`.
 //! - **U3** What the system lacks costs speed and never correctness. Each missing feature can be
 //!   played through [`UdpConfig`].
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
-mod address;
-mod batch;
-mod class;
-mod cmsg;
 mod config;
-#[cfg(test)]
-mod corpus;
-mod counters;
 mod detect;
-mod error_queue;
-mod errors;
-mod group;
-#[allow(unsafe_code)] // The system calls, and nothing else.
-mod kernel;
-mod link;
-mod mtu;
-mod receive;
-mod shared;
 mod socket;
-mod staging;
-mod submit;
-mod transmit;
 mod udp;
 
+pub use apus_socket::{Counters, OpenError};
 pub use config::UdpConfig;
-pub use counters::Counters;
-pub use socket::OpenError;
 pub use udp::Udp;

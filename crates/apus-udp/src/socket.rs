@@ -4,32 +4,14 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
 
+use apus_socket::{
+    Family, MINIMUM, OpenError, canonical, forbid_fragments, is_wildcard, size_buffers,
+};
 use rustix::io::Errno;
-use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::address::{self, Family};
 use crate::config::UdpConfig;
 use crate::detect::Features;
-use crate::mtu;
-
-/// Why a driver could not be opened.
-#[derive(Debug, thiserror::Error)]
-#[error("{operation} {address}: {source}")]
-pub struct OpenError {
-    /// What was tried: `bind`, say.
-    pub operation: &'static str,
-    /// The address that was to be listened on.
-    pub address: SocketAddr,
-    /// What the system answered.
-    pub source: io::Error,
-}
-
-impl From<OpenError> for io::Error {
-    fn from(error: OpenError) -> Self {
-        Self::new(error.source.kind(), error)
-    }
-}
 
 /// A bound socket, ready for use.
 #[derive(Debug)]
@@ -44,8 +26,8 @@ pub(crate) struct Opened {
 
 /// Makes and binds the socket that `config` asks for.
 pub(crate) fn open(config: &UdpConfig) -> Result<Opened, OpenError> {
-    let bind = address::canonical(config.bind);
-    if !(mtu::MINIMUM..=usize::from(u16::MAX)).contains(&config.max_ip_packet) {
+    let bind = canonical(config.bind);
+    if !(MINIMUM..=usize::from(u16::MAX)).contains(&config.max_ip_packet) {
         let text = format!("max_ip_packet is {}, not 1280 to 65535", config.max_ip_packet);
         let source = io::Error::new(io::ErrorKind::InvalidInput, text);
         return Err(OpenError { operation: "open", address: bind, source });
@@ -60,7 +42,7 @@ pub(crate) fn open(config: &UdpConfig) -> Result<Opened, OpenError> {
 }
 
 fn is_any(bind: SocketAddr) -> bool {
-    address::is_wildcard(bind.ip())
+    is_wildcard(bind.ip())
 }
 
 fn is_without_ipv6(error: &OpenError) -> bool {
@@ -71,7 +53,7 @@ fn open_at(bind: SocketAddr, config: &UdpConfig) -> Result<Opened, OpenError> {
     let failed = |operation| move |source| OpenError { operation, address: bind, source };
     let family = Family::of(bind);
     let socket = make(family, config).map_err(failed("open a socket for"))?;
-    size_buffers(&socket, config);
+    size_buffers(&socket, config.receive_buffer, config.send_buffer);
     forbid_fragments(&socket, family).map_err(failed("forbid fragments on"))?;
     // Before the socket is bound: the very first packet shall have everything.
     let features = Features::turn_on(socket.as_fd(), family, config);
@@ -93,34 +75,6 @@ fn make(family: Family, config: &UdpConfig) -> io::Result<Socket> {
         Family::V6 => return Err(Errno::AFNOSUPPORT.into()),
     };
     Socket::new(domain, Type::DGRAM.nonblocking(), Some(Protocol::UDP))
-}
-
-/// Asks for buffers as large as configured: with privileges if the usual way gives less. That it gives
-/// less is no error; [`Opened::receive_buffer`] says what was got.
-fn size_buffers(socket: &Socket, config: &UdpConfig) {
-    // The system doubles what it is asked for, to make up for its own structures: socket(7).
-    let is_less = |got: io::Result<usize>, asked: usize| got.is_ok_and(|got| got < 2 * asked);
-    let asked = config.receive_buffer;
-    let _ = socket.set_recv_buffer_size(asked);
-    if is_less(socket.recv_buffer_size(), asked) {
-        let _ = sockopt::set_socket_recv_buffer_size_force(socket, asked);
-    }
-    let asked = config.send_buffer;
-    let _ = socket.set_send_buffer_size(asked);
-    if is_less(socket.send_buffer_size(), asked) {
-        let _ = sockopt::set_socket_send_buffer_size_force(socket, asked);
-    }
-}
-
-/// Sets "don't fragment" on all packets; a fragment that is lost costs the whole packet.
-fn forbid_fragments(socket: &Socket, family: Family) -> io::Result<()> {
-    let v4 = sockopt::set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO);
-    match family {
-        Family::V4 => v4?,
-        // The IPv4 option is for IPv4 peers, which this socket may or may not have.
-        Family::V6 => sockopt::set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DO)?,
-    }
-    Ok(())
 }
 
 #[cfg(test)]

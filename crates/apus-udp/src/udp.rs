@@ -5,16 +5,14 @@ use std::sync::Arc;
 
 use apus_driver::{Capabilities, Driver, Receive, Transmit};
 
+use apus_socket::{
+    Abilities, Carrier, Counters, MAX_SEGMENTS, OpenError, PacketLimit, Shared, SocketReceive,
+    SocketTransmit, mbps,
+};
+
 use crate::config::UdpConfig;
-use crate::counters::Counters;
 use crate::detect::Features;
-use crate::group::MAX_SEGMENTS;
-use crate::link;
-use crate::mtu::PacketLimit;
-use crate::receive::UdpReceive;
-use crate::shared::Shared;
-use crate::socket::{self, OpenError};
-use crate::transmit::{Abilities, UdpTransmit};
+use crate::socket;
 
 /// A packet driver over one UDP socket.
 #[derive(Debug)]
@@ -44,12 +42,12 @@ impl Udp {
             reports: features.reports,
             busy_poll_usecs: features.busy_poll_usecs,
             receive_buffer: opened.receive_buffer,
-            link_mbps: link::mbps(opened.local.ip()),
+            link_mbps: mbps(opened.local.ip()),
         };
         Ok(Self {
-            shared: Arc::new(Shared::new(opened.socket, opened.family)),
+            shared: Arc::new(Shared::new(opened.socket, opened.family, Carrier::Udp)),
             local: opened.local,
-            limit: PacketLimit::new(config.max_ip_packet),
+            limit: PacketLimit::new(config.max_ip_packet, Carrier::Udp),
             features,
             capabilities,
         })
@@ -58,7 +56,7 @@ impl Udp {
     /// What the driver has done so far; goes on counting after [`Driver::split`].
     #[must_use]
     pub fn counters(&self) -> Arc<Counters> {
-        self.shared.counters.clone()
+        self.shared.counters()
     }
 }
 
@@ -72,7 +70,7 @@ impl Driver for Udp {
     }
 
     fn counters(&self) -> Option<Arc<dyn apus_driver::Counters>> {
-        Some(self.shared.counters.clone())
+        Some(self.shared.counters())
     }
 
     fn split(self: Box<Self>) -> (Box<dyn Transmit>, Box<dyn Receive>) {
@@ -81,8 +79,8 @@ impl Driver for Udp {
             priorities: self.features.priorities,
             chooses_source: self.features.destination,
         };
-        let transmit = UdpTransmit::new(self.shared.clone(), self.limit, abilities);
-        let receive = UdpReceive::new(self.shared, self.features.merging);
+        let transmit = SocketTransmit::new(self.shared.clone(), self.limit, abilities);
+        let receive = SocketReceive::new(self.shared, self.features.merging);
         (Box::new(transmit), Box::new(receive))
     }
 }

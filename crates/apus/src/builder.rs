@@ -3,15 +3,16 @@
 use crate::endpoint::Endpoint;
 use crate::engine::backlog::Backlog;
 use crate::engine::poll::Poll;
-use crate::engine::shard::{Settings, Shard};
+use crate::engine::shard::{Opened, Settings, Shard};
 use crate::engine::{dedicated, keeper};
 use crate::error::BindError;
 use crate::overload::Quotas;
 use crate::trace::Triggers;
 use apus_driver::Driver;
 use apus_proto::{Config, Profile};
+use apus_raw::{Raw, RawConfig};
 use apus_udp::{Udp, UdpConfig};
-use std::net::ToSocketAddrs;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ use std::time::Duration;
 pub struct Builder {
     config: Config,
     udp: UdpConfig,
+    /// Raw IP in place of UDP.
+    raw: Option<RawConfig>,
     poll: Poll,
     engine: Engine,
     receive_batch: usize,
@@ -118,6 +121,7 @@ impl Default for Builder {
         Self {
             config: Config::default(),
             udp: UdpConfig::default(),
+            raw: None,
             poll: Poll::default(),
             engine: Engine::default(),
             receive_batch: Self::RECEIVE_BATCH,
@@ -146,6 +150,23 @@ impl Builder {
     /// Settings of the socket. Its address is given to [`Builder::bind`].
     pub const fn udp(mut self, udp: UdpConfig) -> Self {
         self.udp = udp;
+        self
+    }
+
+    /// Raw IP in place of UDP: packets lie in IP packets of protocol 146, as those of the Linux kernel's Homa module, and
+    /// the endpoint speaks the kernel profile, whatever [`Builder::config`] says: messages are at most 1,000,000 bytes
+    /// long, and nothing is said about requests that are refused. The address is given to [`Builder::bind`];
+    /// [`Builder::client`] takes the one in `raw`.
+    ///
+    /// It takes the capability CAP_NET_RAW. An address belongs to one protocol: with `0.0.0.0`, the default, the
+    /// endpoint reaches IPv4 peers, with `[::]` those of IPv6. The port of a peer's address is its Homa port.
+    /// Which ids the endpoint's calls have is agreed upon with all others of this host ([`Raw::first_id`]).
+    ///
+    /// There is no way through shared memory ([`Builder::local`]): it belongs to the addresses of UDP endpoints, and
+    /// whoever has the same address and port over UDP is somebody else; and who chooses raw IP wants to speak with the
+    /// kernel module, or to measure the wire.
+    pub const fn raw(mut self, raw: RawConfig) -> Self {
+        self.raw = Some(raw);
         self
     }
 
@@ -206,7 +227,7 @@ impl Builder {
     /// application can rely on is the same, and so is what it sees, but for the time: a tenth.
     ///
     /// `false` for who measures the network, or does not want the memory (up to 772 KiB for each peer of this
-    /// host, paid by the client). The kernel profile does without. If the system refuses what it takes,
+    /// host, paid by the client). The kernel profile, and raw IP, do without. If the system refuses what it takes,
     /// the endpoint does without, too ([`Endpoint::has_local_path`]).
     pub const fn local(mut self, local: bool) -> Self {
         self.local = local;
@@ -241,7 +262,8 @@ impl Builder {
         self.observable && cfg!(feature = "live")
     }
 
-    /// Opens a UDP socket at `address` and starts the endpoint. Port 0 takes any free one.
+    /// Opens a socket at `address` (UDP, unless [`Builder::raw`] says otherwise) and starts the endpoint. Port 0 takes
+    /// any free one.
     ///
     /// # Errors
     ///
@@ -250,21 +272,19 @@ impl Builder {
         self,
         address: impl ToSocketAddrs + std::fmt::Debug,
     ) -> Result<Endpoint, BindError> {
-        let driver = self.open(&address)?;
-        let near = self.near();
-        self.start(driver, near)
+        let opened = self.open(&address)?;
+        self.start(opened)
     }
 
-    /// Opens a UDP socket at any free port of all addresses of the host and starts an endpoint that
-    /// does not serve requests.
+    /// Opens a socket at any free port of all addresses of the host (over raw IP: of one of the two protocols) and starts
+    /// an endpoint that does not serve requests.
     ///
     /// # Errors
     ///
     /// As for [`Builder::bind`].
     pub fn client(self) -> Result<Endpoint, BindError> {
-        let driver = self.open_any()?;
-        let near = self.near();
-        self.serve(false).start(driver, near)
+        let opened = self.open_any()?;
+        self.serve(false).start(opened)
     }
 
     /// Starts the endpoint on top of another driver. It has no way through memory: that belongs to addresses of UDP.
@@ -273,18 +293,19 @@ impl Builder {
     ///
     /// [`BindError::Start`]: the system refuses a thread, a descriptor or a random seed.
     pub fn on(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
-        self.start(driver, None)
+        let opened = self.on_top_of(driver);
+        self.start(opened)
     }
 
-    /// Starts the endpoint, with a way through memory if there are settings for one.
-    fn start(
-        self,
-        driver: Box<dyn Driver>,
-        near: Option<apus_local::Config>,
-    ) -> Result<Endpoint, BindError> {
-        let address = driver.local_addr();
+    /// Another driver with the parameters as they are.
+    pub(crate) fn on_top_of(&self, driver: Box<dyn Driver>) -> Opened {
+        Opened { driver, config: self.config.clone(), first_id: None, near: None }
+    }
+
+    fn start(self, opened: Opened) -> Result<Endpoint, BindError> {
+        let address = opened.driver.local_addr();
         let start = |source| BindError::Start { address, source };
-        let shard = self.shard(driver, self.poll, near)?;
+        let shard = self.shard(opened, self.poll)?;
         let thread = match self.engine {
             Engine::Waiters => keeper::start(&shard),
             Engine::Dedicated { cpu } => dedicated::start(&shard, cpu, self.poll, self.share),
@@ -292,48 +313,53 @@ impl Builder {
         Ok(Endpoint::new(shard, thread.map_err(start)?, self.is_observable()))
     }
 
-    /// The UDP driver at the first address that can be bound.
+    /// The driver at the first address that can be bound.
     pub(crate) fn open(
         &self,
         address: &(impl ToSocketAddrs + std::fmt::Debug),
-    ) -> Result<Box<dyn Driver>, BindError> {
+    ) -> Result<Opened, BindError> {
         let resolve = |source| BindError::Resolve { address: format!("{address:?}"), source };
         let mut last = None;
         for bind in address.to_socket_addrs().map_err(resolve)? {
-            match Udp::open(&UdpConfig { bind, ..self.udp }) {
-                Ok(driver) => return Ok(Box::new(driver)),
+            match self.open_at(bind) {
+                Ok(opened) => return Ok(opened),
                 Err(error) => last = Some(error),
             }
         }
-        Err(match last {
-            Some(error) => error.into(),
-            None => resolve(std::io::Error::new(std::io::ErrorKind::NotFound, "no address")),
-        })
+        let nothing = || resolve(std::io::Error::new(std::io::ErrorKind::NotFound, "no address"));
+        Err(last.unwrap_or_else(nothing))
     }
 
-    /// The UDP driver at any free port of all addresses.
-    pub(crate) fn open_any(&self) -> Result<Box<dyn Driver>, BindError> {
-        Ok(Box::new(Udp::open(&self.udp)?))
+    /// The driver at any free port of all addresses.
+    pub(crate) fn open_any(&self) -> Result<Opened, BindError> {
+        self.open_at(self.raw.map_or(self.udp.bind, |raw| raw.bind))
+    }
+
+    fn open_at(&self, bind: SocketAddr) -> Result<Opened, BindError> {
+        let Some(raw) = self.raw else {
+            let driver = Box::new(Udp::open(&UdpConfig { bind, ..self.udp })?);
+            let config = self.config.clone();
+            return Ok(Opened { driver, config, first_id: None, near: self.near() });
+        };
+        let config = self.config.to_builder().profile(Profile::Kernel).build()?;
+        let driver = Box::new(Raw::open(&RawConfig { bind, ..raw })?);
+        let first_id = Some(driver.first_id());
+        Ok(Opened { driver, config, first_id, near: None })
     }
 
     /// Settings of the way through memory, if there shall be one.
-    pub(crate) fn near(&self) -> Option<apus_local::Config> {
+    fn near(&self) -> Option<apus_local::Config> {
         let wanted = self.local && self.config.profile() == Profile::Udp;
         wanted.then(|| self.local_config.clone())
     }
 
     /// The parts that each kind of endpoint starts in its own way.
-    pub(crate) fn shard(
-        &self,
-        driver: Box<dyn Driver>,
-        poll: Poll,
-        near: Option<apus_local::Config>,
-    ) -> Result<Arc<Shard>, BindError> {
-        let address = driver.local_addr();
+    pub(crate) fn shard(&self, opened: Opened, poll: Poll) -> Result<Arc<Shard>, BindError> {
+        let address = opened.driver.local_addr();
         let quotas = Quotas { receive: self.receive_batch, ..Quotas::DEFAULT };
         let Self { serve: serving, max_queueing, triggers, .. } = *self;
         let settings = Settings { quotas, serving, max_queueing, triggers };
-        Shard::new(driver, self.config.clone(), poll, near, settings)
+        Shard::new(opened, poll, settings)
             .map(Arc::new)
             .map_err(|source| BindError::Start { address, source })
     }

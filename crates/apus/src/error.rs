@@ -93,6 +93,9 @@ pub enum BindError {
     /// The socket could not be opened.
     #[error(transparent)]
     Open(#[from] apus_udp::OpenError),
+    /// The raw IP socket could not be opened: the capability for it is missing, say, or the port is in use.
+    #[error(transparent)]
+    OpenRaw(#[from] apus_raw::OpenError),
     /// A thread, a descriptor or a random seed was refused by the system.
     #[error("start the engine of {address}: {source}")]
     Start {

@@ -79,6 +79,7 @@ pub use apus_proto::{
     CommandError, Config, ConfigBuilder, ConfigError, DropReason, FailReason, Outcome, PARAMETERS,
     Parameter, Payload, Profile, Refusal, Role, RpcError, RpcInfo, RpcState,
 };
+pub use apus_raw::{OpenError as OpenRawError, RawConfig};
 pub use apus_udp::UdpConfig;
 pub use builder::{Builder, Engine, EngineError};
 pub use bytes::Bytes;

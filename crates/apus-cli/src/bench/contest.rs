@@ -6,6 +6,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::configuration::Configuration;
+use crate::driver::Driver;
 use crate::failure::Failure;
 use crate::output;
 use crate::repetition::{Repetition, with_defaults};
@@ -32,6 +33,9 @@ struct Asked {
     /// `apus-traced` take part in `rtt` and `rate`: apus with time traces off, and with all RPCs traced
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
+    /// What carries the packets of apus; the other contenders go as ever
+    #[arg(long, value_name = "DRIVER", value_enum, default_value_t = Driver::Udp)]
+    driver: Driver,
     #[command(flatten)]
     configuration: Configuration,
     #[command(flatten)]
@@ -88,11 +92,13 @@ const UNDESCRIBED: Description =
 /// Runs the experiment and prints its result.
 pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
     let Arguments { experiment, asked, poll_was_asked } = arguments;
-    let Asked { size, outstanding, only, configuration, repetition } = asked;
+    let Asked { size, outstanding, only, driver, configuration, repetition } = asked;
+    driver.check_size("--size", size)?;
+    let raw = driver == Driver::Raw;
     let Repetition { seconds, runs, seed, poll, json } = repetition;
     let settings = configuration.read()?;
     let poll = settings.poll.filter(|_| !poll_was_asked).unwrap_or(poll);
-    let options = Options { size, outstanding, seconds, runs, seed, poll, settings, only };
+    let options = Options { size, outstanding, seconds, runs, seed, poll, settings, only, raw };
     let outcome = experiment.run(&options, &Host::this_program()?)?;
     if json { output::line(&outcome.json()) } else { output::write(outcome.to_string()) }
 }

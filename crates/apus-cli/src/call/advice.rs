@@ -14,7 +14,7 @@ const fn after(reason: &FailReason) -> &'static str {
     match reason {
         FailReason::PeerSilent { .. } => {
             "Is the host up, does the port belong to an apus service, and does every firewall between \
-             let UDP pass?"
+             let its packets pass (UDP, or with --driver raw IP protocol 146)?"
         }
         FailReason::PortClosed => "Start a service there, `apus serve ADDR` for instance.",
         FailReason::HostUnreachable => {

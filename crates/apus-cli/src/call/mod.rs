@@ -16,6 +16,7 @@ use self::request::Source;
 use crate::address::Address;
 use crate::configuration::Configuration;
 use crate::destination::Destination;
+use crate::driver::Driver;
 use crate::failure::Failure;
 use crate::output;
 use crate::path::Path;
@@ -32,7 +33,8 @@ use crate::tracing::Tracing;
   apus call 127.0.0.1:4000 --size 100
   apus call localhost:4000 --size 1000000 --count 100 --path udp
   apus call localhost:4000 --count 1000 --quiet --trace all --trace-file client.tt
-  apus call [::1]:4000 --file request.bin --output reply.bin --json")]
+  apus call [::1]:4000 --file request.bin --output reply.bin --json
+  apus call 10.0.0.1:4000 --driver raw --size 1000000")]
 pub(crate) struct Arguments {
     /// The service: HOST:PORT
     #[arg(value_name = "ADDR", value_parser = Address::to_call)]
@@ -58,6 +60,9 @@ pub(crate) struct Arguments {
     /// Go on after a call that failed
     #[arg(long)]
     keep_going: bool,
+    /// What carries packets: what the service has, too
+    #[arg(long, value_name = "DRIVER", value_enum, default_value_t = Driver::Udp)]
+    driver: Driver,
     /// Which way messages go to peers on this host
     #[arg(long, value_name = "PATH", value_enum, default_value_t = Path::Auto)]
     path: Path,
@@ -91,6 +96,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(path) => Source::file(path)?,
         None => Source::Drawn(arguments.size),
     };
+    let given = if arguments.file.is_some() { "--file" } else { "--size" };
+    arguments.driver.check_size(given, source.size())?;
     let output = arguments.output.as_deref().map(|path| Destination::open("--output", path));
     let output = output.transpose()?;
     arguments.tracing.begin()?;
@@ -134,6 +141,8 @@ fn peer(arguments: &Arguments) -> Result<Peer, Failure> {
         Failure::Work(format!("resolve {name}: {error}\n{help}"))
     })?;
     let settings = arguments.path.apply(arguments.configuration.read()?.builder());
+    let (here, addresses) = arguments.driver.client_of(addresses);
+    let settings = arguments.driver.build(settings, here);
     let endpoint = settings.client().map_err(|error| Failure::Work(error.to_string()))?;
     Ok(Peer::new(endpoint, addresses, arguments.timeout))
 }

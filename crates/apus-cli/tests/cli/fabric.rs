@@ -9,16 +9,16 @@ use serde_json::Value;
 use crate::service::{apus, excuse, object, text, with_fake};
 
 /// A place where nothing is up; what is, is taken down when a test ends, also by a failed assertion.
-struct World {
+pub(crate) struct World {
     folder: tempfile::TempDir,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    fn fabric(&self, words: &str) -> Command {
+    pub(crate) fn fabric(&self, words: &str) -> Command {
         let mut command = apus();
         command.arg("fabric").args(words.split(' ')).env("XDG_RUNTIME_DIR", self.folder.path());
         command.stdin(Stdio::null());
@@ -30,7 +30,7 @@ impl World {
     }
 
     /// Makes a fabric; `None` if this machine does not allow it.
-    fn up(&self, words: &str) -> Option<Output> {
+    pub(crate) fn up(&self, words: &str) -> Option<Output> {
         let output = self.run(&format!("up {words}"));
         if output.status.success() {
             return Some(output);

@@ -12,6 +12,7 @@ mod invocations;
 mod lab;
 mod metrics;
 mod ranks;
+mod raw;
 mod service;
 mod simulations;
 mod sweep;

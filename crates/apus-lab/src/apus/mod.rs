@@ -63,7 +63,7 @@ pub enum Calls {
 impl Contender for Apus {
     fn name(&self) -> &'static str {
         match self.path {
-            Path::Udp => "apus",
+            Path::Udp | Path::Raw => "apus",
             Path::Local => "apus-local",
         }
     }
@@ -77,6 +77,7 @@ impl Contender for Apus {
         };
         let path = match self.path {
             Path::Udp => "over UDP",
+            Path::Raw => "over raw IP",
             Path::Local => "through shared memory",
         };
         format!(
@@ -85,7 +86,8 @@ impl Contender for Apus {
     }
 
     fn serve(&self, plan: &Plan, control: &mut Control) -> Result<Side, Error> {
-        let endpoint = serve_at(configured(&plan.settings, self.path).poll(plan.poll), control)?;
+        let endpoint =
+            serve_at(configured(&plan.settings, self.path.of(plan)).poll(plan.poll), control)?;
         match self.calls {
             Calls::OneByOne => server::echo(&endpoint),
             Calls::Many(Replies::Echo) => server::echo_together(&endpoint),
@@ -95,7 +97,8 @@ impl Contender for Apus {
     }
 
     fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error> {
-        let endpoint = open_client(configured(&plan.settings, self.path).poll(plan.poll), control)?;
+        let endpoint =
+            open_client(configured(&plan.settings, self.path.of(plan)).poll(plan.poll), control)?;
         if self.path == Path::Local {
             let request = Bytes::from_static(&[0]);
             path::meet(&endpoint, || client::call(&endpoint, server, &request).map(drop))?;

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use apus::{Builder, Endpoint, Settings};
+use apus::{Builder, Endpoint, RawConfig, Settings};
 
+use crate::contender::Plan;
 use crate::error::Error;
 
 /// Where messages go between two endpoints of this host.
@@ -11,8 +12,17 @@ use crate::error::Error;
 pub enum Path {
     /// Over UDP, as between hosts.
     Udp,
+    /// Over raw IP, as to hosts with the kernel module.
+    Raw,
     /// Where the endpoints choose: through shared memory.
     Local,
+}
+
+impl Path {
+    /// The way to take when `plan` says what there is between hosts.
+    pub(crate) fn of(self, plan: &Plan) -> Self {
+        if plan.raw && self == Self::Udp { Self::Raw } else { self }
+    }
 }
 
 /// The settings of an endpoint whose messages go that way (P1).
@@ -22,7 +32,8 @@ pub(crate) fn builder(path: Path) -> Builder {
 
 /// The same, set up in another way than by default.
 pub(crate) fn configured(settings: &Settings, path: Path) -> Builder {
-    settings.builder().local(path == Path::Local)
+    let builder = settings.builder().local(path == Path::Local);
+    if path == Path::Raw { builder.raw(RawConfig::default()) } else { builder }
 }
 
 /// How long two endpoints may take to agree on shared memory. Ours: ten thousand times what they take.
@@ -52,9 +63,9 @@ pub(crate) fn check(path: Path, endpoint: &Endpoint, calls: u64) -> Result<(), E
         Path::Local if local < calls => {
             Err(Error::Peer(format!("only {local} of {calls} calls went through shared memory")))
         }
-        Path::Udp if engine.local_calls > 0 => {
-            Err(Error::Peer(format!("{local} calls went through shared memory, not over UDP")))
-        }
+        Path::Udp | Path::Raw if engine.local_calls > 0 => Err(Error::Peer(format!(
+            "{local} calls went through shared memory, not over the network"
+        ))),
         _ => Ok(()),
     }
 }
@@ -95,6 +106,8 @@ mod tests {
             calls(client, server)
         });
         local.unwrap();
-        assert!(udp.unwrap_err().ends_with("calls went through shared memory, not over UDP"));
+        assert!(
+            udp.unwrap_err().ends_with("calls went through shared memory, not over the network")
+        );
     }
 }

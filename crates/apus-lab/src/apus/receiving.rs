@@ -70,7 +70,7 @@ impl Contender for Receiving {
             Self::Receivers(count) => (Engine::Dedicated { cpu: None }, *count),
         };
         let endpoint = serve_at(
-            configured(&plan.settings, Path::Udp).poll(plan.poll).engine(engine),
+            configured(&plan.settings, Path::Udp.of(plan)).poll(plan.poll).engine(engine),
             control,
         )?;
         thread::scope(|scope| {
@@ -92,7 +92,8 @@ impl Contender for Receiving {
     }
 
     fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error> {
-        let endpoint = open_client(configured(&plan.settings, Path::Udp).poll(plan.poll), control)?;
+        let endpoint =
+            open_client(configured(&plan.settings, Path::Udp.of(plan)).poll(plan.poll), control)?;
         client::many(&endpoint, server, plan, Replies::Echo, control.stop())
     }
 }

@@ -28,6 +28,8 @@ pub struct Options {
     pub settings: Settings,
     /// Only these contenders, by name; all if empty.
     pub only: Vec<String>,
+    /// Whether apus goes over raw IP (protocol 146, the kernel's profile) in place of UDP.
+    pub raw: bool,
 }
 
 impl Options {
@@ -43,6 +45,7 @@ impl Options {
             poll: Poll::Spin,
             settings: Settings::default(),
             only: Vec::new(),
+            raw: false,
         }
     }
 
@@ -71,6 +74,7 @@ impl Options {
             warmup: measure / 10,
             measure,
             seed: self.seed,
+            raw: self.raw,
         }
     }
 
@@ -83,6 +87,7 @@ impl Options {
             ("runs", json!(self.runs)),
             ("seed", json!(self.seed)),
             ("poll", json!(self.poll)),
+            ("driver", json!(if self.raw { "raw" } else { "udp" })),
         ];
         let configured = (self.settings != Settings::default())
             .then(|| ("configuration", json!(self.settings.toml().trim().replace('\n', "; "))));

@@ -46,6 +46,11 @@ pub(super) fn run(
     let mut outcome = Outcome::new(experiment.name, options.config());
     let contenders = selected(experiment, options, &mut outcome.notes)?;
     outcome.notes.extend(cores.note());
+    if options.raw {
+        outcome
+            .notes
+            .push("apus goes over raw IP, protocol 146, in the kernel's profile".to_owned());
+    }
     outcome.config.insert("settings".to_owned(), settings(&contenders));
     let progress = Progress::of(options.runs * contenders.len());
     let mut pairs: Vec<Vec<Pair>> = contenders.iter().map(|_| Vec::new()).collect();

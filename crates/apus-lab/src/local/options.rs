@@ -96,7 +96,16 @@ impl Options {
     pub(super) fn plan(&self, size: usize, outstanding: usize, poll: Poll) -> Plan {
         let measure = Duration::from_secs_f64(self.seconds);
         let settings = apus::Settings::default();
-        Plan { size, outstanding, poll, settings, warmup: measure / 10, measure, seed: self.seed }
+        Plan {
+            size,
+            outstanding,
+            poll,
+            settings,
+            warmup: measure / 10,
+            measure,
+            seed: self.seed,
+            raw: false,
+        }
     }
 
     /// Messages of that size under way where there are many.

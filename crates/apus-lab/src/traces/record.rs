@@ -92,6 +92,8 @@ impl Options {
             warmup: Duration::ZERO,
             measure: Duration::from_secs_f64(self.seconds),
             seed: 0,
+            settings: apus::Settings::default(),
+            raw: false,
         }
     }
 }

@@ -232,6 +232,7 @@ impl Search<'_> {
             warmup: counts / 10,
             measure: counts,
             seed: usual.seed,
+            raw: false,
         };
         let began = Instant::now();
         let figures = experiment.apus_alone(&plan, self.host, cores)?;

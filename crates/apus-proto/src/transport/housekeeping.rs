@@ -10,6 +10,10 @@ use crate::timer::look_period;
 use apus_wire::{
     Body, DATA_HEADER_LEN, Header, Packet, Profile, Refusal, Role, SenderId, UdpFields,
 };
+use std::ops::RangeFrom;
+
+/// Where a header has the id of its RPC. Source: reference 1.1.
+const SENDER_ID: RangeFrom<usize> = 20..;
 
 /// What the system, or an ICMP packet, says about a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,10 +43,23 @@ impl Transport {
     /// Sets the length of the longest packet (header and payload) that reaches `peer` in one piece.
     /// Lengths below that of IPv6's minimum MTU are raised to it; an unknown peer is ignored.
     pub fn set_packet_limit(&mut self, peer: Address, bytes: usize) {
+        let peer = peer_address(self.identity.profile, peer);
         if let Some(peer) = self.peers.find(peer) {
             let segment = bytes.max(MIN_PACKET_BYTES) - DATA_HEADER_LEN;
             self.peers[peer].segment = u32::try_from(segment).unwrap_or(u32::MAX);
         }
+    }
+
+    /// Sets the id of the next call; ids go up by two from there. Only for the kernel profile, whose servers know a
+    /// call by the client's host and its id: whoever runs several endpoints on a host gives each a range of its own,
+    /// and none again that was in use (reference 8.2 item 4). Without it the first id is drawn at random.
+    ///
+    /// # Panics
+    ///
+    /// If `id` is odd: these are servers'.
+    pub const fn set_first_id(&mut self, id: u64) {
+        assert!(id.is_multiple_of(2), "clients' ids are even");
+        self.next_kernel_id = id;
     }
 
     /// Sets the rate of the link as the driver knows it, in Mbit/s. A rate in the configuration has
@@ -121,13 +138,21 @@ impl Transport {
 
     /// The system reports that packets to `to` do not arrive. All RPCs with that peer end in the next
     /// calls of [`Transport::handle_timeout`]: calls fail, requests are let go (row X-10, RPC-14).
+    ///
+    /// In the kernel profile a peer is a host, and `to` has the port of the packet that did not arrive: if that port is
+    /// closed, only RPCs with it end.
     pub fn handle_unreachable(&mut self, now: Instant, to: Address, trouble: Unreachable) {
         self.advance(now);
         let Some(peer) = self.peers.find(peer_address(self.identity.profile, to)) else { return };
+        let one_port =
+            self.identity.profile == Profile::Kernel && trouble == Unreachable::PortClosed;
+        let port = (one_port && to.port() != 0).then_some(to.port());
         // Whoever answers there next is not the one that we had a session with.
         self.peers[peer].calls.session = None;
         // Each packet under way may bring a report: those that are doomed already are left out.
-        let affected = self.rpcs.iter_mut().filter(|(_, rpc)| rpc.peer == peer && !rpc.doomed);
+        let affected = self.rpcs.iter_mut().filter(|(_, rpc)| {
+            rpc.peer == peer && !rpc.doomed && port.is_none_or(|port| rpc.peer_port == port)
+        });
         let doomed = affected.map(|(id, rpc)| {
             rpc.doomed = true;
             id
@@ -167,6 +192,24 @@ impl Transport {
         count
     }
 
+    /// Whether a packet to `to` that is said not to have arrived, and of which `beginning` came back, may have been
+    /// ours: it names an RPC that lives. Too short a beginning names none, and is believed.
+    ///
+    /// Ours: whoever can send us an ICMP packet could otherwise end our RPCs with any host (row K-17). Only for
+    /// the kernel profile: elsewhere there is a UDP port that would have to be guessed.
+    #[must_use]
+    pub fn may_be_ours(&mut self, to: Address, beginning: &[u8]) -> bool {
+        if self.identity.profile == Profile::Udp {
+            return true;
+        }
+        let Some(id) = beginning.get(SENDER_ID).and_then(|rest| rest.first_chunk()) else {
+            return true;
+        };
+        let id = SenderId::from_wire(u64::from_be_bytes(*id));
+        let peer = self.peers.find(peer_address(self.identity.profile, to));
+        peer.is_some_and(|peer| self.rpcs.find(peer, id.client_id(), id.sender()).is_some())
+    }
+
     /// Ends everything: calls fail, requests are refused, and so are further ones. The refusals leave
     /// with the next calls of [`Transport::poll_transmit`] (RPC-12). A request that the application has may
     /// have been executed: it counts as abandoned (AMO-5).
@@ -191,5 +234,102 @@ impl Transport {
                 },
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::transport::{Call, Command, Event};
+
+    const NOW: Instant = Instant::ZERO;
+
+    /// A client of the kernel profile whose ids begin at `first`.
+    fn client(first: u64) -> Transport {
+        let config = Config::builder().profile(Profile::Kernel).build().unwrap();
+        let mut client = Transport::new(config, 40_000, 1);
+        client.set_first_id(first);
+        client
+    }
+
+    /// Calls `to`; returns the beginning of the packet that leaves.
+    fn call(client: &mut Transport, to: &str, cookie: u64) -> Vec<u8> {
+        let (to, payload) = (to.parse().unwrap(), vec![7; 5000].into());
+        let call = Call { to, payload, cookie, deadline: None, idempotent: false };
+        client.command(NOW, Command::Call(call)).unwrap();
+        let mut first = Vec::new();
+        while let Some(transmit) = client.poll_transmit(NOW) {
+            first = transmit.headers()[..transmit.header_len()].to_vec();
+        }
+        first
+    }
+
+    /// Cookies of calls that fail.
+    fn failed(client: &mut Transport) -> Vec<u64> {
+        client.handle_timeout(NOW);
+        let events = std::iter::from_fn(|| client.poll_event());
+        events
+            .filter_map(|event| match event {
+                Event::Failed { cookie, .. } => Some(cookie),
+                _ => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn ids_begin_where_they_are_told_to() {
+        let mut client = client(1 << 63 | 4);
+        for (cookie, id) in [(0, 1 << 63 | 4), (1, 1 << 63 | 6)] {
+            let packet = call(&mut client, "10.0.0.1:4000", cookie);
+            assert_eq!(packet[20..28], u64::to_be_bytes(id));
+        }
+    }
+
+    /// Row P-23: ENOTCONN for RPCs with that address *and* port.
+    #[test]
+    fn a_closed_port_of_a_host_ends_calls_to_that_port() {
+        let mut client = client(2);
+        for (cookie, to) in [(0, "10.0.0.1:4000"), (1, "10.0.0.1:4001"), (2, "10.0.0.2:4000")] {
+            call(&mut client, to, cookie);
+        }
+        client.handle_unreachable(NOW, "10.0.0.1:4000".parse().unwrap(), Unreachable::PortClosed);
+        assert_eq!(failed(&mut client), [0]);
+        client.handle_unreachable(NOW, "10.0.0.1:4000".parse().unwrap(), Unreachable::Protocol);
+        assert_eq!(failed(&mut client), [1], "a host without the protocol has no port");
+        client.handle_unreachable(NOW, "10.0.0.2:9".parse().unwrap(), Unreachable::Host);
+        assert_eq!(failed(&mut client), [2]);
+    }
+
+    /// Row K-17.
+    #[test]
+    fn an_icmp_error_must_name_an_rpc_that_lives() {
+        let mut client = client(2);
+        let packet = call(&mut client, "10.0.0.1:4000", 0);
+        let host = "10.0.0.1:4000".parse().unwrap();
+        assert!(client.may_be_ours(host, &packet));
+        assert!(client.may_be_ours(host, &packet[..27]), "too short to name any");
+        assert!(!client.may_be_ours("10.0.0.2:4000".parse().unwrap(), &packet));
+        for byte in 20..28 {
+            let mut other = packet.clone();
+            other[byte] ^= 1;
+            assert!(!client.may_be_ours(host, &other), "byte {byte}");
+        }
+        client.handle_unreachable(NOW, host, Unreachable::PortClosed);
+        assert_eq!(failed(&mut client), [0]);
+        assert!(!client.may_be_ours(host, &packet), "it has ended");
+    }
+
+    /// "Fragmentation needed" names the port of the packet that was too long; the peer is the host.
+    #[test]
+    fn a_shorter_packet_limit_holds_for_the_host() {
+        let mut client = client(2);
+        let to = "10.0.0.1:4000";
+        call(&mut client, to, 0);
+        client.set_packet_limit(to.parse().unwrap(), 1380);
+        let (to, payload) = (to.parse().unwrap(), vec![7; 5000].into());
+        let call = Call { to, payload, cookie: 1, deadline: None, idempotent: false };
+        client.command(NOW, Command::Call(call)).unwrap();
+        assert_eq!(client.poll_transmit(NOW).unwrap().segment(), 1380 - DATA_HEADER_LEN);
     }
 }

@@ -138,11 +138,11 @@ impl Core {
     ) -> Self {
         tracer.renew(&mut transport);
         Self {
+            paths: Paths::new(transport.config().profile()),
             transport,
             clock,
             time: clock.now(),
             transmit,
-            paths: Paths::default(),
             calls: Calls::default(),
             local: local.map(Underway::new),
             requests: Handoff::default(),
@@ -253,7 +253,9 @@ impl Core {
             // A trouble that a later driver may know.
             _ => return,
         };
-        self.transport.handle_unreachable(now, report.peer, trouble);
+        if self.transport.may_be_ours(report.peer, report.packet) {
+            self.transport.handle_unreachable(now, report.peer, trouble);
+        }
     }
 
     /// Does what has become due.

@@ -1,5 +1,6 @@
 //! From which of our addresses does a peer know us?
 
+use apus_proto::Profile;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,6 +8,8 @@ use std::net::{IpAddr, SocketAddr};
 /// was sent to, so that answers leave from there. Empty, and never asked, for others.
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
+    /// Whether peers are hosts, whatever port their packets come from (kernel profile).
+    hosts: bool,
     last: Option<(SocketAddr, IpAddr)>,
     known: HashMap<SocketAddr, IpAddr>,
 }
@@ -16,8 +19,16 @@ pub(crate) struct Paths {
 const MAX_PATHS: usize = 65_536;
 
 impl Paths {
+    /// An empty table for peers that are known as `profile` says.
+    pub(crate) fn new(profile: Profile) -> Self {
+        Self { hosts: profile == Profile::Kernel, ..Self::default() }
+    }
+
     /// A packet from `peer` was sent to `local`.
-    pub(crate) fn note(&mut self, peer: SocketAddr, local: IpAddr) {
+    pub(crate) fn note(&mut self, mut peer: SocketAddr, local: IpAddr) {
+        if self.hosts {
+            peer.set_port(0);
+        }
         if self.last == Some((peer, local)) {
             return;
         }

@@ -20,6 +20,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
+/// A driver, and what goes with it.
+pub(crate) struct Opened {
+    pub(crate) driver: Box<dyn Driver>,
+    /// Parameters of the protocol, in the profile that the driver wants.
+    pub(crate) config: Config,
+    /// Where the ids of calls begin, if the driver has a range for them.
+    pub(crate) first_id: Option<u64>,
+    /// Settings of the way through memory, if there shall be one.
+    pub(crate) near: Option<apus_local::Config>,
+}
+
 /// One socket, one instance of the protocol, and those who turn its loop.
 pub(crate) struct Shard {
     core: Mutex<Core>,
@@ -60,14 +71,9 @@ impl Shard {
     /// # Errors
     ///
     /// The system gives no random seed, or no descriptor for the signal.
-    pub(crate) fn new(
-        driver: Box<dyn Driver>,
-        config: Config,
-        poll: Poll,
-        near: Option<apus_local::Config>,
-        settings: Settings,
-    ) -> io::Result<Self> {
+    pub(crate) fn new(opened: Opened, poll: Poll, settings: Settings) -> io::Result<Self> {
         let Settings { quotas, serving, max_queueing, triggers } = settings;
+        let Opened { driver, config, first_id, near } = opened;
         let local_addr = driver.local_addr();
         let link_mbps = driver.capabilities().link_mbps;
         let counters = driver.counters();
@@ -76,6 +82,9 @@ impl Shard {
         getrandom::fill(&mut seed).map_err(io::Error::other)?;
         let seed = u64::from_ne_bytes(seed);
         let mut transport = Transport::new(config, local_addr.port(), seed);
+        if let Some(first_id) = first_id {
+            transport.set_first_id(first_id);
+        }
         transport.set_serving(serving);
         transport.set_link_rate(link_mbps.unwrap_or(0));
         let clock = Clock::start();

@@ -5,7 +5,7 @@ use crate::builder::Builder;
 use crate::call::{CallId, CallOptions, Completion};
 use crate::endpoint::Metrics;
 use crate::engine::asynchronous::{self, WaitFor};
-use crate::engine::shard::Shard;
+use crate::engine::shard::{Opened, Shard};
 use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
 use crate::error::{BindError, CallError, Closed};
 #[cfg(feature = "live")]
@@ -75,9 +75,8 @@ impl Endpoint {
             Ok(addresses) => addresses.collect(),
             Err(error) => return Err(resolve(error)),
         };
-        let driver = builder.open(&&addresses[..])?;
-        let near = builder.near();
-        Self::start(&builder, driver, near)
+        let opened = builder.open(&&addresses[..])?;
+        Self::start(&builder, opened)
     }
 
     /// An endpoint at any free port that does not serve requests.
@@ -103,9 +102,8 @@ impl Endpoint {
     ///
     /// As for [`Endpoint::bind`].
     pub fn client_with(builder: Builder) -> Result<Self, BindError> {
-        let driver = builder.open_any()?;
-        let near = builder.near();
-        Self::start(&builder.serve(false), driver, near)
+        let opened = builder.open_any()?;
+        Self::start(&builder.serve(false), opened)
     }
 
     /// An endpoint on top of another driver. It has no way through memory to peers of the same host.
@@ -118,15 +116,11 @@ impl Endpoint {
     ///
     /// As for [`Endpoint::bind`].
     pub fn on(builder: &Builder, driver: Box<dyn Driver>) -> Result<Self, BindError> {
-        Self::start(builder, driver, None)
+        Self::start(builder, builder.on_top_of(driver))
     }
 
-    fn start(
-        builder: &Builder,
-        driver: Box<dyn Driver>,
-        near: Option<apus_local::Config>,
-    ) -> Result<Self, BindError> {
-        let shard = builder.shard(driver, crate::Poll::Block, near)?;
+    fn start(builder: &Builder, opened: Opened) -> Result<Self, BindError> {
+        let shard = builder.shard(opened, crate::Poll::Block)?;
         let address = shard.local_addr;
         asynchronous::start(&shard).map_err(|source| BindError::Start { address, source })?;
         let open = Open {

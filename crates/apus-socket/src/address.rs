@@ -16,15 +16,17 @@ const RAW_V6_LEN: u8 = 28;
 
 /// The family of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
+pub enum Family {
+    /// IPv4.
     V4,
-    /// Reaches IPv4 peers too, if the socket was bound to all addresses.
+    /// IPv6. A UDP socket of it reaches IPv4 peers too, if the socket was bound to all addresses.
     V6,
 }
 
 impl Family {
     /// The family of the socket that is bound to `address`.
-    pub(crate) fn of(address: SocketAddr) -> Self {
+    #[must_use]
+    pub fn of(address: SocketAddr) -> Self {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
     }
 }
@@ -92,7 +94,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<SocketAddr> {
 
 /// The address without mapping: an IPv4 peer is an IPv4 address.
 #[inline]
-pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
+#[must_use]
+pub fn canonical(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V4(_) => address,
         SocketAddr::V6(v6) => match v6.ip().to_ipv4_mapped() {
@@ -102,8 +105,9 @@ pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// The address of no particular interface, in the family of `ip`.
-pub(crate) fn is_wildcard(ip: IpAddr) -> bool {
+/// Whether it is the address of no particular interface.
+#[must_use]
+pub fn is_wildcard(ip: IpAddr) -> bool {
     ip == Ipv4Addr::UNSPECIFIED || ip == Ipv6Addr::UNSPECIFIED
 }
 

@@ -15,7 +15,8 @@ const LOOPBACK_MBPS: u32 = 100_000;
 /// Rate in Mbit/s of the interface that owns `address`. For a wildcard address: the rate of the host's
 /// network cards, if all that have a link agree. `None` where there is none: virtual devices that do not
 /// say.
-pub(crate) fn mbps(address: IpAddr) -> Option<u32> {
+#[must_use]
+pub fn mbps(address: IpAddr) -> Option<u32> {
     let address = address.to_canonical();
     if address.is_loopback() {
         return Some(LOOPBACK_MBPS);

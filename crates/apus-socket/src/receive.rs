@@ -28,7 +28,7 @@ const ATTEMPTS: u32 = 16;
 
 /// The half that receives.
 #[derive(Debug)]
-pub(crate) struct UdpReceive {
+pub struct SocketReceive {
     shared: Arc<Shared>,
     inboxes: Vec<Inbox>,
     /// What is known about the datagrams in the first inboxes; `None` for one that is useless.
@@ -44,6 +44,8 @@ pub(crate) struct UdpReceive {
 /// A datagram in an inbox.
 #[derive(Clone, Copy, Debug)]
 struct Datagram {
+    /// Where in the inbox its packets begin.
+    start: usize,
     from: SocketAddr,
     to: Option<IpAddr>,
     ecn: Ecn,
@@ -51,8 +53,11 @@ struct Datagram {
     segment: usize,
 }
 
-impl UdpReceive {
-    pub(crate) fn new(shared: Arc<Shared>, may_be_merged: bool) -> Self {
+impl SocketReceive {
+    /// The half that receives through the socket in `shared`. `may_be_merged`: the system may hand over several
+    /// packets as one.
+    #[must_use]
+    pub fn new(shared: Arc<Shared>, may_be_merged: bool) -> Self {
         Self::with_inboxes(shared, may_be_merged, INBOX)
     }
 
@@ -111,10 +116,16 @@ impl UdpReceive {
         if inbox.is_cut() || unclear {
             return None;
         }
-        let len = inbox.datagram().len();
-        let segment = told.segment.filter(|segment| *segment > 0).unwrap_or(len).max(1);
-        let ecn = Ecn::from_traffic_class(told.traffic_class);
-        Some(Datagram { from: address::parse(inbox.name())?, to: told.to, ecn, segment })
+        let Shared { carrier, family, .. } = *self.shared;
+        let bytes = inbox.datagram();
+        let header = carrier.header_before(family, bytes).ok()?;
+        let start = header.map_or(0, |header| header.len);
+        let packets = &bytes[start..];
+        let segment = told.segment.filter(|segment| *segment > 0).unwrap_or(packets.len()).max(1);
+        let class = header.map_or(told.traffic_class, |header| header.traffic_class);
+        let from = carrier.sender(address::parse(inbox.name())?, packets)?;
+        let to = header.map_or(told.to, |header| carrier.listens_at_all(header.to));
+        Some(Datagram { start, from, to, ecn: Ecn::from_traffic_class(class), segment })
     }
 
     /// Opens the first `count` inboxes; returns the number of packets.
@@ -125,8 +136,8 @@ impl UdpReceive {
             let datagram = self.open(inbox);
             match datagram {
                 // A datagram without a byte is a packet too.
-                Some(Datagram { segment, .. }) => {
-                    let len = inbox.datagram().len();
+                Some(Datagram { start, segment, .. }) => {
+                    let len = inbox.datagram().len() - start;
                     packets += if len <= segment { 1 } else { len.div_ceil(segment) };
                 }
                 None => self.shared.counters.receive.datagrams_cut.add(1),
@@ -146,7 +157,7 @@ impl UdpReceive {
     }
 }
 
-impl Receive for UdpReceive {
+impl Receive for SocketReceive {
     fn receive(&mut self, limit: usize) -> io::Result<usize> {
         self.datagrams.clear();
         if limit == 0 {
@@ -175,8 +186,8 @@ impl Receive for UdpReceive {
 
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) {
         for (inbox, datagram) in self.inboxes.iter().zip(self.datagrams.drain(..)) {
-            let Some(Datagram { from, to, ecn, segment }) = datagram else { continue };
-            let bytes = inbox.datagram();
+            let Some(Datagram { start, from, to, ecn, segment }) = datagram else { continue };
+            let bytes = &inbox.datagram()[start..];
             if bytes.is_empty() {
                 sink(Arrival { from, to, ecn, packet: bytes });
             }
@@ -194,13 +205,13 @@ impl Receive for UdpReceive {
             sink(Report { peer, trouble, packet: &beginning });
         }
         let reads = &self.shared.counters.receive.error_reads;
-        if !self.errors.drain(self.shared.as_fd(), reads, sink) {
+        if !self.errors.drain(&self.shared, reads, sink) {
             self.shared.raise();
         }
     }
 }
 
-impl AsFd for UdpReceive {
+impl AsFd for SocketReceive {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.as_fd()
     }
@@ -209,12 +220,11 @@ impl AsFd for UdpReceive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::UdpConfig;
-    use crate::socket;
+    use crate::testing;
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use std::net::UdpSocket;
 
-    impl UdpReceive {
+    impl SocketReceive {
         /// Waits for something; the timeout is a watchdog.
         pub(crate) fn wait(&self) {
             let timeout = Timespec { tv_sec: 60, tv_nsec: 0 };
@@ -224,12 +234,11 @@ mod tests {
 
     #[test]
     fn a_datagram_that_is_cut_is_thrown_away_and_counted() {
-        let opened = socket::open(&UdpConfig::bound_to("127.0.0.1:0".parse().unwrap())).unwrap();
-        let shared = Arc::new(Shared::new(opened.socket, opened.family));
-        let mut receive = UdpReceive::with_inboxes(shared.clone(), true, 100);
+        let (shared, local) = testing::open();
+        let mut receive = SocketReceive::with_inboxes(shared.clone(), true, 100);
         let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
         for len in [101, 100, 5000, 7] {
-            peer.send_to(&vec![1; len], opened.local).unwrap();
+            peer.send_to(&vec![1; len], local).unwrap();
         }
         let mut lengths = Vec::new();
         while lengths.len() < 2 {

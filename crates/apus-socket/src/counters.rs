@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of a [`crate::Udp`] driver since it was opened; goes on counting after the driver was split.
+/// Counts of a driver since it was opened; goes on counting after the driver was split.
 #[derive(Debug, Default)]
 pub struct Counters {
     pub(crate) transmit: Transmitted,
@@ -89,7 +89,7 @@ counters! {
         /// Packets in these datagrams.
         packets_received,
         /// Datagrams that were thrown away because they, or what the system said about them, were
-        /// cut short.
+        /// cut short, or because they were not ours.
         datagrams_cut,
         /// Datagrams that the system threw away because the socket's buffer was full, as far as it
         /// has told: it does so with the next one that arrives.

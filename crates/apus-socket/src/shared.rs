@@ -4,6 +4,7 @@
 //! writes its own; and the two things that one half tells the other: that the error queue should be
 //! looked at, and reports of sends that failed at once.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,6 +16,7 @@ use arrayvec::ArrayVec;
 use socket2::Socket;
 
 use crate::address::Family;
+use crate::carrier::Carrier;
 use crate::counters::Counters;
 
 /// Reports that wait to be taken, at most. An engine that takes none does not need them.
@@ -25,14 +27,17 @@ pub(crate) const BEGINNING: usize = 128;
 
 /// What both halves hold.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub struct Shared {
     pub(crate) socket: Socket,
     pub(crate) family: Family,
+    pub(crate) carrier: Carrier,
     pub(crate) counters: Arc<Counters>,
     /// Up if the error queue may have entries, or `refusals` has (invariant U2). Whoever raises it
     /// does so after the fact, and `reports` lowers it before it looks.
     signal: AtomicBool,
     refusals: Mutex<VecDeque<Refusal>>,
+    /// What belongs to the socket and is let go after it.
+    _held: Option<Box<dyn Any + Send + Sync>>,
 }
 
 /// A send that failed at once because of its destination.
@@ -44,14 +49,30 @@ pub(crate) struct Refusal {
 }
 
 impl Shared {
-    pub(crate) fn new(socket: Socket, family: Family) -> Self {
+    /// What both halves hold: a socket of this family that never blocks, and what carries its packets.
+    #[must_use]
+    pub fn new(socket: Socket, family: Family, carrier: Carrier) -> Self {
         Self {
             socket,
             family,
+            carrier,
             counters: Arc::default(),
             signal: AtomicBool::new(false),
             refusals: Mutex::default(),
+            _held: None,
         }
+    }
+
+    /// The same with something that lives as long as the socket.
+    #[must_use]
+    pub fn holding(self, what: impl Send + Sync + 'static) -> Self {
+        Self { _held: Some(Box::new(what)), ..self }
+    }
+
+    /// What has been done so far.
+    #[must_use]
+    pub fn counters(&self) -> Arc<Counters> {
+        self.counters.clone()
     }
 
     /// Something may have gone wrong: the next `reports` shall look.

@@ -7,7 +7,7 @@ use apus_driver::Trouble;
 use arrayvec::ArrayVec;
 use rustix::io::Errno;
 
-use super::{UdpTransmit, broken, refuse};
+use super::{SocketTransmit, broken, refuse};
 use crate::errors;
 use crate::group::{Group, Manner};
 use crate::kernel::{self, Outgoing};
@@ -16,7 +16,7 @@ use crate::submit::{Obstacle, Submitted, submit};
 /// Messages of one system call. Ours: more saves nothing measurable, and they lie on the stack.
 const MESSAGES: usize = 32;
 
-impl UdpTransmit {
+impl SocketTransmit {
     /// Sends what waits, as far as one system call takes it, and deals with what it does not take.
     #[inline]
     pub(super) fn send_waiting(&mut self) -> io::Result<()> {
@@ -152,31 +152,29 @@ mod tests {
     use std::net::SocketAddr;
     use std::sync::Arc;
 
-    use crate::config::UdpConfig;
+    use crate::carrier::Carrier;
     use crate::mtu::PacketLimit;
-    use crate::receive::UdpReceive;
+    use crate::receive::SocketReceive;
     use crate::shared::Shared;
-    use crate::socket;
+    use crate::testing::open;
     use crate::transmit::{Abilities, COPIED};
     use apus_driver::{Burst, Receive, Transmit};
 
-    fn open() -> (Arc<Shared>, SocketAddr) {
-        let opened = socket::open(&UdpConfig::bound_to("127.0.0.1:0".parse().unwrap())).unwrap();
-        (Arc::new(Shared::new(opened.socket, opened.family)), opened.local)
-    }
-
-    fn sender() -> (UdpTransmit, Arc<Shared>) {
+    fn sender() -> (SocketTransmit, Arc<Shared>) {
         let (shared, _) = open();
         let abilities = Abilities { segments: 64, priorities: true, chooses_source: false };
-        (UdpTransmit::new(shared.clone(), PacketLimit::new(9000), abilities), shared)
+        (
+            SocketTransmit::new(shared.clone(), PacketLimit::new(9000, Carrier::Udp), abilities),
+            shared,
+        )
     }
 
-    fn listener() -> (UdpReceive, SocketAddr) {
+    fn listener() -> (SocketReceive, SocketAddr) {
         let (shared, address) = open();
-        (UdpReceive::new(shared, true), address)
+        (SocketReceive::new(shared, true), address)
     }
 
-    fn send(transmit: &mut UdpTransmit, to: SocketAddr, packets: usize, len: usize) {
+    fn send(transmit: &mut SocketTransmit, to: SocketAddr, packets: usize, len: usize) {
         let headers: Vec<u8> = (0..packets).map(|number| u8::try_from(number).unwrap()).collect();
         let payload = vec![0; packets * (len - 1)];
         let burst = Burst {
@@ -192,7 +190,7 @@ mod tests {
     }
 
     /// First bytes of the next `count` packets, sorted.
-    fn arrived(receive: &mut UdpReceive, count: usize, len: usize) -> Vec<u8> {
+    fn arrived(receive: &mut SocketReceive, count: usize, len: usize) -> Vec<u8> {
         let mut numbers = Vec::new();
         while numbers.len() < count {
             receive.wait();

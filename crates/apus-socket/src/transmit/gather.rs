@@ -6,8 +6,7 @@ use std::os::fd::AsFd;
 use apus_driver::{Packets, Transmit, Trouble};
 use arrayvec::ArrayVec;
 
-use super::{UdpTransmit, broken, refuse};
-use crate::address::RawAddress;
+use super::{SocketTransmit, broken, refuse};
 use crate::cmsg::Control;
 use crate::errors;
 use crate::group::{Flow, MAX_BYTES};
@@ -50,12 +49,13 @@ impl<'a> Gathered<'a> {
     }
 }
 
-impl UdpTransmit {
+impl SocketTransmit {
     /// Sends the packets of one burst at once, after everything that waits. What cannot be sent so is
     /// staged, and `flush` deals with it.
     pub(super) fn gather(&mut self, flow: &Flow, mut packets: Packets<'_>) -> io::Result<()> {
         self.flush()?;
-        let name = RawAddress::new(flow.to, self.shared.family).expect("send has checked it");
+        let name =
+            self.shared.carrier.name(flow.to, self.shared.family).expect("send has checked it");
         let mut control = Control::new();
         while packets.len() > 0 && !self.blocked {
             let before = packets.clone();

@@ -18,7 +18,7 @@ use crate::cmsg::Control;
 
 /// Packets that one send may have. Source: `UDP_MAX_SEGMENTS` in Linux `include/linux/udp.h`: 64, and
 /// 128 since 6.9; 64 is enough, and works everywhere.
-pub(crate) const MAX_SEGMENTS: usize = 64;
+pub const MAX_SEGMENTS: usize = 64;
 
 /// Bytes that one send of several packets may have: 65535, less the headers of IPv6 and UDP. The
 /// kernel builds one packet of that size before it cuts it (IPv4 would allow 20 bytes more).

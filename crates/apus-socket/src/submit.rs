@@ -73,7 +73,7 @@ impl Submitted {
                 *failures += 1;
                 (*failures == ATTEMPTS).then_some(match trouble {
                     // An unconnected socket learns this from ICMP only: never about this packet.
-                    Trouble::PortClosed => Obstacle::Full,
+                    Trouble::PortClosed | Trouble::ProtocolUnreachable => Obstacle::Full,
                     _ => Obstacle::Refused(error, trouble),
                 })
             }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use apus_driver::{Burst, Packet, Transmit, Trouble};
 use rustix::io::Errno;
 
-use crate::address::{self, Family};
+use crate::address;
 use crate::class::{self, UsualClass};
 use crate::group::Flow;
 use crate::mtu::PacketLimit;
@@ -37,13 +37,13 @@ const COPIED: usize = 4000;
 
 /// What a driver is allowed to do, decided when it was opened.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Abilities {
+pub struct Abilities {
     /// Packets of one send; 1 without segmentation offload.
-    pub(crate) segments: usize,
+    pub segments: usize,
     /// Whether packets carry their traffic class.
-    pub(crate) priorities: bool,
+    pub priorities: bool,
     /// Whether the socket listens on all addresses, so that sends may name theirs.
-    pub(crate) chooses_source: bool,
+    pub chooses_source: bool,
 }
 
 impl Abilities {
@@ -56,7 +56,7 @@ impl Abilities {
 
 /// The half that sends.
 #[derive(Debug)]
-pub(crate) struct UdpTransmit {
+pub struct SocketTransmit {
     shared: Arc<Shared>,
     staging: Staging,
     class: UsualClass,
@@ -66,9 +66,11 @@ pub(crate) struct UdpTransmit {
     blocked: bool,
 }
 
-impl UdpTransmit {
-    pub(crate) fn new(shared: Arc<Shared>, limit: PacketLimit, abilities: Abilities) -> Self {
-        let staging = Staging::new(shared.family);
+impl SocketTransmit {
+    /// The half that sends through the socket in `shared`.
+    #[must_use]
+    pub fn new(shared: Arc<Shared>, limit: PacketLimit, abilities: Abilities) -> Self {
+        let staging = Staging::new(shared.family, shared.carrier);
         Self { shared, staging, class: UsualClass::new(), limit, abilities, blocked: false }
     }
 
@@ -128,7 +130,7 @@ impl UdpTransmit {
         let to = address::canonical(flow.to);
         if longest > self.limit.most(to) {
             Some(Trouble::TooBig)
-        } else if self.shared.family == Family::V4 && to.is_ipv6() {
+        } else if self.shared.carrier.name(to, self.shared.family).is_none() {
             Some(Trouble::HostUnreachable)
         } else {
             None
@@ -172,7 +174,9 @@ impl UdpTransmit {
     #[inline]
     fn reconsider_class(&mut self) {
         let Self { shared, class, .. } = self;
-        if class.reconsider(|class| class::set(shared.as_fd(), shared.family, class)) {
+        if class
+            .reconsider(|class| class::set(shared.as_fd(), shared.family, shared.carrier, class))
+        {
             shared.counters.transmit.class_changes.add(1);
         }
     }
@@ -186,7 +190,7 @@ impl UdpTransmit {
     }
 }
 
-impl Transmit for UdpTransmit {
+impl Transmit for SocketTransmit {
     fn send(&mut self, burst: &Burst<'_>) -> io::Result<()> {
         debug_assert!(burst.is_consistent(), "{burst:?}");
         let longest = burst.longest_packet();

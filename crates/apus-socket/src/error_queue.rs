@@ -15,7 +15,7 @@
 //! send failed with the same error, and knew the port too, which the queue does not.
 
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::AsFd;
 
 use apus_driver::{Report, Trouble};
 use rustix::io::Errno;
@@ -25,6 +25,7 @@ use crate::cmsg;
 use crate::counters::Count;
 use crate::errors;
 use crate::kernel::{self, Inbox};
+use crate::shared::Shared;
 
 /// Bytes of the returned packet that are kept. Routers return 8 bytes behind the UDP header or, the
 /// modern ones, up to 548 (RFC 1812 section 4.3.2.3).
@@ -48,17 +49,21 @@ impl ErrorQueue {
     #[cold]
     pub(crate) fn drain(
         &mut self,
-        fd: BorrowedFd<'_>,
+        shared: &Shared,
         reads: &Count,
         sink: &mut dyn FnMut(Report<'_>),
     ) -> bool {
         for _ in 0..AT_ONCE {
             reads.add(1);
+            let fd = shared.as_fd();
             match kernel::receive(fd, std::slice::from_mut(&mut self.inbox), libc::MSG_ERRQUEUE) {
                 Ok(_) => {
                     let report = read(self.inbox.name(), self.inbox.control());
-                    if let Some((peer, trouble)) = report {
-                        sink(Report { peer, trouble, packet: self.inbox.datagram() });
+                    let beginning = self.inbox.datagram();
+                    if let Some((to, trouble)) = report
+                        && let Some((peer, packet)) = shared.carrier.returned(to, beginning)
+                    {
+                        sink(Report { peer, trouble, packet });
                     }
                 }
                 Err(Errno::AGAIN) => return true,
@@ -69,6 +74,9 @@ impl ErrorQueue {
         false
     }
 }
+
+/// Type and code.
+const UNKNOWN_NEXT_HEADER: [u8; 2] = [4, 1];
 
 /// The destination of the lost packet, and what happened to it.
 fn read(name: &[u8], control: &[u8]) -> Option<(SocketAddr, Trouble)> {
@@ -85,6 +93,11 @@ fn read(name: &[u8], control: &[u8]) -> Option<(SocketAddr, Trouble)> {
     let origin = *error.get(4)?;
     if origin != libc::SO_EE_ORIGIN_ICMP && origin != libc::SO_EE_ORIGIN_ICMP6 {
         return None;
+    }
+    // ICMPv6 has no "protocol unreachable": it calls the next header a parameter that it does not know (RFC 4443 section
+    // 3.4), and Linux that a protocol error, as it calls any other parameter.
+    if origin == libc::SO_EE_ORIGIN_ICMP6 && error.get(5..7)? == UNKNOWN_NEXT_HEADER {
+        return Some((peer, Trouble::ProtocolUnreachable));
     }
     let trouble = errors::told(Errno::from_raw_os_error(i32::try_from(number).ok()?))?;
     Some((peer, trouble))

@@ -10,6 +10,7 @@ use std::os::fd::BorrowedFd;
 use rustix::net::sockopt;
 
 use crate::address::Family;
+use crate::carrier::Carrier;
 
 /// Sends in a row with the same unusual class after which it becomes the usual one. Setting the option
 /// costs 220 ns, twice that for two families: as much as two to four control messages, so waiting for
@@ -64,12 +65,17 @@ impl UsualClass {
 
 /// Tells the socket its usual class, for IPv4 and IPv6 packets alike.
 #[cold]
-pub(crate) fn set(fd: BorrowedFd<'_>, family: Family, class: u8) -> bool {
+pub(crate) fn set(fd: BorrowedFd<'_>, family: Family, carrier: Carrier, class: u8) -> bool {
+    let v6 = || sockopt::set_ipv6_tclass(fd, u32::from(class)).is_ok();
+    if family == Family::V6 && carrier != Carrier::Udp {
+        // A raw socket of IPv6 knows no option of IPv4 (`ipv6_setsockopt` in Linux).
+        return v6();
+    }
     // An IPv6 socket that also speaks IPv4 has both options.
     let v4 = sockopt::set_ip_tos(fd, class).is_ok();
     match family {
         Family::V4 => v4,
-        Family::V6 => v4 && sockopt::set_ipv6_tclass(fd, u32::from(class)).is_ok(),
+        Family::V6 => v4 && v6(),
     }
 }
 

@@ -234,7 +234,11 @@ fn receive_many(
 }
 
 /// Sets a socket option that is an int.
-pub(crate) fn set_option(
+///
+/// # Errors
+///
+/// What setsockopt(2) answers.
+pub fn set_option(
     fd: BorrowedFd<'_>,
     level: libc::c_int,
     name: libc::c_int,
@@ -248,7 +252,11 @@ pub(crate) fn set_option(
 }
 
 /// Reads a socket option that is an int.
-pub(crate) fn option(
+///
+/// # Errors
+///
+/// What getsockopt(2) answers.
+pub fn option(
     fd: BorrowedFd<'_>,
     level: libc::c_int,
     name: libc::c_int,

@@ -9,7 +9,8 @@
 //! - **S1** Groups leave in the order in which they were opened.
 //! - **S2** No memory is allocated while packets come and go, but by [`Staging::grow`].
 
-use crate::address::{Family, RawAddress};
+use crate::address::Family;
+use crate::carrier::Carrier;
 use crate::group::{Flow, Group};
 
 /// Groups that can wait at the same time. Ours: as many peers as a busy server answers in one turn;
@@ -20,6 +21,7 @@ const GROUPS: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Staging {
     family: Family,
+    carrier: Carrier,
     /// The first `used` wait, in the order in which they were opened; the others are free.
     groups: Vec<Group>,
     used: usize,
@@ -30,9 +32,9 @@ pub(crate) struct Staging {
 
 impl Staging {
     /// For a socket of this family.
-    pub(crate) fn new(family: Family) -> Self {
+    pub(crate) fn new(family: Family, carrier: Carrier) -> Self {
         let groups = std::iter::repeat_with(Group::new).take(GROUPS).collect();
-        Self { family, groups, used: 0, recent: 0 }
+        Self { family, carrier, groups, used: 0, recent: 0 }
     }
 
     #[inline]
@@ -81,7 +83,7 @@ impl Staging {
     /// Opens a group for packets of this flow and makes it the recent one.
     fn open(&mut self, flow: &Flow, len: usize) -> Option<()> {
         let group = self.groups.get_mut(self.used)?;
-        let name = RawAddress::new(flow.to, self.family).expect("the socket can name the peer");
+        let name = self.carrier.name(flow.to, self.family).expect("the socket can name the peer");
         group.open(flow, name, len);
         self.recent = self.used;
         self.used += 1;
@@ -133,7 +135,7 @@ mod tests {
 
     #[test]
     fn equal_packets_join_whatever_comes_between() {
-        let mut staging = Staging::new(Family::V4);
+        let mut staging = Staging::new(Family::V4, Carrier::Udp);
         for (peer, packet) in [(1, "aa"), (2, "bb"), (1, "cc"), (1, "ddd"), (2, "ee"), (1, "ff")] {
             assert!(put(&mut staging, &flow(peer), packet, false));
         }
@@ -142,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_shorter_last_packet_closes_its_group() {
-        let mut staging = Staging::new(Family::V4);
+        let mut staging = Staging::new(Family::V4, Carrier::Udp);
         for (packet, last) in [("aaaa", false), ("bbbb", true), ("c", true), ("dddd", false)] {
             assert!(put(&mut staging, &flow(1), packet, last));
         }
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_shorter_packet_of_another_burst_does_not() {
-        let mut staging = Staging::new(Family::V4);
+        let mut staging = Staging::new(Family::V4, Carrier::Udp);
         for packet in ["aaaa", "b", "cccc"] {
             assert!(put(&mut staging, &flow(1), packet, false));
         }
@@ -160,7 +162,7 @@ mod tests {
 
     #[test]
     fn flows_that_differ_in_anything_do_not_join() {
-        let mut staging = Staging::new(Family::V4);
+        let mut staging = Staging::new(Family::V4, Carrier::Udp);
         let base = flow(1);
         let from = Some("10.0.0.9".parse().unwrap());
         for flow in [base, Flow { class: 4, ..base }, Flow { from, ..base }] {
@@ -172,7 +174,7 @@ mod tests {
     #[test]
     fn a_group_holds_what_one_send_can() {
         for (len, most) in [(1, 64), (1000, 64), (1472, 44), (8972, 7), (40_000, 1), (65_507, 1)] {
-            let mut staging = Staging::new(Family::V4);
+            let mut staging = Staging::new(Family::V4, Carrier::Udp);
             let packet = "x".repeat(len);
             for _ in 0..=most {
                 assert!(put(&mut staging, &flow(1), &packet, false));
@@ -184,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_full_house_is_seen_and_can_grow() {
-        let mut staging = Staging::new(Family::V4);
+        let mut staging = Staging::new(Family::V4, Carrier::Udp);
         for peer in 0..GROUPS {
             assert!(put(&mut staging, &flow(peer as u8), "aa", false));
         }
@@ -196,7 +198,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_makes_room() {
-        let mut staging = Staging::new(Family::V4);
+        let mut staging = Staging::new(Family::V4, Carrier::Udp);
         for peer in 1..=3 {
             assert!(put(&mut staging, &flow(peer), "aa", false));
             assert!(put(&mut staging, &flow(peer), "bb", false));

@@ -1,0 +1,253 @@
+//! Endpoints over raw IP, between hosts that are network namespaces with a cable between them. What this machine does
+//! not allow or lacks is said, and passes.
+
+#[path = "../../../apus-raw/tests/raw/namespace.rs"]
+mod namespace;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use apus::{
+    Builder, CallError, CallOptions, Config, Endpoint, Engine, FailReason, Profile, RawConfig,
+};
+use apus_proto::Kind;
+use namespace::{Namespace, Pair, possible};
+
+/// The limits of the kernel module: asked again every 5 ms, given up after 100 ms (rows T-3, T-4).
+fn kernels_patience() -> Builder {
+    let config = Config::builder().profile(Profile::Kernel).timeout_usecs(100_000);
+    Endpoint::builder().config(config.build().unwrap())
+}
+
+fn bind(host: &Namespace, settings: Builder, address: &str) -> Endpoint {
+    host.inside(|| settings.raw(RawConfig::default()).bind(address).unwrap())
+}
+
+fn client(host: &Namespace, settings: Builder) -> Endpoint {
+    host.inside(|| settings.raw(RawConfig::default()).client().unwrap())
+}
+
+/// Answers each request with what `answer` makes of it, until the endpoint is shut down.
+fn serve(
+    host: &Arc<Namespace>,
+    endpoint: &Endpoint,
+    answer: impl Fn(Vec<u8>) -> Vec<u8> + Send + 'static,
+) -> JoinHandle<()> {
+    let (host, endpoint) = (host.clone(), endpoint.clone());
+    thread::spawn(move || {
+        host.enter();
+        while let Ok(request) = endpoint.recv_request() {
+            let response = answer(request.payload().to_vec());
+            let _ = request.reply(response);
+        }
+    })
+}
+
+/// Bytes that differ from message to message.
+fn message(len: usize, salt: usize) -> Vec<u8> {
+    (0..len).map(|at| (at.wrapping_mul(31) ^ (at >> 8) ^ salt) as u8).collect()
+}
+
+/// A response as long as the request, in which nothing is where it was.
+fn reversed(mut request: Vec<u8>) -> Vec<u8> {
+    request.reverse();
+    request
+}
+
+/// What an echo with `reversed` must give.
+fn check(endpoint: &Endpoint, server: SocketAddr, len: usize, salt: usize) {
+    let request = message(len, salt);
+    let response =
+        endpoint.call(server, request.clone()).unwrap_or_else(|error| panic!("{len} B: {error}"));
+    assert!(response == reversed(request), "{len} bytes came back as others");
+}
+
+const SIZES: [usize; 12] =
+    [1, 100, 1423, 1424, 1425, 2848, 39_999, 40_000, 40_001, 100_000, 500_000, 1_000_000];
+
+#[test]
+fn messages_of_all_sizes_go_both_ways_and_in_both_families() {
+    if !possible("messages_of_all_sizes_go_both_ways_and_in_both_families") {
+        return;
+    }
+    let pair = Arc::new(Pair::new());
+    for (address, here) in [("10.9.0.2:4000", "0.0.0.0:0"), ("[fd09::2]:4000", "[::]:0")] {
+        let server = bind(&pair.right, Endpoint::builder(), address);
+        let serving = serve(&pair.right, &server, reversed);
+        pair.left.enter();
+        let raw = RawConfig::bound_to(here.parse().unwrap());
+        let client = Endpoint::builder().raw(raw).client().unwrap();
+        assert!(!client.has_local_path());
+        for (salt, len) in SIZES.into_iter().enumerate() {
+            check(&client, server.local_addr(), len, salt);
+        }
+        let error = client.call(server.local_addr(), vec![0; 1_000_001]).unwrap_err();
+        assert!(error.to_string().contains("1000000"), "the kernel's limit: {error}");
+        server.shutdown();
+        serving.join().unwrap();
+    }
+}
+
+#[test]
+fn twenty_clients_at_a_time_through_a_network_that_loses_one_packet_in_a_hundred() {
+    if !possible("twenty_clients_at_a_time_through_a_network_that_loses_one_packet_in_a_hundred") {
+        return;
+    }
+    let pair = Arc::new(Pair::new());
+    for host in [&pair.left, &pair.right] {
+        host.run(
+            "nft add table inet lossy
+             nft add chain inet lossy input '{ type filter hook input priority 0; }'
+             nft add rule inet lossy input meta l4proto 146 numgen random mod 100 '<' 1 counter drop",
+        );
+    }
+    let server = bind(&pair.right, Endpoint::builder(), "10.9.0.2:4000");
+    let servers = [(); 2].map(|()| serve(&pair.right, &server, reversed));
+    let clients: Vec<_> = (0..20)
+        .map(|number| {
+            let (pair, server) = (pair.clone(), server.local_addr());
+            thread::spawn(move || {
+                pair.left.enter();
+                let client = Endpoint::builder().raw(RawConfig::default()).client().unwrap();
+                for round in 0..10 {
+                    let len = SIZES[(number + round) % (SIZES.len() - 2)];
+                    check(&client, server, len, number * 100 + round);
+                }
+            })
+        })
+        .collect();
+    clients.into_iter().for_each(|client| client.join().unwrap());
+    let lost = pair.right.told("nft list table inet lossy");
+    assert!(!lost.contains("packets 0 "), "nothing was lost: {lost}");
+    server.shutdown();
+    servers.into_iter().for_each(|serving| serving.join().unwrap());
+}
+
+/// Reference 8.2 item 13: a peer with the kernel's limits must hear of a request that is being executed.
+#[test]
+fn a_server_that_thinks_for_a_second_is_not_given_up_by_who_waits_as_the_kernel_does() {
+    if !possible("a_server_that_thinks_for_a_second") {
+        return;
+    }
+    let pair = Arc::new(Pair::new());
+    for (port, engine) in [(4000, Engine::Waiters), (4001, Engine::Dedicated { cpu: None })] {
+        let settings = Endpoint::builder().engine(engine);
+        let server = bind(&pair.right, settings, &format!("10.9.0.2:{port}"));
+        let serving = serve(&pair.right, &server, |request| {
+            // It computes: what is under test is that somebody else answers meanwhile.
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_secs(1) {
+                std::hint::spin_loop();
+            }
+            request
+        });
+        let client = client(&pair.left, kernels_patience());
+        let began = Instant::now();
+        let response = client.call(server.local_addr(), "think");
+        assert_eq!(response.unwrap_or_else(|error| panic!("{engine:?}: {error}")), "think");
+        assert!(began.elapsed() >= Duration::from_secs(1));
+        // Every 5 ms it was asked for the response.
+        let busy = server.metrics().protocol.sent(Kind::Busy);
+        assert!(busy >= 10, "{engine:?}: {busy} times");
+        server.shutdown();
+        serving.join().unwrap();
+    }
+}
+
+#[test]
+fn pauses_change_nothing() {
+    if !possible("pauses_change_nothing") {
+        return;
+    }
+    let pair = Arc::new(Pair::new());
+    let server = bind(&pair.right, Endpoint::builder(), "10.9.0.2:4000");
+    let serving = serve(&pair.right, &server, reversed);
+    pair.left.enter();
+    let client = kernels_patience().raw(RawConfig::default()).client().unwrap();
+    for round in 0..3 {
+        check(&client, server.local_addr(), 50_000, round);
+        // A second in which nothing comes.
+        assert!(client.recv_timeout(Duration::from_secs(1)).unwrap().is_none());
+    }
+    server.shutdown();
+    serving.join().unwrap();
+}
+
+#[test]
+fn a_host_without_the_protocol_ends_calls_to_it_at_once_and_others_go_on() {
+    if !possible("a_host_without_the_protocol_ends_calls_to_it_at_once_and_others_go_on") {
+        return;
+    }
+    let pair = Arc::new(Pair::new());
+    let client = client(&pair.left, Endpoint::builder());
+    let error = client.call("10.9.0.2:4000".parse().unwrap(), "x").unwrap_err();
+    let CallError::Failed(error) = error else { panic!("{error}") };
+    assert_eq!(error.reason, FailReason::ProtocolUnreachable);
+    let server = bind(&pair.right, Endpoint::builder(), "10.9.0.2:4000");
+    let serving = serve(&pair.right, &server, reversed);
+    check(&client, server.local_addr(), 5000, 1);
+    server.shutdown();
+    serving.join().unwrap();
+}
+
+/// "Fragmentation needed" is handled by shrinking segments, and not by failing.
+#[test]
+fn a_path_that_turns_out_to_be_narrow_delivers_all_the_same() {
+    if !possible("a_path_that_turns_out_to_be_narrow_delivers_all_the_same") {
+        return;
+    }
+    let pair = Arc::new(Pair::new());
+    // The address behind the router is on another cable, which carries less.
+    let far = Arc::new(Namespace::new());
+    pair.right.run(&format!(
+        "ip link add narrow type veth peer name narrow netns {}
+         sysctl -qw net.ipv4.ip_forward=1
+         ip addr add 10.8.0.1/24 dev narrow
+         ip link set narrow mtu 1400 up",
+        far.pid()
+    ));
+    far.run(
+        "ip addr add 10.8.0.2/24 dev narrow
+         ip link set narrow mtu 1400 up
+         ip route add default via 10.8.0.1",
+    );
+    pair.left.run("ip route add default via 10.9.0.2");
+    let server = bind(&far, Endpoint::builder(), "10.8.0.2:4000");
+    let serving = serve(&far, &server, reversed);
+    pair.left.enter();
+    let client = Endpoint::builder().raw(RawConfig::default()).client().unwrap();
+    let options = CallOptions::new().timeout(Duration::from_secs(60));
+    for len in [3_000, 300_000] {
+        let request = message(len, len);
+        let response = client.call_with(server.local_addr(), request.clone(), options).unwrap();
+        assert!(response == reversed(request));
+    }
+    assert!(client.metrics().engine.reports > 0, "the path was as wide as the interface");
+    server.shutdown();
+    serving.join().unwrap();
+}
+
+/// Two endpoints of one host call the same server at the same time: it knows their calls by their ids alone.
+#[test]
+fn endpoints_of_one_host_are_told_apart_by_their_ids() {
+    if !possible("endpoints_of_one_host_are_told_apart_by_their_ids") {
+        return;
+    }
+    let pair = Arc::new(Pair::new());
+    let server = bind(&pair.right, Endpoint::builder(), "10.9.0.2:4000");
+    let serving = serve(&pair.right, &server, reversed);
+    let clients = [(); 4].map(|()| client(&pair.left, Endpoint::builder()));
+    for round in 0..50 {
+        for (number, client) in clients.iter().enumerate() {
+            client.send(server.local_addr(), message(300, number), round).unwrap();
+        }
+        for (number, client) in clients.iter().enumerate() {
+            let ended = client.recv().unwrap();
+            assert!(ended.result.unwrap() == reversed(message(300, number)));
+        }
+    }
+    server.shutdown();
+    serving.join().unwrap();
+}
