@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         outstanding: *outstanding,
         seconds: *seconds,
         poll: *poll,
-        local: path.may_be_local(),
+        local: matches!(path, Path::Auto),
         traced: traced.clone(),
     };
     let outcome = record(&options, &Host::this_program()?)?;

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
-use apus::Poll;
+use apus::{Poll, Settings};
 use apus_trace::merge::Merged;
 use apus_trace::report::Filter;
 use apus_trace::report::timeline::Timeline;
@@ -92,6 +92,7 @@ impl Options {
             warmup: Duration::ZERO,
             measure: Duration::from_secs_f64(self.seconds),
             seed: 0,
+            settings: Settings::default(),
         }
     }
 }
