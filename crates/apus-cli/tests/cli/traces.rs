@@ -72,3 +72,41 @@ fn traces_become_pages_charts_and_perfetto_files() {
     // A file of one message after the other, each with tag 1.
     assert_eq!(std::fs::read(perfetto).unwrap()[0], 0x0a);
 }
+
+/// Recorded on one host, so it is known what is true; then the server's clock is said to be an hour ahead, and 50
+/// millionths fast.
+#[test]
+fn clocks_of_real_traces_are_aligned_by_their_packets() {
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/cmd/traces.in");
+    let folder = tempfile::tempdir().unwrap();
+    let (client, away) = (traces.join("client.tt"), folder.path().join("server.tt"));
+    let mut trace = apus_trace::Trace::load(&traces.join("server.tt")).unwrap();
+    let hour = 3_600_000_000_000;
+    let clock = &mut trace.head.clock;
+    let fast = (clock.end.monotonic - clock.start.monotonic) / 20_000;
+    clock.start.realtime += hour;
+    clock.end.realtime += hour + fast;
+    clock.end.monotonic += fast;
+    trace.save(&away).unwrap();
+
+    let found = json(&["trace", "timeline"], &[&client, &away]);
+    let aligned = &found["clocks"][1];
+    assert_eq!(aligned["by"], "packets");
+    let uncertainty = aligned["uncertainty_us"].as_f64().unwrap();
+    let ahead = aligned["ahead_us"].as_f64().unwrap();
+    assert!((0.0..10.0).contains(&uncertainty), "{aligned}");
+    assert!((ahead - 3.6e9).abs() < 20.0, "{aligned}");
+    // To the nanosecond they are the truth where no other clock is concerned, and to the uncertainty elsewhere.
+    let truth = json(&["trace", "timeline"], &[&client, &traces.join("server.tt")]);
+    let stages = |timeline: &Value| -> Vec<(String, f64)> {
+        let stage = |it: &Value| {
+            let name = format!("{} {}", it["place"], it["stage"]);
+            (name, it["times"]["mean_us"].as_f64().unwrap())
+        };
+        timeline["ways"][0]["stages"].as_array().unwrap().iter().map(stage).collect()
+    };
+    for ((name, known), (_, found)) in stages(&truth).into_iter().zip(stages(&found)) {
+        let allowed = if name.contains("network") { uncertainty } else { known * 1e-4 + 0.01 };
+        assert!((known - found).abs() <= allowed, "{name}: {known} {found} ± {allowed}");
+    }
+}
