@@ -167,7 +167,10 @@ pub(crate) fn one_of_each(profile: Profile) -> Vec<(Role, Vec<u8>)> {
     let bodies = [
         (Role::Client, Body::Data(data(1000, 0), &BYTES[..900])),
         (Role::Server, Body::Grant(apus_wire::Grant { offset: 1000, priority: 3 })),
-        (Role::Server, Body::Resend(apus_wire::Resend { offset: 900, length: 100, priority: 7 })),
+        (
+            Role::Server,
+            Body::Resend(apus_wire::Resend { offset: 900, length: 100, priority: 7, brief: false }),
+        ),
         (Role::Client, Body::RpcUnknown),
         (Role::Server, Body::Busy),
         (Role::Server, Body::Cutoffs(cutoffs)),

@@ -69,7 +69,10 @@ fn gaps_repetitions_and_retransmissions_are_flagged() {
     let records = [
         part(400, 0, 100, |_| ()),
         part(400, 200, 100, |_| ()),
-        control(Role::Server, Body::Resend(Resend { offset: 100, length: 100, priority: 7 })),
+        control(
+            Role::Server,
+            Body::Resend(Resend { offset: 100, length: 100, priority: 7, brief: false }),
+        ),
         part(400, 100, 100, again),
         part(400, 250, 100, |_| ()),
         part(400, 350, 50, |_| ()),

@@ -53,7 +53,7 @@ fn story() -> Vec<Vec<u8>> {
     for offset in [3000, 3500] {
         say(Role::Client, 102, Body::Data(part(offset, &|_| ()), piece), session, 0);
     }
-    let resend = Resend { offset: 1500, length: 500, priority: 7 };
+    let resend = Resend { offset: 1500, length: 500, priority: 7, brief: false };
     say(Role::Server, 102, Body::Resend(resend), session, 0);
     let again = |fields: &mut Data| fields.retransmit = true;
     say(Role::Client, 102, Body::Data(part(1500, &again), piece), session, 0);
