@@ -248,7 +248,7 @@ impl Module {
 
     /// Row L-6.
     fn acknowledge(&mut self, peer: IpAddr, ack: Ack) -> Result<(), Objection> {
-        if ack.client_id % 2 != 0 || ack.server_port != self.port {
+        if !ack.client_id.is_multiple_of(2) || ack.server_port != self.port {
             return Err(Objection::NotMine);
         }
         self.remove(RpcName { peer, id: ack.client_id, role: Role::Server });

@@ -83,7 +83,7 @@ impl Module {
 impl Rpc {
     fn tick(&mut self, role: Role) -> Finding {
         if role == Role::Server && self.state == State::Outgoing {
-            let is_sent = self.out.as_ref().is_some_and(|message| message.is_sent());
+            let is_sent = self.out.as_ref().is_some_and(Outgoing::is_sent);
             self.done_ticks = if is_sent { self.done_ticks + 1 } else { 0 };
             let asks = self.done_ticks > REQUEST_ACK_TICKS;
             return if asks { Finding::NeedAck } else { Finding::Nothing };

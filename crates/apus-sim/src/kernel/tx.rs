@@ -82,7 +82,7 @@ impl Module {
     /// An RPC has segments to send again.
     pub(super) fn queue_resend(&mut self, name: RpcName) {
         let Some(rpc) = self.rpcs.get_mut(&name) else { return };
-        if rpc.out.as_ref().is_some_and(|message| message.has_resends()) && !rpc.again {
+        if rpc.out.as_ref().is_some_and(super::outgoing::Outgoing::has_resends) && !rpc.again {
             rpc.again = true;
             self.resends.push_back(name);
         }
