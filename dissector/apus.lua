@@ -51,6 +51,9 @@ local LENGTHS = {
     [CUTOFFS] = 62, [FREEZE] = HEADER, [NEED_ACK] = HEADER, [ACK] = 80,
 }
 
+-- Of the stripped module of the upstream kernel: a RESEND without a level.
+local BRIEF_RESEND = HEADER + 8
+
 local REFUSALS = {
     [1] = "overloaded", [2] = "too large", [3] = "not serving", [4] = "shutting down", [5] = "abandoned",
 }
@@ -61,7 +64,20 @@ local MAX_STRETCHES = 1000
 
 local function min_len(kind, profile)
     if kind == ACK and profile == "udp" then return HEADER + 2 end
+    if kind == RESEND and profile == "kernel" then return BRIEF_RESEND end
     return LENGTHS[kind]
+end
+
+-- Which old layout of the kernel module gives itself away (WIRE-27), if any: its packets are not read as today's.
+local function older_layout(tvb, length, kind)
+    if kind == 0 and NAMES[tvb(13, 1):uint()] then
+        return "layout of a Homa module from before July 2024 (type in byte 13)"
+    end
+    local has_long_acks = kind == ACK and length == HEADER + 2 + MAX_ACKS * 12
+    if kind == DATA and length >= DATA_HEADER and tvb:len() >= 52 then
+        has_long_acks = tvb(49, 3):uint() ~= 0
+    end
+    return has_long_acks and "layout of a Homa module from before December 2024 (acks of 12 bytes)" or nil
 end
 
 -- ---------------------------------------------------------------------------------------------------------
@@ -249,7 +265,7 @@ end
 local function observe_resend(packet, message, frame, time, note)
     message.resend, message.resend_time = frame, time
     note.length = message.length
-    if packet.resend_length ~= MINUS_ONE then
+    if not packet.everything then
         local limit = packet.resend_offset + packet.resend_length
         if message.length then limit = math.min(limit, message.length) end
         message.limit = math.max(message.limit, limit)
@@ -362,6 +378,11 @@ local function parse(tvb, length, profile)
         packet.finished = tvb(13, 1):bitfield(5, 1) == 1
         packet.refused = tvb(13, 1):bitfield(4, 1) == 1
     end
+    local older = profile == "kernel" and older_layout(tvb, length, packet.kind)
+    if older then
+        packet.malformed = older .. ": the module there must be renewed"
+        return packet
+    end
     if not NAMES[packet.kind] then
         packet.malformed = string.format("unknown packet type 0x%02x", packet.kind)
         return packet
@@ -397,7 +418,10 @@ local function parse(tvb, length, profile)
         packet.grant_offset, packet.priority = tvb(28, 4):uint(), tvb(32, 1):uint()
     elseif packet.kind == RESEND then
         packet.resend_offset, packet.resend_length = tvb(28, 4):uint(), tvb(32, 4):uint()
-        packet.priority = tvb(36, 1):uint()
+        -- The second is the older word for it.
+        packet.everything = packet.resend_length == MINUS_ONE or packet.resend_offset == 0 and packet.resend_length == 0
+        -- The stripped module of the upstream kernel leaves the level out.
+        packet.priority = length > BRIEF_RESEND and have > BRIEF_RESEND and tvb(36, 1):uint() or 0
     elseif packet.kind == CUTOFFS then
         packet.cutoffs, packet.cutoffs_version = {}, tvb(60, 2):uint()
         for level = 0, 7 do packet.cutoffs[level] = tvb(HEADER + 4 * level, 4):uint() end
@@ -463,7 +487,7 @@ local function data_words(packet, note)
 end
 
 local function resend_words(packet)
-    if packet.resend_length == MINUS_ONE then return half(packet) .. " everything" end
+    if packet.everything then return half(packet) .. " everything" end
     local stop = packet.resend_offset + packet.resend_length
     return string.format("%s %.0f..%.0f", half(packet), packet.resend_offset, stop)
 end
@@ -592,7 +616,7 @@ local function add_body(tree, tvb, packet)
     elseif packet.kind == RESEND then
         tree:add(f.resend_offset, tvb(28, 4))
         tree:add(f.resend_length, tvb(32, 4))
-        tree:add(f.resend_priority, tvb(36, 1))
+        if tvb:len() > BRIEF_RESEND then tree:add(f.resend_priority, tvb(36, 1)) end
     elseif packet.kind == CUTOFFS then
         add_cutoffs(tree, tvb)
     elseif packet.kind == ACK then

@@ -112,7 +112,7 @@ mod tests {
             for example in examples {
                 // Redirections are the shell's business.
                 let line = example.split(" > ").next().unwrap_or_default();
-                let words = line.split_whitespace().map(OsString::from);
+                let words = shlex::split(line).unwrap_or_default().into_iter().map(OsString::from);
                 parse_from(words).unwrap_or_else(|error| panic!("{example}: {error}"));
             }
             command.get_subcommands().for_each(check);

@@ -1,6 +1,6 @@
 //! How do machines read packets and RPCs?
 
-use apus_wire::{Body, Data, Dialect, EVERYTHING, Header, Kind, Role};
+use apus_wire::{Body, Data, Dialect, Header, Kind, Role};
 use serde_json::{Map, Value, json};
 
 use crate::filter::Type;
@@ -103,7 +103,7 @@ fn fields(packet: &Packet, body: &Body<'_>, data_len: u32, object: &mut Map<Stri
             extend(object, json!({ "granted_to": grant.offset, "priority": grant.priority }));
         }
         Body::Resend(resend) => {
-            let length = (resend.length != EVERYTHING).then_some(resend.length);
+            let length = (!resend.is_everything()).then_some(resend.length);
             let missing = json!({
                 "missing_from": resend.offset, "missing": length, "priority": resend.priority,
             });

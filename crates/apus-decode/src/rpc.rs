@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
-use apus_wire::{Ack, Body, Data, EVERYTHING, Profile, Role};
+use apus_wire::{Ack, Body, Data, Profile, Role};
 
 use crate::message::{Half, Message};
 use crate::packet::{Content, Packet};
@@ -226,7 +226,7 @@ impl Rpcs {
                 let message = rpc.message_mut(half);
                 message.resends += 1;
                 message.asked = Some(place);
-                if resend.length != EVERYTHING {
+                if !resend.is_everything() {
                     message.allow(u64::from(resend.offset) + u64::from(resend.length));
                 }
             }

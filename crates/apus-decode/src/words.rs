@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use apus_wire::{AckList, Body, Cutoffs, Data, EVERYTHING, Flags, Grant, Kind, Refusal, Resend};
+use apus_wire::{AckList, Body, Cutoffs, Data, Flags, Grant, Kind, Refusal, Resend};
 
 use crate::message::Half;
 use crate::packet::{Content, Packet, Quoted, Verdict};
@@ -167,7 +167,7 @@ fn grant_words(f: &mut fmt::Formatter<'_>, grant: &Grant, note: &Note) -> fmt::R
 
 fn resend_words(f: &mut fmt::Formatter<'_>, resend: &Resend, note: &Note) -> fmt::Result {
     write!(f, " {} ", note.half.name())?;
-    if resend.length == EVERYTHING {
+    if resend.is_everything() {
         f.write_str("everything")?;
     } else {
         let end = u64::from(resend.offset) + u64::from(resend.length);

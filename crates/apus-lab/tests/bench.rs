@@ -110,7 +110,10 @@ fn only_some_contenders_can_be_asked_for() {
     let json = run(&RTT, |options| options.only = only(&["tcp"])).unwrap();
     assert_eq!(names(&json), ["tcp"]);
     let error = run(&RTT, |options| options.only = only(&["tpc"])).unwrap_err().to_string();
-    assert_eq!(error, "only: `tpc` takes no part in it; these do: apus, udp, udp-connected, tcp");
+    assert_eq!(
+        error,
+        "only: `tpc` takes no part in it; these do: apus, apus-untraced, apus-traced, udp, udp-connected, tcp"
+    );
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn nothing_shows_how_much_is_kept() {
         }
         assert_eq!(whole.len(), first.len(), "seed {seed}");
         let cut = first.iter().zip(&whole).filter(|(first, whole)| first != whole).count();
-        assert!(cut > 10, "seed {seed}: {cut} messages are shorter");
+        assert!(cut > 5, "seed {seed}: {cut} messages are shorter");
         counted.extend(first.into_iter().filter_map(|(_, _, given)| match given {
             Given::Metrics(metrics) => Some(metrics),
             _ => None,
