@@ -291,8 +291,7 @@ fn each_contender_completes_messages_in_each_polling_mode() {
             let address = server.address().unwrap();
             let client = start(drive, json!({"poll": poll, "server": address}));
             let side: Side = client.result(Duration::ZERO).unwrap();
-            // On a busy machine there may be one, which takes no time by itself: it is what begins and ends the time.
-            assert!(side.messages > 0 && (side.elapsed > 0 || side.messages == 1), "{side:?}");
+            assert!(side.messages > 0 && side.elapsed > 0, "{side:?}");
             assert_eq!(side.bytes, side.messages * 1000);
             server.stop::<Side>().unwrap();
         }
