@@ -7,7 +7,9 @@
 //! A command has a head (path, mode, time of the last change) and the file's content, and waits for its reply. That is how
 //! network file systems and synchronisers work, and where a TCP connection can be a thousand times slower than it has to
 //! be: whoever writes the head and then the content in two calls waits for a delayed acknowledgement between them
-//! (`apus lab small-writes` shows why). Here the same tree is synchronised in four ways, side by side:
+//! (`apus lab small-writes` shows why). Here the same tree is synchronised in four ways, side by side. They take turns in
+//! several rounds, each of which begins with another one, since what a file system does meanwhile moves the times more than
+//! the network does; but for `tcp split`, which is so slow that once is enough:
 //!
 //! - `apus`: one call with two slices, over UDP as between hosts;
 //! - `apus, same host`: the same through shared memory, which endpoints of one host take by themselves;
@@ -46,6 +48,10 @@ struct Arguments {
     /// Files in the tree: 1 to 100000
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     files: u32,
+
+    /// Rounds in which the ways take turns: 1 to 1000
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    runs: u32,
 }
 
 /// What went wrong, whoever it was.
@@ -58,6 +64,15 @@ type Times = Vec<Duration>;
 fn median(mut times: Times) -> Duration {
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// What was seen of one way, an element for each round.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The whole tree.
+    all: Times,
+    /// The median of its files.
+    file: Times,
 }
 
 /// How commands travel.
@@ -128,27 +143,69 @@ fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
         source.files.len(),
         bytes as f64 / 1e6
     )?;
-    let mut times = Vec::new();
-    for way in Way::ALL {
-        let target = tempfile::tempdir_in(folder.path())?;
-        let took = way.synchronise(&source, target.path())?;
-        tree::compare(&source, &Tree::read(target.path())?)
-            .map_err(|difference| format!("{way}: {difference}"))?;
-        let all = took.iter().sum::<Duration>().as_secs_f64();
-        let median = median(took).as_secs_f64() * 1e6;
-        writeln!(out, "{way:<16}{all:>9.3} s   median of a file {median:>9.1} us   equal")?;
-        times.push((way, all));
+    let seen = take_turns(&source, folder.path(), arguments.runs as usize)?;
+    folder.close()?;
+    report(&seen, out)
+}
+
+/// All ways, by their numbers.
+type Everything = [Seen; Way::ALL.len()];
+
+fn take_turns(source: &Tree, below: &Path, rounds: usize) -> Result<Everything, Failure> {
+    let mut seen = Everything::default();
+    for round in 0..rounds {
+        for turn in 0..Way::ALL.len() {
+            let way = Way::ALL[(round + turn) % Way::ALL.len()];
+            if way == Way::TcpSplit && round > 0 {
+                continue;
+            }
+            let target = tempfile::tempdir_in(below)?;
+            let took = way.synchronise(source, target.path())?;
+            tree::compare(source, &Tree::read(target.path())?)
+                .map_err(|difference| format!("{way}: {difference}"))?;
+            seen[way as usize].all.push(took.iter().sum());
+            seen[way as usize].file.push(median(took));
+        }
     }
-    let of = |way| times.iter().find(|(each, _)| *each == way).map_or(0.0, |it| it.1);
+    Ok(seen)
+}
+
+fn report(seen: &Everything, out: &mut impl Write) -> Result<(), Failure> {
+    for (way, seen) in Way::ALL.iter().zip(seen) {
+        writeln!(out, "{way:<16}{seen}   equal")?;
+    }
+    let all = |way| seen[way as usize].all.clone();
+    let of = |way| median(all(way)).as_secs_f64();
+    // Inside each round, as the rounds differ.
+    let rounds = all(Way::Apus).into_iter().zip(all(Way::TcpGathered));
+    let mut ratios: Vec<f64> =
+        rounds.map(|(apus, tcp)| apus.as_secs_f64() / tcp.as_secs_f64()).collect();
+    ratios.sort_unstable_by(f64::total_cmp);
     writeln!(
         out,
         "\nall trees are equal to the source in paths, contents, modes and times\n\
+         apus takes {:.2} ({:.2} to {:.2}) times as long as tcp gathered\n\
          tcp split takes {:.1} times as long as tcp gathered, and {:.1} times as long as apus",
+        ratios[ratios.len() / 2],
+        ratios[0],
+        ratios[ratios.len() - 1],
         of(Way::TcpSplit) / of(Way::TcpGathered),
         of(Way::TcpSplit) / of(Way::Apus)
     )?;
-    folder.close()?;
     Ok(())
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = |time: Option<&Duration>| time.copied().unwrap_or_default().as_secs_f64();
+        let (least, most) = (seconds(self.all.iter().min()), seconds(self.all.iter().max()));
+        let all = median(self.all.clone()).as_secs_f64();
+        let file = median(self.file.clone()).as_secs_f64() * 1e6;
+        write!(
+            formatter,
+            "{all:>9.3} s ({least:.3} to {most:.3})   median of a file {file:>9.1} us"
+        )
+    }
 }
 
 /// How far it is, on a terminal, for what takes longer than two seconds.
@@ -203,7 +260,7 @@ mod tests {
     #[test]
     fn the_times_are_told_and_that_the_trees_are_equal() {
         let mut out = Vec::new();
-        run(&Arguments { files: 5 }, &mut out).unwrap();
+        run(&Arguments { files: 5, runs: 2 }, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.starts_with("5 files, "), "{text}");
         for way in Way::ALL {
