@@ -101,4 +101,16 @@ pub(crate) mod read {
     pub(crate) fn by_people(findings: &Findings) -> String {
         findings.to_string().split_once('\n').unwrap().1.to_owned()
     }
+
+    /// The page, which has every sentence and every plot.
+    pub(crate) fn by_browsers(findings: &Findings) -> String {
+        let page = findings.html();
+        for sentence in &findings.sentences {
+            assert!(page.contains(&format!("<li>{sentence}</li>")), "{sentence}");
+        }
+        for plot in &findings.plots {
+            assert!(page.contains(&format!("<h2>{}</h2>", plot.title)), "{}", plot.title);
+        }
+        page
+    }
 }
