@@ -72,3 +72,14 @@ impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
         self.map_err(|error| Error::System { doing: what(), source: error.into() })
     }
 }
+
+/// What `check` says of default options after a change; nothing if they are good.
+#[cfg(test)]
+pub(crate) fn refusal<Options: Default>(
+    check: fn(&Options) -> Result<(), Error>,
+    change: fn(&mut Options),
+) -> String {
+    let mut options = Options::default();
+    change(&mut options);
+    check(&options).err().map(|error| error.to_string()).unwrap_or_default()
+}

@@ -69,6 +69,7 @@ pub mod demo;
 pub mod doctor;
 mod error;
 pub mod fabric;
+pub mod findings;
 pub mod handoff;
 pub mod launch;
 pub mod launcher;

@@ -83,6 +83,18 @@ fn framed(payload: &[u8]) -> Vec<u8> {
     frame
 }
 
+/// Whether what goes into a stream comes back: messages of all sizes, written in one go.
+fn echoes(mut stream: impl Read, mut writer: impl Write + Send + 'static) -> bool {
+    let sent: Vec<u8> =
+        [0, 1, 100, 70_000, 3, 500_000].iter().flat_map(|&n| framed(&pattern(n))).collect();
+    let copy = sent.clone();
+    let writer = thread::spawn(move || writer.write_all(&copy).unwrap());
+    let mut received = vec![0; sent.len()];
+    stream.read_exact(&mut received).unwrap();
+    writer.join().unwrap();
+    received == sent
+}
+
 #[test]
 fn tcp_servers_send_each_message_back() {
     let one = sides!(Tcp { sends: Sends::One, replies: Replies::Echo });
@@ -90,16 +102,8 @@ fn tcp_servers_send_each_message_back() {
     for (serve, _) in [one, ready] {
         for poll in POLLS {
             let mut server = start(serve, json!({"poll": poll}));
-            let mut stream = TcpStream::connect(server.address().unwrap()).unwrap();
-            let sent: Vec<u8> =
-                [0, 1, 100, 70_000, 3, 500_000].iter().flat_map(|&n| framed(&pattern(n))).collect();
-            let mut writer = stream.try_clone().unwrap();
-            let copy = sent.clone();
-            let writer = thread::spawn(move || writer.write_all(&copy).unwrap());
-            let mut received = vec![0; sent.len()];
-            stream.read_exact(&mut received).unwrap();
-            writer.join().unwrap();
-            assert!(received == sent, "{poll}");
+            let stream = TcpStream::connect(server.address().unwrap()).unwrap();
+            assert!(echoes(&stream, stream.try_clone().unwrap()), "{poll}");
             drop(stream);
             server.stop::<Side>().unwrap();
         }
@@ -181,16 +185,8 @@ fn unix_servers_send_each_message_back() {
     for poll in POLLS {
         let mut server = start(serve, json!({"poll": poll}));
         let socket = unix_socket(server.address().unwrap(), SocketType::STREAM);
-        let mut stream = UnixStream::from(socket);
-        let sent: Vec<u8> =
-            [0, 1, 100, 70_000, 3, 500_000].iter().flat_map(|&n| framed(&pattern(n))).collect();
-        let mut writer = stream.try_clone().unwrap();
-        let copy = sent.clone();
-        let writer = thread::spawn(move || writer.write_all(&copy).unwrap());
-        let mut received = vec![0; sent.len()];
-        stream.read_exact(&mut received).unwrap();
-        writer.join().unwrap();
-        assert!(received == sent, "{poll}");
+        let stream = UnixStream::from(socket);
+        assert!(echoes(&stream, stream.try_clone().unwrap()), "{poll}");
         drop(stream);
         server.stop::<Side>().unwrap();
     }

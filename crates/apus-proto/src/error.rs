@@ -119,7 +119,8 @@ impl FailReason {
     }
 
     /// Position in [`FailReason::NAMES`].
-    pub(crate) const fn index(self) -> usize {
+    #[must_use]
+    pub const fn index(self) -> usize {
         match self {
             Self::PeerSilent { .. } => 0,
             Self::PortClosed => 1,

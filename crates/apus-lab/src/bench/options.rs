@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::contender::Plan;
 use crate::error::{Error, require};
+use crate::result::named;
 
 /// Options of an experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +81,7 @@ impl Options {
 
     /// As a result shows it.
     pub(super) fn config(&self) -> Map<String, Value> {
-        let pairs = [
+        let options = [
             ("size", json!(self.size)),
             ("outstanding", json!(self.outstanding)),
             ("seconds", json!(self.seconds)),
@@ -91,8 +92,7 @@ impl Options {
         ];
         let configured = (self.settings != Settings::default())
             .then(|| ("configuration", json!(self.settings.toml().trim().replace('\n', "; "))));
-        let all = pairs.into_iter().chain(configured);
-        all.map(|(name, value)| (name.to_owned(), value)).collect()
+        named(options.into_iter().chain(configured))
     }
 }
 

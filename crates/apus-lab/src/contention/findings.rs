@@ -1,95 +1,65 @@
 //! What did the contention experiment find?
 
-use std::fmt;
-
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::curve::{Curve, Points};
 use super::forecast::Forecast;
 use super::plots::plots;
 use super::published::Published;
 use super::words::sentences;
-use super::{Contender, Options, Tasks, page};
-use crate::chart::Plot;
-use crate::result::table::{self, spread_in_words};
+use super::{Contender, Options, Tasks};
+use crate::findings::{Findings, Look};
+use crate::result::table::spread_in_words;
 use crate::result::{Comparison, Figure, Outcome, Ratio, Row, Table, rounded, short};
 use crate::stats::Spread;
-
-/// The result, for people and machines.
-#[derive(Clone, Debug)]
-pub struct Findings {
-    /// Rows, ratios, comparisons, and what is to be known about them.
-    pub outcome: Outcome,
-    /// What is seen, in words.
-    pub sentences: Vec<String>,
-    pub(super) tables: Vec<Table>,
-    pub(super) plots: Vec<Plot>,
-}
 
 /// What the figures of locks are.
 const WAITS: &str = "waits are of all turns at a lock, those that found it free with 0 ns; for fine-grained these are the \
                      locks of the pairs, of which each belongs to one worker, so that none is to be found taken; the \
                      kernel's locks cannot be seen";
 
-impl Findings {
-    pub(super) fn new(
-        options: &Options,
-        curves: &[Curve],
-        cores: usize,
-        neighbours: Option<String>,
-    ) -> Self {
-        let kinds = options.tasks.each();
-        let forecasts: Vec<Forecast> =
-            kinds.iter().filter_map(|tasks| Forecast::of(*tasks, curves, cores)).collect();
-        let mut outcome = Outcome::new("lab contention", options.config());
-        // Those that the contract names are of processes, unless only threads were measured.
-        let plain = kinds[0];
-        for curve in curves {
-            let forecast = forecasts.iter().find(|it| it.tasks == curve.tasks);
-            outcome.rows.push(row(curve, plain, forecast));
-        }
-        outcome.rows.extend(Published::all().map(published));
-        for tasks in kinds {
-            let of = Of { curves, tasks: *tasks, mark: mark(*tasks, plain) };
-            outcome.ratios.extend(of.ratios());
-            outcome.comparisons.extend(of.comparisons());
-        }
-        outcome.notes.push(WAITS.to_owned());
-        outcome.notes.extend(crowded(options, cores));
-        outcome.notes.extend(neighbours);
-        let mut tables: Vec<Table> = Vec::new();
-        for tasks in kinds {
-            tables.extend(by_workers(curves, *tasks));
-        }
-        tables.extend(forecasts.iter().map(ahead));
-        Self {
-            outcome,
-            sentences: sentences(curves, &forecasts),
-            tables,
-            plots: plots(curves, &forecasts),
-        }
+/// The result, for people and machines.
+pub(super) fn found(
+    options: &Options,
+    curves: &[Curve],
+    cores: usize,
+    neighbours: Option<String>,
+) -> Findings {
+    let kinds = options.tasks.each();
+    let forecasts: Vec<Forecast> =
+        kinds.iter().filter_map(|tasks| Forecast::of(*tasks, curves, cores)).collect();
+    let mut outcome = Outcome::new("lab contention", options.config());
+    // Those that the contract names are of processes, unless only threads were measured.
+    let plain = kinds[0];
+    for curve in curves {
+        let forecast = forecasts.iter().find(|it| it.tasks == curve.tasks);
+        outcome.rows.push(row(curve, plain, forecast));
     }
-
-    /// A page with everything, which needs nothing else.
-    #[must_use]
-    pub fn html(&self) -> String {
-        page::render(self)
+    outcome.rows.extend(Published::all().map(published));
+    for tasks in kinds {
+        let of = Of { curves, tasks: *tasks, mark: mark(*tasks, plain) };
+        outcome.ratios.extend(of.ratios());
+        outcome.comparisons.extend(of.comparisons());
     }
-
-    /// The plots as files: name and content of each.
-    #[must_use]
-    pub fn svg_files(&self) -> Vec<(String, String)> {
-        self.plots.iter().map(|plot| plot.file("")).collect()
+    outcome.notes.push(WAITS.to_owned());
+    outcome.notes.extend(crowded(options, cores));
+    outcome.notes.extend(neighbours);
+    let mut tables: Vec<Table> = Vec::new();
+    for tasks in kinds {
+        tables.extend(by_workers(curves, *tasks));
     }
-}
-
-/// The tables for people.
-impl fmt::Display for Findings {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = ["one_kops", "most_kops", "scaling", "wait_ns", "wait_p99_ns", "found_taken"];
-        let tables: Vec<String> = self.tables.iter().map(Table::to_string).collect();
-        let (tables, said) = (tables.join("\n\n"), self.sentences.join("\n"));
-        table::write(&self.outcome, &columns, [&tables, &said], formatter)
+    tables.extend(forecasts.iter().map(ahead));
+    Findings {
+        outcome,
+        sentences: sentences(curves, &forecasts),
+        tables,
+        plots: plots(curves, &forecasts),
+        look: Look {
+            columns: &["one_kops", "most_kops", "scaling", "wait_ns", "wait_p99_ns", "found_taken"],
+            gap: "\n",
+            template: include_str!("page.html"),
+            more: Map::new(),
+        },
     }
 }
 
@@ -322,7 +292,7 @@ pub(super) mod made_up {
 
     pub(in crate::contention) fn findings() -> Findings {
         let options = Options { workers: 2, runs: 3, ..Options::default() };
-        Findings::new(&options, &curves(), 2, Some("others were busy".to_owned()))
+        found(&options, &curves(), 2, Some("others were busy".to_owned()))
     }
 }
 
@@ -330,33 +300,23 @@ pub(super) mod made_up {
 mod tests {
     use super::made_up::findings;
     use super::*;
+    use crate::findings::read;
 
     #[test]
     fn machines_read_every_point_and_every_model() {
-        let found: Value = serde_json::from_str(&findings().outcome.json()).unwrap();
         let parts = ["config", "rows", "ratios", "comparisons", "notes"];
-        let parts: serde_json::Map<String, Value> =
-            parts.map(|part| (part.to_owned(), found[part].clone())).into_iter().collect();
-        insta::assert_snapshot!(serde_json::to_string_pretty(&parts).unwrap());
+        insta::assert_snapshot!(read::by_machines(&findings(), &parts));
     }
 
     #[test]
     fn people_read_tables_and_sentences() {
-        let text = findings().to_string();
-        // The first line is about the machine.
-        insta::assert_snapshot!(text.split_once('\n').unwrap().1);
+        insta::assert_snapshot!(read::by_people(&findings()));
     }
 
     #[test]
     fn the_page_has_all_of_it() {
         let findings = findings();
-        let page = findings.html();
-        for sentence in &findings.sentences {
-            assert!(page.contains(&format!("<li>{sentence}</li>")), "{sentence}");
-        }
-        for plot in &findings.plots {
-            assert!(page.contains(&format!("<h2>{}</h2>", plot.title)), "{}", plot.title);
-        }
+        let page = read::by_browsers(&findings);
         for expected in
             ["a model, not measured", "others were busy", "fine-grained&#x2f;global-lock"]
         {
@@ -372,7 +332,7 @@ mod tests {
         let curves: Vec<Curve> =
             made_up::curves().into_iter().filter(|it| it.tasks == Tasks::Threads).collect();
         let options = Options { workers: 2, tasks: Tasks::Threads, runs: 3, ..Options::default() };
-        let found = Findings::new(&options, &curves, 2, None).outcome;
+        let found = found(&options, &curves, 2, None).outcome;
         let names: Vec<&str> = found.rows.iter().map(|row| &row.name[..]).take(3).collect();
         assert_eq!(names, ["global-lock", "fine-grained", "unix"]);
         assert!(found.ratios.iter().any(|(name, _)| name == "fine-grained/global-lock"));
@@ -382,7 +342,7 @@ mod tests {
     fn workers_that_share_cores_are_noted() {
         let notes = |workers| {
             let options = Options { workers, ..Options::default() };
-            Findings::new(&options, &made_up::curves(), 2, None).outcome.notes.join(" ")
+            found(&options, &made_up::curves(), 2, None).outcome.notes.join(" ")
         };
         assert!(notes(3).contains("there are 2 cores for up to 3 workers"));
         assert!(!notes(2).contains("there are"));

@@ -35,7 +35,6 @@ mod fine_grained;
 mod forecast;
 mod global_lock;
 mod options;
-mod page;
 mod plots;
 mod published;
 mod queueing;
@@ -45,7 +44,7 @@ mod waits;
 mod words;
 mod worker;
 
-pub use findings::Findings;
+pub use crate::findings::Findings;
 pub use options::{Options, Tasks};
 pub use sweep::run;
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, require};
 use crate::machine;
+use crate::result::named;
 
 /// What is to be measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,21 +104,20 @@ impl Options {
 
     /// What is asked for, for those who read the result.
     pub(super) fn config(&self) -> Map<String, Value> {
-        let config = json!({
-            "workers": self.workers,
-            "as": self.tasks.to_string(),
-            "seconds": self.seconds,
-            "runs": self.runs,
-            "seed": self.seed,
-        });
-        let Value::Object(config) = config else { unreachable!("an object above") };
-        config
+        named([
+            ("workers", json!(self.workers)),
+            ("as", json!(self.tasks.to_string())),
+            ("seconds", json!(self.seconds)),
+            ("runs", json!(self.runs)),
+            ("seed", json!(self.seed)),
+        ])
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::refusal;
 
     #[test]
     fn few_workers_are_measured_one_by_one_and_many_by_powers_of_two() {
@@ -140,11 +140,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_refused_by_name() {
-        let refused = |change: fn(&mut Options)| {
-            let mut options = Options::default();
-            change(&mut options);
-            options.check().err().map(|error| error.to_string()).unwrap_or_default()
-        };
+        let refused = |change: fn(&mut Options)| refusal(Options::check, change);
         assert_eq!(refused(|_| ()), "");
         assert!(refused(|options| options.workers = 0).starts_with("workers: "));
         assert!(refused(|options| options.workers = MOST + 1).starts_with("workers: "));

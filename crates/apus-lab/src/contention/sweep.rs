@@ -5,6 +5,7 @@ use rand::seq::SliceRandom;
 
 use super::crew::{Case, measure};
 use super::curve::{Curve, Points};
+use super::findings::found;
 use super::worker::Window;
 use super::{Contender, Findings, Options};
 use crate::clock;
@@ -27,7 +28,7 @@ pub fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
     let cores = machine::apart();
     let neighbours = Neighbours::watch();
     let curves = curves(options, &cores, host)?;
-    Ok(Findings::new(options, &curves, cores.len(), neighbours.note()))
+    Ok(found(options, &curves, cores.len(), neighbours.note()))
 }
 
 /// All points of all runs. In each run they come in an order of chance, so that what changes about the machine changes

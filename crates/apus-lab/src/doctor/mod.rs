@@ -43,7 +43,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, require};
 use crate::progress::Progress;
-use crate::result::Outcome;
+use crate::result::{Outcome, named};
 
 /// What is to be examined.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Options {
     fn config(&self) -> Map<String, Value> {
         let peer = self.peer.map(|peer| ("peer", json!(peer)));
         let rest = [("threads", json!(self.threads)), ("poll", json!(self.poll))];
-        peer.into_iter().chain(rest).map(|(name, value)| (name.to_owned(), value)).collect()
+        named(peer.into_iter().chain(rest))
     }
 }
 

@@ -4,6 +4,7 @@ use apus::Poll;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, require};
+use crate::result::named;
 
 /// Options of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,11 +38,10 @@ impl Options {
 
     /// As a result shows it.
     pub(super) fn config(&self) -> Map<String, Value> {
-        let pairs = [
+        named([
             ("messages", json!(self.messages)),
             ("runs", json!(self.runs)),
             ("poll", json!(self.poll)),
-        ];
-        pairs.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+        ])
     }
 }

@@ -1,81 +1,55 @@
 //! What did the livelock experiment find?
 
-use std::fmt;
+use serde_json::{Map, Value, json};
 
-use serde_json::{Value, json};
-
-use super::page;
 use super::plots::plots;
 use super::sweep::Curve;
 use super::words::sentences;
 use super::{Mode, Options};
-use crate::chart::Plot;
-use crate::result::table::{self, spread_in_words};
-use crate::result::{Figure, Outcome, Ratio, Row, Table, rounded, short};
+use crate::findings::{Findings, Look};
+use crate::result::table::spread_in_words;
+use crate::result::{Figure, Outcome, Ratio, Row, Table, named, rounded, short};
 use crate::stats::Spread;
-
-/// The result, for people and machines.
-#[derive(Clone, Debug)]
-pub struct Findings {
-    /// Rows, ratios, and what is to be known about them.
-    pub outcome: Outcome,
-    /// What is seen, in words.
-    pub sentences: Vec<String>,
-    pub(super) modes: Vec<Mode>,
-    pub(super) rates: Table,
-    /// Without the filter and with it, as far as that was measured.
-    pub(super) curves: Vec<Table>,
-    pub(super) plots: Vec<Plot>,
-}
 
 /// What is to be known of a load in trains.
 const PAUSES: &str = "nothing is sent between two trains: what is left to programs contains these pauses, rates do not";
 
-impl Findings {
-    pub(super) fn new(options: &Options, curves: &[Curve], neighbours: Option<String>) -> Self {
-        let mut outcome = Outcome::new("livelock", options.config());
-        outcome.rows = curves.iter().map(row).collect();
-        for curve in curves {
-            let ratio = Ratio::over(&curve.at_most(), &curve.peaks());
-            outcome.ratios.extend(ratio.map(|ratio| (format!("{}@max/peak", curve.case), ratio)));
-        }
-        outcome.notes.extend(options.train.map(|_| PAUSES.to_owned()));
-        outcome.notes.extend(neighbours);
-        Self {
-            outcome,
-            sentences: sentences(curves),
-            modes: options.modes.clone(),
-            rates: rates(curves),
-            curves: [false, true]
-                .into_iter()
-                .filter_map(|filter| by_rate(curves, filter))
-                .collect(),
-            plots: plots(curves),
-        }
+/// The result, for people and machines.
+pub(super) fn found(options: &Options, curves: &[Curve], neighbours: Option<String>) -> Findings {
+    let mut outcome = Outcome::new("livelock", options.config());
+    outcome.rows = curves.iter().map(row).collect();
+    for curve in curves {
+        let ratio = Ratio::over(&curve.at_most(), &curve.peaks());
+        outcome.ratios.extend(ratio.map(|ratio| (format!("{}@max/peak", curve.case), ratio)));
     }
-
-    /// A page with everything, which needs nothing else.
-    #[must_use]
-    pub fn html(&self) -> String {
-        page::render(self)
-    }
-
-    /// The plots as files: name and content of each.
-    #[must_use]
-    pub fn svg_files(&self) -> Vec<(String, String)> {
-        self.plots.iter().map(|plot| plot.file("")).collect()
+    outcome.notes.extend(options.train.map(|_| PAUSES.to_owned()));
+    outcome.notes.extend(neighbours);
+    Findings {
+        outcome,
+        sentences: sentences(curves),
+        // Without the filter and with it, as far as that was measured.
+        tables: [false, true].into_iter().filter_map(|filter| by_rate(curves, filter)).collect(),
+        plots: plots(curves),
+        look: Look {
+            columns: &[
+                "mlfrr_kpps",
+                "peak_kpps",
+                "at_max_kpps",
+                "least_after_peak",
+                "user_share_at_max",
+            ],
+            gap: "\n",
+            template: include_str!("page.html"),
+            more: on_the_page(&options.modes, &rates(curves)),
+        },
     }
 }
 
-/// The tables for people.
-impl fmt::Display for Findings {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns =
-            ["mlfrr_kpps", "peak_kpps", "at_max_kpps", "least_after_peak", "user_share_at_max"];
-        let curves: Vec<String> = self.curves.iter().map(Table::to_string).collect();
-        let (curves, said) = (curves.join("\n\n"), self.sentences.join("\n"));
-        table::write(&self.outcome, &columns, [&curves, &said], formatter)
-    }
+/// What only the page shows: what each of the modes does, and what it carries.
+fn on_the_page(modes: &[Mode], rates: &Table) -> Map<String, Value> {
+    let modes: Vec<(String, String)> =
+        modes.iter().map(|mode| (mode.to_string(), mode.words())).collect();
+    named([("modes", json!(modes)), ("rates", json!(rates))])
 }
 
 fn row(curve: &Curve) -> Row {
@@ -173,6 +147,7 @@ fn by_rate(curves: &[Curve], filter: bool) -> Option<Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::findings::read;
     use crate::livelock::sweep::made_up::{Made, curve};
 
     /// A mode that livelocks and one that stays flat, without the filter and with it; three runs.
@@ -186,35 +161,24 @@ mod tests {
         curves[2].loss_free = 0.0;
         let modes = vec![Mode::Interrupt, Mode::Apus];
         let options = Options { modes, runs: 3, ..Options::default() };
-        Findings::new(&options, &curves, Some("others were busy".to_owned()))
+        found(&options, &curves, Some("others were busy".to_owned()))
     }
 
     #[test]
     fn machines_read_every_curve_with_its_counters() {
-        let found: Value = serde_json::from_str(&findings().outcome.json()).unwrap();
-        let parts = ["config", "rows", "ratios", "notes"].map(|part| (part, found[part].clone()));
-        let parts: serde_json::Map<String, Value> =
-            parts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        insta::assert_snapshot!(serde_json::to_string_pretty(&parts).unwrap());
+        let parts = ["config", "rows", "ratios", "notes"];
+        insta::assert_snapshot!(read::by_machines(&findings(), &parts));
     }
 
     #[test]
     fn people_read_tables_and_sentences() {
-        let text = findings().to_string();
-        // The first line is about the machine.
-        insta::assert_snapshot!(text.split_once('\n').unwrap().1);
+        insta::assert_snapshot!(read::by_people(&findings()));
     }
 
     #[test]
     fn the_page_has_all_of_it() {
         let findings = findings();
-        let page = findings.html();
-        for sentence in &findings.sentences {
-            assert!(page.contains(&format!("<li>{sentence}</li>")), "{sentence}");
-        }
-        for plot in &findings.plots {
-            assert!(page.contains(&format!("<h2>{}</h2>", plot.title)), "{}", plot.title);
-        }
+        let page = read::by_browsers(&findings);
         for expected in ["MLFRR", "<td>interrupt+filter</td><td>0.000</td>", "others were busy"] {
             assert!(page.contains(expected), "{expected}");
         }
@@ -233,7 +197,7 @@ mod tests {
     fn with_trains_it_is_said_that_programs_have_the_pauses() {
         let notes = |train| {
             let options = Options { train, ..Options::default() };
-            Findings::new(&options, &[], None).outcome.notes
+            found(&options, &[], None).outcome.notes
         };
         assert_eq!(notes(None), [""; 0]);
         assert!(notes(Some(10_000))[0].contains("contains these pauses"));
@@ -241,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_mode_that_was_not_measured_with_the_filter_has_no_column_there() {
-        let headers: Vec<_> = findings().curves.into_iter().map(|table| table.header).collect();
+        let headers: Vec<_> = findings().tables.into_iter().map(|table| table.header).collect();
         assert_eq!(headers, [vec!["offered", "interrupt", "apus"], vec!["offered", "interrupt"]]);
     }
 }

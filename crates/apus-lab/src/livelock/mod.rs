@@ -40,7 +40,6 @@ mod generator;
 mod link;
 mod mode;
 mod options;
-mod page;
 mod plots;
 mod point;
 mod priority;
@@ -51,7 +50,7 @@ mod sweep;
 mod tap;
 mod words;
 
-pub use findings::Findings;
+pub use crate::findings::Findings;
 pub use mode::Mode;
 pub use options::{Filter, Options, Rates};
 pub use sweep::run;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::Mode;
 use crate::error::{Error, require};
+use crate::result::named;
 
 /// What is to be measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,24 +158,23 @@ impl Options {
     /// What is asked for, for those who read the result.
     pub(super) fn config(&self) -> Map<String, Value> {
         let modes: Vec<String> = self.modes.iter().map(Mode::to_string).collect();
-        let config = json!({
-            "modes": modes.join(","),
-            "filter": self.filter.name(),
-            "rates": self.rates.to_string(),
-            "monitor": self.monitor,
-            "train": self.train.map_or_else(|| json!("none"), |train| json!(train)),
-            "seconds": self.seconds,
-            "runs": self.runs,
-            "seed": self.seed,
-        });
-        let Value::Object(config) = config else { unreachable!("an object above") };
-        config
+        named([
+            ("modes", json!(modes.join(","))),
+            ("filter", json!(self.filter.name())),
+            ("rates", json!(self.rates.to_string())),
+            ("monitor", json!(self.monitor)),
+            ("train", self.train.map_or_else(|| json!("none"), |train| json!(train))),
+            ("seconds", json!(self.seconds)),
+            ("runs", json!(self.runs)),
+            ("seed", json!(self.seed)),
+        ])
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::refusal;
 
     #[test]
     fn rates_are_thousands_and_ascend() {
@@ -191,11 +191,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_refused_by_name() {
-        let refused = |change: fn(&mut Options)| {
-            let mut options = Options::default();
-            change(&mut options);
-            options.check().err().map(|error| error.to_string()).unwrap_or_default()
-        };
+        let refused = |change: fn(&mut Options)| refusal(Options::check, change);
         assert_eq!(refused(|_| ()), "");
         assert!(refused(|options| options.modes.clear()).starts_with("modes: "));
         assert!(refused(|options| options.modes.push(Mode::Apus)).starts_with("modes: "));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::findings::found;
 use super::options::SHARES;
 use super::point::{Bench, Case, Point};
 use super::priority::Priority;
@@ -62,7 +63,7 @@ pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     }
     drop(progress);
     drop(awake);
-    Ok(Findings::new(options, &curves, neighbours.note()))
+    Ok(found(options, &curves, neighbours.note()))
 }
 
 /// One for the generator, one for the router.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::bench::check_repetition;
 use crate::contender::Plan;
 use crate::error::{Error, require};
+use crate::result::named;
 
 /// Options of the experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,7 +120,7 @@ impl Options {
 
     /// As a result shows it.
     pub(super) fn config(&self) -> Map<String, Value> {
-        let pairs = [
+        named([
             ("size", json!(self.sizes[0])),
             ("sizes", json!(self.sizes)),
             ("outstanding", json!(self.outstanding)),
@@ -130,8 +131,7 @@ impl Options {
             ("runs", json!(self.runs)),
             ("seed", json!(self.seed)),
             ("poll", json!(self.poll)),
-        ];
-        pairs.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+        ])
     }
 }
 

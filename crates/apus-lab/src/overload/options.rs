@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::bench::check_repetition;
 use crate::contender::Plan;
 use crate::error::{Error, require};
+use crate::result::named;
 
 /// Options of the experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +82,7 @@ impl Options {
 
     /// As a result shows it.
     pub(super) fn config(&self) -> Map<String, Value> {
-        let pairs = [
+        named([
             ("size", json!(self.size)),
             ("cost_us", json!(self.cost_us)),
             ("threads", json!(self.threads)),
@@ -90,8 +91,7 @@ impl Options {
             ("runs", json!(self.runs)),
             ("seed", json!(self.seed)),
             ("poll", json!(self.poll)),
-        ];
-        pairs.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+        ])
     }
 }
 

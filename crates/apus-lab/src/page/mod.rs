@@ -4,7 +4,8 @@
 //! security policy forbids the browser to fetch anything, so that this is more than an intention.
 //!
 //! A page's template extends `layout.html` and fills its blocks `title` and `body`; `parts.html` has what
-//! several pages show: plots, tables, cards, and who measured it.
+//! several pages show: plots, tables, cards, and who measured it. `experiment.html` puts these in the order in which
+//! experiments show their findings; a template that extends it asks the `question` and adds what only it has.
 
 use minijinja::Environment;
 use minijinja::value::{Serde, Value};
@@ -40,6 +41,7 @@ pub(crate) fn render(template: &'static str, page: impl Serialize) -> String {
     environment.add_global("script", chart::SCRIPT);
     let templates = [
         ("layout.html", include_str!("layout.html")),
+        ("experiment.html", include_str!("experiment.html")),
         ("parts.html", include_str!("parts.html")),
         ("page.html", template),
     ];

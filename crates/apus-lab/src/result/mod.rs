@@ -83,6 +83,11 @@ impl fmt::Display for Outcome {
     }
 }
 
+/// Values by name, in this order.
+pub(crate) fn named<'a>(values: impl IntoIterator<Item = (&'a str, Value)>) -> Map<String, Value> {
+    values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
 fn as_map<S: serde::Serializer>(pairs: &[(String, Ratio)], to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(pairs.iter().map(|(name, ratio)| (name, ratio)))
 }

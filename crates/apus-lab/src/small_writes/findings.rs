@@ -1,73 +1,43 @@
 //! What did the small-writes experiment find?
 
-use std::fmt;
-
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::anatomy::Anatomy;
 use super::plots::plots;
 use super::published::{IN_2008, Published};
 use super::sweep::Measured;
 use super::words::{of_variant, per_thousand, sentences};
-use super::{Carrier, Options, page};
-use crate::chart::Plot;
-use crate::result::{Figure, Outcome, Ratio, Row, Table, rounded, short, table};
+use super::{Carrier, Options};
+use crate::findings::{Findings, Look};
+use crate::result::{Figure, Outcome, Ratio, Row, Table, rounded, short};
 use crate::stats::Spread;
 
 /// The result, for people and machines.
-#[derive(Clone, Debug)]
-pub struct Findings {
-    /// Rows, ratios, and what is to be known about them.
-    pub outcome: Outcome,
-    /// What is seen in the packets, in words.
-    pub sentences: Vec<String>,
-    pub(super) tables: Vec<Table>,
-    pub(super) plots: Vec<Plot>,
-}
-
-impl Findings {
-    pub(super) fn new(
-        options: &Options,
-        measured: &[Measured],
-        notes: impl Iterator<Item = String>,
-    ) -> Self {
-        let mut outcome = Outcome::new("small-writes", options.config());
-        outcome.rows = measured.iter().map(row).collect();
-        let shown = |it: &&Published| measured.iter().any(|each| each.variant.name == it.variant);
-        outcome.rows.extend(IN_2008.iter().filter(shown).map(published));
-        outcome.ratios = measured.iter().filter_map(|each| ratio(each, measured)).collect();
-        outcome.ratios.extend(measured.iter().filter_map(|each| median_ratio(each, measured)));
-        outcome.notes.extend(scaled(options, measured));
-        outcome.notes.extend(unseen(measured));
-        outcome.notes.extend(notes);
-        Self {
-            outcome,
-            sentences: sentences(measured),
-            tables: seen(measured).into_iter().collect(),
-            plots: plots(measured),
-        }
-    }
-
-    /// A page with everything, which needs nothing else.
-    #[must_use]
-    pub fn html(&self) -> String {
-        page::render(self)
-    }
-
-    /// The plots as files: name and content of each.
-    #[must_use]
-    pub fn svg_files(&self) -> Vec<(String, String)> {
-        self.plots.iter().map(|plot| plot.file("")).collect()
-    }
-}
-
-/// The tables for people.
-impl fmt::Display for Findings {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = ["ms_per_1000", "p50_us", "p99_us", "over_30_ms", "exchanges"];
-        let tables: Vec<String> = self.tables.iter().map(Table::to_string).collect();
-        let (tables, said) = (tables.join("\n\n"), self.sentences.join("\n\n"));
-        table::write(&self.outcome, &columns, [&tables, &said], formatter)
+pub(super) fn found(
+    options: &Options,
+    measured: &[Measured],
+    notes: impl Iterator<Item = String>,
+) -> Findings {
+    let mut outcome = Outcome::new("small-writes", options.config());
+    outcome.rows = measured.iter().map(row).collect();
+    let shown = |it: &&Published| measured.iter().any(|each| each.variant.name == it.variant);
+    outcome.rows.extend(IN_2008.iter().filter(shown).map(published));
+    outcome.ratios = measured.iter().filter_map(|each| ratio(each, measured)).collect();
+    outcome.ratios.extend(measured.iter().filter_map(|each| median_ratio(each, measured)));
+    outcome.notes.extend(scaled(options, measured));
+    outcome.notes.extend(unseen(measured));
+    outcome.notes.extend(notes);
+    Findings {
+        outcome,
+        sentences: sentences(measured),
+        tables: seen(measured).into_iter().collect(),
+        plots: plots(measured),
+        look: Look {
+            columns: &["ms_per_1000", "p50_us", "p99_us", "over_30_ms", "exchanges"],
+            gap: "\n\n",
+            template: include_str!("page.html"),
+            more: Map::new(),
+        },
     }
 }
 
@@ -303,7 +273,7 @@ pub(super) mod made_up {
 
     pub(in crate::small_writes) fn findings() -> Findings {
         let options = Options { runs: 2, ..Options::default() };
-        Findings::new(&options, &all(), ["others were busy".to_owned()].into_iter())
+        found(&options, &all(), ["others were busy".to_owned()].into_iter())
     }
 }
 
@@ -311,22 +281,18 @@ pub(super) mod made_up {
 mod tests {
     use super::made_up::{all, findings};
     use super::*;
+    use crate::findings::read;
     use crate::small_writes::Variant;
 
     #[test]
     fn machines_read_every_figure_and_its_explanation() {
-        let found: Value = serde_json::from_str(&findings().outcome.json()).unwrap();
         let parts = ["config", "rows", "ratios", "notes"];
-        let parts: serde_json::Map<String, Value> =
-            parts.map(|part| (part.to_owned(), found[part].clone())).into_iter().collect();
-        insta::assert_snapshot!(serde_json::to_string_pretty(&parts).unwrap());
+        insta::assert_snapshot!(read::by_machines(&findings(), &parts));
     }
 
     #[test]
     fn people_read_tables_and_sentences() {
-        let text = findings().to_string();
-        // The first line is about the machine.
-        insta::assert_snapshot!(text.split_once('\n').unwrap().1);
+        insta::assert_snapshot!(read::by_people(&findings()));
     }
 
     #[test]
@@ -349,16 +315,15 @@ mod tests {
     fn packets_that_could_not_be_seen_are_told_with_the_reason() {
         let mut measured = all();
         measured[1].anatomy = Err("of 21 exchanges only 7 were seen as a whole".to_owned());
-        let of = |measured: &[Measured]| {
-            Findings::new(&Options::default(), measured, [].into_iter()).outcome
-        };
+        let of =
+            |measured: &[Measured]| found(&Options::default(), measured, [].into_iter()).outcome;
         let notes = of(&measured).notes.join("\n");
         assert!(notes.contains("the packets of tcp split could not be seen: of 21"), "{notes}");
         measured.iter_mut().for_each(|each| each.anatomy = Err("no right".to_owned()));
         let outcome = of(&measured);
         assert_eq!(outcome.notes.iter().filter(|note| note.contains("no right")).count(), 1);
         assert!(outcome.notes.iter().any(|note| note == "the packets could not be seen: no right"));
-        let text = Findings::new(&Options::default(), &measured, [].into_iter()).to_string();
+        let text = found(&Options::default(), &measured, [].into_iter()).to_string();
         assert!(!text.contains("who waited for whose"), "no table of nothing");
     }
 
@@ -366,7 +331,7 @@ mod tests {
     fn what_is_measured_alone_has_no_ratios() {
         let alone =
             &all()[Variant::ALL.iter().position(|it| it.name == "apus split").unwrap()..][..1];
-        let outcome = Findings::new(&Options::default(), alone, [].into_iter()).outcome;
+        let outcome = found(&Options::default(), alone, [].into_iter()).outcome;
         assert_eq!((outcome.rows.len(), outcome.ratios.len()), (1, 0));
     }
 }

@@ -36,7 +36,6 @@ mod made_up;
 mod message;
 mod options;
 mod packet;
-mod page;
 mod plots;
 mod product;
 mod published;
@@ -48,7 +47,7 @@ mod variant;
 mod watch;
 mod words;
 
-pub use findings::Findings;
+pub use crate::findings::Findings;
 pub use options::Options;
 pub use sweep::run;
 pub use variant::{Carrier, Reading, Variant, Writing};

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::Variant;
 use crate::bench::{check_only, check_repetition};
 use crate::error::{Error, require};
+use crate::result::named;
 
 /// What is to be measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,30 +56,25 @@ impl Options {
 
     /// What is asked for, for those who read the result.
     pub(super) fn config(&self) -> Map<String, Value> {
-        let config = json!({
-            "exchanges": self.exchanges,
-            "bytes": super::message::LENGTH,
-            "seconds": self.seconds,
-            "runs": self.runs,
-            "seed": self.seed,
-            "poll": self.poll,
-        });
-        let Value::Object(config) = config else { unreachable!("an object above") };
-        config
+        named([
+            ("exchanges", json!(self.exchanges)),
+            ("bytes", json!(super::message::LENGTH)),
+            ("seconds", json!(self.seconds)),
+            ("runs", json!(self.runs)),
+            ("seed", json!(self.seed)),
+            ("poll", json!(self.poll)),
+        ])
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::refusal;
 
     #[test]
     fn what_cannot_be_measured_is_refused_by_name() {
-        let refused = |change: fn(&mut Options)| {
-            let mut options = Options::default();
-            change(&mut options);
-            options.check().err().map(|error| error.to_string()).unwrap_or_default()
-        };
+        let refused = |change: fn(&mut Options)| refusal(Options::check, change);
         assert_eq!(refused(|_| ()), "");
         assert!(refused(|options| options.exchanges = 9).starts_with("exchanges: "));
         assert!(refused(|options| options.seconds = f64::NAN).starts_with("seconds: "));

@@ -8,6 +8,7 @@ use rand::seq::SliceRandom;
 
 use super::anatomy::Anatomy;
 use super::capture::Capture;
+use super::findings::found;
 use super::side::exchange;
 use super::tally::{Plan, Tally};
 use super::{Findings, Options, Variant};
@@ -57,7 +58,7 @@ pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     look(&plan, cores, program, &progress, &mut measured);
     drop(progress);
     let notes = cores.note().into_iter().chain(neighbours.note());
-    Ok(Findings::new(options, &measured, notes))
+    Ok(found(options, &measured, notes))
 }
 
 /// In each run variants come in an order of chance, so that what changes about the machine changes for none in

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::bench::{self, Experiment};
 use crate::error::{Error, require};
+use crate::result::named;
 
 /// What settings are tried for.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,12 +119,11 @@ impl Options {
 
     pub(super) fn config(&self) -> Map<String, Value> {
         let goals: Vec<String> = self.goals.iter().map(ToString::to_string).collect();
-        let pairs = [
+        named([
             ("goals", json!(goals.join(","))),
             ("seconds", json!(self.seconds)),
             ("runs", json!(self.runs)),
-        ];
-        pairs.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+        ])
     }
 }
 

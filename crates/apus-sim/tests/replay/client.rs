@@ -7,7 +7,7 @@ use apus_proto::{Call, Command, Event, FailReason, Unreachable};
 use apus_sim::kernel::{self, Module};
 use apus_wire::{Body, Kind};
 
-use crate::core::{Core, SEGMENT, Said, fixed, judge};
+use crate::core::{Core, SEGMENT, Said, compare_first, fixed, judge};
 use crate::recording::{CLIENT, Piece, Recording, SERVER};
 
 /// What became of the calls.
@@ -229,19 +229,12 @@ impl Play<'_> {
     fn compare_first_transmissions(&self) {
         let one_at_a_time = ["small-100", "mid-10000", "large-500000"];
         for packet in self.recording.packets.iter().filter(|packet| packet.from_client) {
-            let Some((data, payload)) = packet.data().filter(|(data, _)| !data.retransmit) else {
-                continue;
-            };
-            let id = packet.id().unwrap();
+            let Some((data, piece)) = packet.first_time() else { continue };
+            let id = piece.0;
             if !self.ours.contains_key(&id) {
                 continue;
             }
-            let piece = (id, data.offset, payload.len());
-            let granted = self.granted.get(&id).copied().unwrap_or(0);
-            match self.first.get(&piece) {
-                Some(ours) => assert_eq!(*ours, fixed(packet.bytes.as_ref().unwrap()), "{piece:?}"),
-                None => assert!(data.offset >= granted.max(data.incoming), "{piece:?} is missing"),
-            }
+            compare_first(packet, &data, piece, &self.first, self.granted.get(&id));
             // Whoever has one call at a time acknowledges it with the next one.
             if let Some(ack) = data.ack.filter(|ack| self.ours.contains_key(&ack.client_id))
                 && one_at_a_time.contains(&self.recording.name.as_str())

@@ -1,12 +1,15 @@
 //! The core at its place in a recorded conversation, and who judges it.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use apus_proto::{Config, Event, Instant, Profile, Transport};
 use apus_sim::kernel::{Module, UNSCHEDULED};
 use apus_wire::{
-    Body, Cutoffs, Dialect, Header, KernelFields, MAX_HEADER_LEN, Packet, Role, SenderId,
+    Body, Cutoffs, Data, Dialect, Header, KernelFields, MAX_HEADER_LEN, Packet, Role, SenderId,
 };
+
+use crate::recording::{Piece, Recorded};
 
 /// The recordings begin this long after the core's time.
 const BEGIN: u64 = 1_000_000_000;
@@ -143,4 +146,20 @@ pub(crate) fn fixed(bytes: &[u8]) -> String {
         }
     }
     format!("{packet:?}")
+}
+
+/// The core said what is recorded as transmitted for the first time, and it looks the same. It may have kept silent
+/// about what was `granted` later only.
+pub(crate) fn compare_first(
+    recorded: &Recorded,
+    data: &Data,
+    piece: Piece,
+    said: &BTreeMap<Piece, String>,
+    granted: Option<&u32>,
+) {
+    let granted = granted.copied().unwrap_or(0);
+    match said.get(&piece) {
+        Some(ours) => assert_eq!(*ours, fixed(recorded.bytes.as_ref().unwrap()), "{piece:?}"),
+        None => assert!(data.offset >= granted.max(data.incoming), "{piece:?} is missing"),
+    }
 }

@@ -56,6 +56,12 @@ impl Recorded {
         }
     }
 
+    /// A DATA packet that repeats nothing, and which piece of a message it carries.
+    pub(crate) fn first_time(&self) -> Option<(Data, Piece)> {
+        let (data, payload) = self.data().filter(|(data, _)| !data.retransmit)?;
+        Some((data, (self.id()?, data.offset, payload.len())))
+    }
+
     pub(crate) fn resend(&self) -> Option<Resend> {
         match self.packet()?.body {
             Body::Resend(resend) => Some(resend),

@@ -7,7 +7,7 @@ use apus_sim::kernel::{self, Module};
 use apus_wire::{Body, Kind};
 use bytes::Bytes;
 
-use crate::core::{Core, SEGMENT, Said, fixed, judge};
+use crate::core::{Core, SEGMENT, Said, compare_first, fixed, judge};
 use crate::recording::{CLIENT, Piece, Recording, SERVER};
 
 /// How a RESEND can be answered.
@@ -206,20 +206,13 @@ impl Play<'_> {
     fn compare_first_transmissions(&self) {
         let recorded = self.recording.packets.iter().filter(|packet| !packet.from_client);
         for packet in recorded {
-            let Some((data, payload)) = packet.data().filter(|(data, _)| !data.retransmit) else {
-                continue;
-            };
-            let id = packet.id().unwrap();
+            let Some((data, piece)) = packet.first_time() else { continue };
+            let id = piece.0;
             if !self.replied.contains(&id) {
                 // Its request was not recorded.
                 continue;
             }
-            let piece = (id, data.offset, payload.len());
-            let granted = self.granted.get(&id).copied().unwrap_or(0);
-            match self.first.get(&piece) {
-                Some(ours) => assert_eq!(*ours, fixed(packet.bytes.as_ref().unwrap()), "{piece:?}"),
-                None => assert!(data.offset >= granted.max(data.incoming), "{piece:?} is missing"),
-            }
+            compare_first(packet, &data, piece, &self.first, self.granted.get(&id));
         }
     }
 

@@ -4,8 +4,9 @@
 //! again when the driver's descriptor is readable, a timer is due, or somebody kicks. All other tasks
 //! wait to be told; their commands are carried out, and their packets sent, where they are polled.
 
+use super::core::How;
 use super::descriptor::{ARRIVAL, readable};
-use super::run::{How, Look, Pass};
+use super::run::{Look, Pass};
 use super::shard::Shard;
 use super::waiter::{SLEEPS_ON_NETWORK, Told, Waiter};
 use super::want::{Closing, Want};

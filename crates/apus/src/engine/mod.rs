@@ -12,7 +12,7 @@
 //!
 //! An endpoint has one [`Shard`](shard::Shard): a socket, an instance of the protocol, memory that it shares with
 //! peers of its host ([`local`]), and a loop. The
-//! loop is turned by whoever waits ([`run`]), by a thread of its own ([`dedicated`]), by a task of a
+//! loop ([`run`]) is turned by whoever waits ([`waiting`]), by a thread of its own ([`dedicated`]), by a task of a
 //! tokio runtime ([`asynchronous`]), and while nobody else does, by the [`keeper`].
 //!
 //! # Synchronisation, all of it
@@ -80,5 +80,6 @@ mod token;
 pub(crate) mod tracer;
 pub(crate) mod turn;
 pub(crate) mod waiter;
+mod waiting;
 pub(crate) mod wakes;
 pub(crate) mod want;

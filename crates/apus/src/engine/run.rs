@@ -1,48 +1,24 @@
-//! The loop, and how a thread comes to turn it.
+//! What does the loop do, round by round?
 //!
-//! [`Shard::wait_for`] is what every blocking call ends in: take what one wants if it is there, turn
-//! the loop if nobody else does, or wait to be told.
+//! It receives, hands what came to the protocol, sends, and takes what is wanted; when nothing comes, it sleeps.
 
 use super::backlog::FULL_PASSES;
-use super::core::Core;
+use super::core::How;
 use super::cpu::Part;
-use super::handoff::From;
 use super::local::Inlet;
 use super::poll::Poll;
 use super::shard::{Locked, Shard};
 use super::signal::Wanted;
-use super::token::ThreadToken;
-use super::tracer::{handed_off, woken};
-use super::waiter::{SLEEPS_ON_NETWORK, Told, Waiter};
+use super::waiter::SLEEPS_ON_NETWORK;
 use super::want::Want;
 use crate::error::Closed;
 use apus_trace::clock::ticks;
 use apus_trace::{Event, recorder};
-use std::cell::RefCell;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 use std::time::Instant;
 
 /// Idle rounds between two looks at the clock. A round is a system call of 200 ns or so.
 pub(super) const ROUNDS_PER_LOOK: u32 = 16;
-
-thread_local! {
-    /// The thread as a waiter.
-    static WAITER: RefCell<Arc<Waiter>> = RefCell::new(Arc::new(Waiter::thread()));
-}
-
-/// The present thread as a waiter to whom nobody else has a reference.
-///
-/// Whoever told it something may be about to rouse it, after the lock was released, although it was not
-/// asleep yet and has gone on. That waiter is left to be roused in vain: it must not be one that sleeps
-/// again.
-fn waiter() -> Arc<Waiter> {
-    WAITER.with_borrow_mut(|waiter| {
-        if Arc::get_mut(waiter).is_none() {
-            *waiter = Arc::new(Waiter::thread());
-        }
-        waiter.clone()
-    })
-}
 
 /// Packets in one look from which on another look is worth a system call before one sleeps. Packets that come
 /// one by one are followed by nothing, and the call that sleeps sees what is there all the same.
@@ -76,34 +52,6 @@ enum Slept<'a, T> {
 }
 
 impl Shard {
-    /// Waits until `want` can be taken, the deadline passes, or the endpoint is closed; the latter two
-    /// give `None`.
-    pub(crate) fn wait_for<'a, W: Want>(
-        &'a self,
-        mut core: Locked<'a>,
-        want: &W,
-        deadline: Option<Instant>,
-    ) -> (Locked<'a>, Option<W::Output>) {
-        if core.is_look_due() && core.turn.take() {
-            // What one wants may be there, but others wait in the socket.
-            drop(core);
-            core = self.look();
-        }
-        if let Some(output) = core.take(want, How::None) {
-            return (core, Some(output));
-        }
-        // Whoever waits has nothing more to say.
-        core.transmit_held_back();
-        if core.closed.is_some() {
-            return (core, None);
-        }
-        if core.turn.take() {
-            drop(core);
-            return self.turn(want, self.poll, deadline);
-        }
-        self.wait_to_be_told(core, want, deadline)
-    }
-
     /// Turns the loop until `want` can be taken. The caller has the turn, and passes it on here.
     pub(super) fn turn<W: Want>(
         &self,
@@ -120,7 +68,7 @@ impl Shard {
 
     /// Takes what has arrived, in a few passes at most, does what is due, and sends what was held back. The caller has
     /// the turn, and passes it on here.
-    fn look(&self) -> Locked<'_> {
+    pub(super) fn look(&self) -> Locked<'_> {
         let mut receive = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
         // Timers that are due have their turn though nothing arrives: looks keep the keeper away.
         let mut rounds = ROUNDS_PER_LOOK - 1;
@@ -339,157 +287,5 @@ impl Shard {
                 Slept::Over(core, None)
             }
         }
-    }
-
-    /// Somebody else turns the loop: waits to be told that `want` is there, or to get the turn.
-    fn wait_to_be_told<'a, W: Want>(
-        &'a self,
-        mut core: Locked<'a>,
-        want: &W,
-        deadline: Option<Instant>,
-    ) -> (Locked<'a>, Option<W::Output>) {
-        if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-            // It only looks; the next time it shall poll itself.
-            core.look_up |= core.turn.ask_keeper();
-            return (core, None);
-        }
-        let waiter = waiter();
-        waiter.reset();
-        want.enlist(&mut core, waiter.clone());
-        core.turn.enlist(waiter.clone());
-        // The keeper gives the turn to whoever wants it.
-        core.look_up |= core.turn.is_kept();
-        drop(core);
-
-        let waited = waiter.wait(self.poll.spin(), deadline);
-        let mut core = self.lock();
-        core.metrics.spurious_wakeups += waited.spurious;
-        self.cpu.add(Part::Poll, waited.spun);
-        // Under the lock: nobody can tell it anything any more once it is off the lists.
-        match waiter.told() {
-            Some(Told::Ready) => {
-                core.turn.delist(&waiter);
-                let how = if waited.slept { How::Slept } else { How::Polled };
-                let output = core.take_told(want, how, (waiter.name(), waited.ended));
-                (core, output)
-            }
-            Some(Told::Turn) => {
-                want.delist(&mut core, &waiter);
-                drop(core);
-                self.turn(want, self.poll, deadline)
-            }
-            None => {
-                want.delist(&mut core, &waiter);
-                core.turn.delist(&waiter);
-                (core, None)
-            }
-        }
-    }
-}
-
-/// How a message was waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
-    None,
-    Polled,
-    Slept,
-}
-
-impl Core {
-    /// The end of a pass: whoever turns the loop takes what it wants before the others are told.
-    pub(super) fn finish_pass<W: Want>(&mut self, want: &W, how: How) -> Option<W::Output> {
-        if self.closed.is_none() {
-            self.look_up = false;
-        }
-        let output = self.take(want, how);
-        self.assign();
-        output
-    }
-
-    /// Takes what one wants if it is there, without having been told.
-    pub(crate) fn take<W: Want>(&mut self, want: &W, how: How) -> Option<W::Output> {
-        let From { message, by } = want.take(self)?;
-        if let Some(bytes) = W::message_len(&message) {
-            // It crosses from one thread to another all the same.
-            self.metrics.handoffs += u64::from(by != ThreadToken::current());
-            self.message_taken(bytes, how);
-            handed_off(W::rpc(&message), 0);
-            woken(W::rpc(&message), 0, 0);
-        }
-        Some(message)
-    }
-
-    /// Takes `first`, which was waited for, and all others that are there, at most `limit`; returns how
-    /// many.
-    pub(crate) fn take_all<W: Want>(
-        &mut self,
-        want: &W,
-        first: W::Output,
-        limit: usize,
-        mut sink: impl FnMut(W::Output),
-    ) -> usize {
-        sink(first);
-        let mut count = 1;
-        while count < limit
-            && let Some(next) = self.take(want, How::None)
-        {
-            sink(next);
-            count += 1;
-        }
-        count
-    }
-
-    /// Takes what one was told is there. That it is not is a wake-up for nothing.
-    ///
-    /// `waiter` is who was told, and it runs since `ended`, in ticks of the trace.
-    pub(crate) fn take_told<W: Want>(
-        &mut self,
-        want: &W,
-        how: How,
-        (waiter, ended): (u64, u64),
-    ) -> Option<W::Output> {
-        let Some(From { message, .. }) = want.take_told(self) else {
-            self.metrics.spurious_wakeups += u64::from(self.closed.is_none());
-            return None;
-        };
-        if let Some(bytes) = W::message_len(&message) {
-            self.message_taken(bytes, how);
-            woken(W::rpc(&message), waiter, ended);
-        }
-        Some(message)
-    }
-
-    /// Counts that whoever has the turn sleeps.
-    pub(super) const fn count_sleep(&mut self) {
-        self.metrics.sleeps += 1;
-    }
-
-    /// The application gets a message of `bytes` bytes; counts how it was waited for.
-    fn message_taken(&mut self, bytes: usize, how: How) {
-        self.transport.taken(bytes);
-        self.metrics.messages += 1;
-        if bytes > 0 {
-            self.sizes.record(bytes);
-        }
-        match how {
-            How::None => self.metrics.wait_none += 1,
-            How::Polled => self.metrics.wait_polled += 1,
-            How::Slept => self.metrics.wait_slept += 1,
-        }
-    }
-}
-
-#[cfg(all(test, not(apus_loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_waiter_that_is_still_to_be_roused_does_not_wait_again() {
-        let to_be_roused = waiter();
-        let next = waiter();
-        assert!(!Arc::ptr_eq(&to_be_roused, &next));
-        let address = Arc::as_ptr(&next);
-        drop((to_be_roused, next));
-        assert_eq!(address, Arc::as_ptr(&waiter()), "reused when nobody else has it");
     }
 }
