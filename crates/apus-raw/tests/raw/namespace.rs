@@ -116,14 +116,15 @@ pub(crate) fn hindrance() -> Option<String> {
             "raw sockets and namespaces need root; `unprivileged` tries it otherwise".into(),
         );
     }
-    let mut tools = Command::new("unshare");
-    tools.args(["--net", "sh", "-c", "command -v ip nft nsenter"]);
-    let there = run_quietly(&mut tools);
-    (!there).then(|| "it needs network namespaces, ip, nft and nsenter".into())
+    let there = works("ip link && nsenter --version");
+    (!there).then(|| "it needs network namespaces, ip and nsenter".into())
 }
 
-fn run_quietly(command: &mut Command) -> bool {
-    command.output().is_ok_and(|output| output.status.success())
+/// Whether a shell script ends well in a network of its own.
+pub(crate) fn works(script: &str) -> bool {
+    let mut shell = Command::new("unshare");
+    shell.args(["--net", "sh", "-ec", script]);
+    shell.output().is_ok_and(|output| output.status.success())
 }
 
 /// Whether the test `name` can run here; says so if not.
