@@ -33,12 +33,16 @@
 //! a slow call, a restart, a lost packet. [`Endpoint::freeze_peers`](crate::Endpoint::freeze_peers) freezes those of
 //! the peers, too, if they are set up to heed that ([`Triggers::heed_peers`]); [`Triggers::tell_peers`] does so by itself.
 //!
+//! A process that nobody looks after leaves files behind: with [`Builder::trace_files`](crate::Builder::trace_files) each such
+//! freeze is written into a folder by a thread of its own, and recording goes on. [`left`] says what became of that.
+//!
 //! # What is not in it
 //!
 //! Payload. Of messages, their lengths; of peers, their addresses.
 
+pub use apus_trace::keep::{Left, TraceFiles, left};
 pub use apus_trace::recorder::{
-    SamplingError, dump_to, freeze, frozen, sampling, set_sampling, snapshot, thaw,
+    SamplingError, Status, dump_to, freeze, frozen, sampling, set_sampling, snapshot, status, thaw,
 };
 pub use apus_trace::{
     Event, FileError, FreezeReason, Frozen, Head, Peer, PeerIndex, Record, Rpc, Sampling, Side,
