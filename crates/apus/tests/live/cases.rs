@@ -1,5 +1,6 @@
 //! What do processes see of themselves and of each other? Each case runs in a process of its own.
 
+use crate::traces;
 use apus::live::{Error, Process, processes};
 use apus::{Builder, Endpoint};
 use std::io::{Read, Write};
@@ -16,6 +17,8 @@ const CASES: &[(&str, fn())] = &[
     ("the_environment_hides_all", the_environment_hides_all),
     ("an_open_folder_is_not_trusted", an_open_folder_is_not_trusted),
     ("it_is_aborted", it_is_aborted),
+    ("its_trace_is_had_frozen_and_resumed", traces::its_trace_is_had_frozen_and_resumed),
+    ("who_records_nothing_says_so", traces::who_records_nothing_says_so),
 ];
 
 /// Does what the case with this name does.

@@ -6,6 +6,7 @@
 mod cases;
 #[cfg(feature = "prometheus")]
 mod scrape;
+mod traces;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -76,6 +77,13 @@ fn live_rpcs_are_shown() {
 fn nonsense_is_refused_and_does_no_harm() {
     let place = tempfile::tempdir().unwrap();
     check("nonsense_is_refused", &place.path().join("apus"), &[]);
+}
+
+#[test]
+fn the_time_trace_is_had_frozen_and_resumed() {
+    let place = tempfile::tempdir().unwrap();
+    check("its_trace_is_had_frozen_and_resumed", &place.path().join("apus"), &[]);
+    check("who_records_nothing_says_so", &place.path().join("apus"), &[]);
 }
 
 #[test]
