@@ -30,8 +30,8 @@
 //! # Modules
 //!
 //! [`event`] is the vocabulary, [`recorder`] what the process records, `ring` and `threads` where to, `clock` and
-//! `tsc` what a tick is, [`trace`](Trace) and [`file`](FileError) what is kept of it. docs/adr/0026 says why it is
-//! like this.
+//! `tsc` what a tick is, [`trace`](Trace) and [`file`](FileError) what is kept of it, [`keep`] which files that leaves behind by
+//! itself. docs/adr/0026 says why it is like this.
 //!
 //! With the feature `report`: [`merge`] lays several processes' traces side by side on one clock, [`report`] asks
 //! them what people want to know, and [`perfetto`] writes what the Perfetto UI shows.
@@ -41,6 +41,7 @@
 pub mod clock;
 pub mod event;
 mod file;
+pub mod keep;
 #[cfg(feature = "report")]
 pub mod merge;
 mod peers;

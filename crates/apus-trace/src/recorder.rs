@@ -22,7 +22,8 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 /// Whether anything is recorded.
 static ON: AtomicBool = AtomicBool::new(true);
@@ -36,6 +37,9 @@ pub const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 static SETTINGS: Mutex<Settings> =
     Mutex::new(Settings { sampling: Sampling::DEFAULT, frozen: None, values: BTreeMap::new() });
+
+/// Told when the trace is frozen.
+static FROZEN: Condvar = Condvar::new();
 
 /// Where the clocks stood when recording began.
 static START: OnceLock<Point> = OnceLock::new();
@@ -148,6 +152,12 @@ pub enum FreezeReason {
 impl FreezeReason {
     /// Names, in the order of the numbers in [`Event::Frozen`].
     pub const NAMES: &[&str] = &["demand", "slow_rpc", "restart", "lost_packet", "peer"];
+
+    /// Its name, as in the names of files and in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
 }
 
 const fn spread(id: u64) -> u64 {
@@ -276,7 +286,38 @@ pub fn freeze(reason: FreezeReason) -> bool {
     record_at(ticks, Event::Frozen, reason as u32, 0);
     settings.frozen = Some(Frozen { reason, ticks });
     settings.publish();
+    FROZEN.notify_all();
     true
+}
+
+/// Waits until the trace is frozen, and not only by what was `handled` already; `None`: it is to stop.
+pub(crate) fn wait_for_freeze(handled: Option<Frozen>, stop: &AtomicBool) -> Option<Frozen> {
+    let mut settings = settings();
+    loop {
+        if settings.frozen.is_some() && settings.frozen != handled {
+            return settings.frozen;
+        }
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        settings = FROZEN.wait(settings).unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+/// Has those who wait for a freeze see whether they are to stop.
+pub(crate) fn wake_those_who_wait() {
+    // Under the lock: whoever has just seen that it goes on is waiting by now.
+    let _settings = settings();
+    FROZEN.notify_all();
+}
+
+/// Goes on recording if nothing has happened since the trace was frozen like this.
+pub(crate) fn thaw_if(frozen: Frozen) {
+    let mut settings = settings();
+    if settings.frozen == Some(frozen) {
+        settings.frozen = None;
+        settings.publish();
+    }
 }
 
 /// Goes on recording; what the rings hold is overwritten by and by. `false` if the trace was not frozen.
@@ -285,6 +326,37 @@ pub fn thaw() -> bool {
     let thawed = settings.frozen.take().is_some();
     settings.publish();
     thawed
+}
+
+/// How recording stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Status {
+    /// What is recorded, while the trace is not frozen.
+    pub sampling: Sampling,
+    /// When and why it was frozen, if it is.
+    pub frozen: Option<Frozen>,
+    /// For how long; 0 if it is not.
+    pub frozen_for: Duration,
+    /// Threads whose records the rings hold, those that have ended lately included.
+    pub threads: usize,
+    /// Records that the rings hold.
+    pub records: u64,
+}
+
+/// How recording stands. As [`snapshot`], it waits for up to 20 ms if recording has just begun and is frozen.
+#[must_use]
+pub fn status() -> Status {
+    let (threads, records) = threads::held();
+    let (sampling, frozen) = {
+        let settings = settings();
+        (settings.sampling, settings.frozen)
+    };
+    let since = |frozen: Frozen| {
+        let clock = Calibration::since(*START.get_or_init(Point::now));
+        Duration::from_nanos(clock.nanos(clock.end.ticks.saturating_sub(frozen.ticks)))
+    };
+    Status { sampling, frozen, frozen_for: frozen.map_or(Duration::ZERO, since), threads, records }
 }
 
 /// When and why the trace was frozen, if it is.

@@ -114,6 +114,19 @@ impl Slot {
         owners.push(Owner { name, tid, cpu, first });
     }
 
+    /// Owners whose records it holds, and how many it holds of all of them.
+    fn held(&self) -> (usize, u64) {
+        // Nobody else becomes its owner meanwhile.
+        let owners = lock(&self.owners);
+        let written = self.ring.written();
+        // One less than fit: the next one might be about to be written.
+        let records = written.min(RECORDS as u64 - 1);
+        let oldest = written - records;
+        let ends = owners.iter().skip(1).map(|next| next.first).chain([written]);
+        let is_there = |(owner, end): &(&Owner, u64)| *end > owner.first.max(oldest);
+        (owners.iter().zip(ends).filter(is_there).count(), records)
+    }
+
     /// What it holds, thread by thread.
     fn read(&self, into: &mut Vec<crate::Thread>) {
         // Nobody else becomes its owner meanwhile.
@@ -134,6 +147,15 @@ impl Slot {
             }
         }
     }
+}
+
+/// Threads whose records are still there, and how many records those are.
+pub(crate) fn held() -> (usize, u64) {
+    let slots = lock(&SLOTS).all.clone();
+    slots.iter().fold((0, 0), |(threads, records), slot| {
+        let (own, held) = slot.held();
+        (threads + own, records + held)
+    })
 }
 
 /// Where a thread of this process ran last, if it lives.
@@ -209,6 +231,27 @@ mod tests {
         let thread = threads.iter().find(|thread| thread.name == "overflowing").unwrap();
         assert_eq!(thread.overwritten, MORE + 1);
         assert_eq!(thread.records.len(), RECORDS - 1);
+    }
+
+    #[test]
+    fn what_is_held_is_counted_without_reading_it() {
+        let slot = Slot { ring: Ring::new(), owners: Mutex::default() };
+        assert_eq!(slot.held(), (0, 0));
+        slot.begin();
+        assert_eq!(slot.held(), (0, 0), "it has not written yet");
+        (0..5).for_each(|number| slot.ring.push(Record::of_thread(number, Event::Look, 0, 0)));
+        assert_eq!(slot.held(), (1, 5));
+        slot.begin();
+        slot.ring.push(Record::of_thread(5, Event::Look, 0, 0));
+        assert_eq!(slot.held(), (2, 6));
+        // The second overwrites what the first had written.
+        (0..RECORDS as u64)
+            .for_each(|number| slot.ring.push(Record::of_thread(number, Event::Look, 0, 0)));
+        assert_eq!(slot.held(), (1, RECORDS as u64 - 1));
+        let mut threads = Vec::new();
+        slot.read(&mut threads);
+        let read: usize = threads.iter().map(|thread| thread.records.len()).sum();
+        assert_eq!((threads.len(), read), (1, RECORDS - 1), "as many as are read");
     }
 
     #[test]

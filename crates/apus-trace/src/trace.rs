@@ -70,6 +70,16 @@ impl Head {
     pub fn peer(&self, index: PeerIndex) -> Option<&Peer> {
         self.peers.get(usize::from(index.0).checked_sub(1)?)
     }
+
+    /// A name for a file with this trace that no other process of any host has: `HOST-PID.tt`, with something more behind the
+    /// number if that is said. What is unusual in names of files is replaced.
+    #[must_use]
+    pub fn file_name(&self, more: Option<&str>) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+        let host: String = self.host.chars().map(plain).collect();
+        let more = more.map(|more| format!("-{more}")).unwrap_or_default();
+        format!("{host}-{}{more}.tt", self.pid)
+    }
 }
 
 impl Trace {

@@ -7,10 +7,11 @@ use crate::engine::shard::{Opened, Settings, Shard};
 use crate::engine::{dedicated, keeper};
 use crate::error::BindError;
 use crate::overload::Quotas;
-use crate::trace::Triggers;
+use crate::trace::{TraceFiles, Triggers};
 use apus_driver::Driver;
 use apus_proto::{Config, Profile};
 use apus_raw::{Raw, RawConfig};
+use apus_trace::keep::{Keeping, keep};
 use apus_udp::{Udp, UdpConfig};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -46,6 +47,7 @@ pub struct Builder {
     local: bool,
     local_config: apus_local::Config,
     triggers: Triggers,
+    trace_files: Option<TraceFiles>,
     observable: bool,
 }
 
@@ -131,6 +133,7 @@ impl Default for Builder {
             local: true,
             local_config: apus_local::Config::default(),
             triggers: Triggers::new(),
+            trace_files: None,
             observable: true,
         }
     }
@@ -249,9 +252,18 @@ impl Builder {
         self
     }
 
+    /// Writes a file whenever the trace of the process freezes by itself ([`Builder::freeze_when`] says when), and lets recording
+    /// go on; none unless it is said. A thread of its own does that, `apus-traces`, one for all endpoints of the process; what
+    /// is frozen when the last endpoint ends is still written. See [`TraceFiles`] for names and bounds.
+    pub fn trace_files(mut self, files: TraceFiles) -> Self {
+        self.trace_files = Some(files);
+        self
+    }
+
     /// Whether other processes of the same user, and root, can look at the endpoint's counters and live RPCs, as `apus metrics`
     /// and `apus top` do; `true` unless said otherwise, and without effect without the feature `live`, which says what that
-    /// costs. Nothing can be changed from outside.
+    /// costs. How the endpoint works cannot be changed from outside. The time trace belongs to the process: it can be had, frozen
+    /// and resumed as long as any of its endpoints can be looked at.
     pub const fn observable(mut self, yes: bool) -> Self {
         self.observable = yes;
         self
@@ -359,8 +371,16 @@ impl Builder {
         let quotas = Quotas { receive: self.receive_batch, ..Quotas::DEFAULT };
         let Self { serve: serving, max_queueing, triggers, .. } = *self;
         let settings = Settings { quotas, serving, max_queueing, triggers };
-        Shard::new(opened, poll, settings)
+        let keeping = self.keep_traces()?;
+        Shard::new(opened, poll, settings, keeping)
             .map(Arc::new)
             .map_err(|source| BindError::Start { address, source })
+    }
+
+    /// Has traces left behind, if they shall be.
+    fn keep_traces(&self) -> Result<Option<Keeping>, BindError> {
+        let Some(files) = &self.trace_files else { return Ok(None) };
+        let failed = |source| BindError::TraceFiles { folder: files.folder().to_owned(), source };
+        keep(files.clone()).map(Some).map_err(failed)
     }
 }

@@ -3,6 +3,7 @@
 use apus_proto::{CommandError, ConfigError, FailReason, Outcome, RpcError};
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Why an endpoint does not work any more.
@@ -101,6 +102,14 @@ pub enum BindError {
     Start {
         /// The endpoint's address.
         address: SocketAddr,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The folder for traces cannot be made, or the system refuses the thread that writes them.
+    #[error("leave time traces in {}: {source}", folder.display())]
+    TraceFiles {
+        /// The folder.
+        folder: PathBuf,
         /// The system's answer.
         source: io::Error,
     },

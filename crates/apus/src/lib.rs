@@ -91,4 +91,4 @@ pub use engine::poll::{Poll, PollError};
 pub use error::{BindError, CallError, Closed, ReplyError};
 pub use request::Request;
 #[cfg(feature = "toml")]
-pub use settings::{Settings, SettingsError, UdpSettings};
+pub use settings::{Settings, SettingsError, TraceSettings, UdpSettings};

@@ -1,5 +1,9 @@
 //! How is an endpoint set up from a file?
 
+mod trace;
+
+pub use trace::TraceSettings;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -61,6 +65,9 @@ pub struct Settings {
     /// Settings of the socket.
     #[serde(skip_serializing_if = "UdpSettings::is_empty")]
     pub udp: UdpSettings,
+    /// Time traces.
+    #[serde(skip_serializing_if = "TraceSettings::is_empty")]
+    pub trace: TraceSettings,
     /// Parameters of the protocol by their names: [`Config`].
     #[serde(skip_serializing_if = "is_default")]
     pub protocol: Config,
@@ -169,7 +176,7 @@ impl Settings {
         if let Some(local) = local {
             builder = builder.local(*local);
         }
-        builder
+        self.trace.apply(builder)
     }
 
     /// As a file that [`Settings::read`] understands; only what differs from the defaults.
@@ -262,6 +269,14 @@ mod tests {
             reports = false
             busy_poll_usecs = 55
             ipv6 = false
+            [trace]
+            folder = 'left/behind'
+            max_files = 77
+            slow_rpc_usecs = 10001
+            restart = true
+            lost_packet = true
+            tell_peers = true
+            heed_peers = true
             [protocol]
             unsched_bytes_min = 12345
         ";
@@ -283,6 +298,9 @@ mod tests {
             "reports: false",
             "busy_poll_usecs: 55",
             "ipv6: false",
+            "TraceFiles { folder: \"left/behind\", at_most: 77 }",
+            "slow: Some(10.001ms)",
+            "restart: true, lost_packet: true, tell_peers: true, heed_peers: true",
             "unsched_bytes_min: 12345",
         ] {
             assert!(builder.contains(expected), "{expected}: {builder}");
@@ -310,6 +328,7 @@ mod tests {
             ("engine = 'own'", "dedicated=CPU"),
             ("[protocol]\nmax_overcommit = 0", "max_overcommit"),
             ("[udp]\nbind = 'x'", "unknown field `bind`"),
+            ("[trace]\nsample = 1", "unknown field `sample`"),
         ] {
             let error = text.parse::<Settings>().unwrap_err().to_string();
             assert!(error.contains(problem) && error.contains("line "), "{error}");

@@ -33,12 +33,16 @@
 //! a slow call, a restart, a lost packet. [`Endpoint::freeze_peers`](crate::Endpoint::freeze_peers) freezes those of
 //! the peers, too, if they are set up to heed that ([`Triggers::heed_peers`]); [`Triggers::tell_peers`] does so by itself.
 //!
+//! A process that nobody looks after leaves files behind: with [`Builder::trace_files`](crate::Builder::trace_files) each such
+//! freeze is written into a folder by a thread of its own, and recording goes on. [`left`] says what became of that.
+//!
 //! # What is not in it
 //!
 //! Payload. Of messages, their lengths; of peers, their addresses.
 
+pub use apus_trace::keep::{Left, TraceFiles, left};
 pub use apus_trace::recorder::{
-    SamplingError, dump_to, freeze, frozen, sampling, set_sampling, snapshot, thaw,
+    SamplingError, Status, dump_to, freeze, frozen, sampling, set_sampling, snapshot, status, thaw,
 };
 pub use apus_trace::{
     Event, FileError, FreezeReason, Frozen, Head, Peer, PeerIndex, Record, Rpc, Sampling, Side,
@@ -82,8 +86,9 @@ impl Triggers {
         }
     }
 
-    /// A call over the network, traced or not, took longer than this from the moment at which the endpoint got it until
-    /// its whole response was here. It freezes the trace when it ends, not when the time is over.
+    /// A call, traced or not, over the network or through memory, took longer than this from the moment at which the endpoint
+    /// got it until its whole response was here. It freezes the trace when it ends, not when the time is over. Calls through
+    /// memory then cost two looks at the clock more, 50 ns.
     pub const fn slow_rpc(mut self, time: Duration) -> Self {
         self.slow = Some(time);
         self
@@ -101,7 +106,8 @@ impl Triggers {
         self
     }
 
-    /// When one of these freezes the trace, peers are asked to freeze theirs, with a packet each.
+    /// When one of these freezes the trace, peers are asked to freeze theirs, with a packet each. Only those to whom packets go:
+    /// whoever is reached through memory alone is not asked.
     pub const fn tell_peers(mut self, yes: bool) -> Self {
         self.tell_peers = yes;
         self

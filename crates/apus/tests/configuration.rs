@@ -41,18 +41,18 @@ fn every_key_is_explained_with_its_default() {
     };
     let rows = rows(&page);
     // The error about a key that does not exist lists all that do.
-    for section in ["", "udp"] {
+    for section in ["", "udp", "trace"] {
         let text =
             if section.is_empty() { "x = 1".to_owned() } else { format!("[{section}]\nx = 1") };
         let error = text.parse::<Settings>().unwrap_err().to_string();
         let keys = error.split("expected one of ").nth(1).expect("a list of keys");
         let keys = keys.lines().next().unwrap().split(", ").map(|key| quoted(key).unwrap());
-        for key in keys.filter(|key| !["udp", "protocol"].contains(key)) {
+        for key in keys.filter(|key| !["udp", "trace", "protocol"].contains(key)) {
             assert!(rows.iter().any(|row| row.0 == section && row.1 == key), "[{section}] {key}");
         }
     }
     // With all defaults written down an endpoint is set up as without a file.
-    let all: String = ["", "udp"]
+    let all: String = ["", "udp", "trace"]
         .iter()
         .map(|section| {
             let of = rows.iter().filter(|row| row.0 == *section);

@@ -18,10 +18,9 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use crate::output;
-use select::select;
 
 pub(crate) use change::Change;
-pub(crate) use select::about;
+pub(crate) use select::{about, select};
 
 /// Show what processes with apus endpoints count: rates, cores used by part, and what should be zero
 ///
@@ -99,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(address) = arguments.listen {
         return export::listen(address, arguments.pid);
     }
-    let processes = select(arguments.pid, arguments.all)?;
+    let processes = select(arguments.pid, arguments.all, "metrics")?;
     if let Some(path) = &arguments.save {
         return files::write(path, &snapshots(&processes)?);
     }

@@ -4,8 +4,12 @@ use apus::live::{Process, processes};
 
 use crate::failure::Failure;
 
-/// The process with this number, all, or the only one there is.
-pub(crate) fn select(pid: Option<u32>, all: bool) -> Result<Vec<Process>, Failure> {
+/// The process with this number, all, or the only one there is; `command` is what asks.
+///
+/// # Errors
+///
+/// There is none, or there are several and nobody said which one.
+pub(crate) fn select(pid: Option<u32>, all: bool, command: &str) -> Result<Vec<Process>, Failure> {
     if let Some(pid) = pid {
         return Ok(vec![Process::new(pid)]);
     }
@@ -14,7 +18,7 @@ pub(crate) fn select(pid: Option<u32>, all: bool) -> Result<Vec<Process>, Failur
         0 => Err(Failure::Work(nobody())),
         1 => Ok(found),
         _ if all => Ok(found),
-        _ => Err(Failure::Work(which(&found))),
+        _ => Err(Failure::Work(which(&found, command))),
     }
 }
 
@@ -26,9 +30,9 @@ fn nobody() -> String {
 }
 
 /// There are several.
-fn which(found: &[Process]) -> String {
+fn which(found: &[Process], command: &str) -> String {
     let line = |process: &Process| match process.snapshot() {
-        Ok(snapshot) => format!("\n  apus metrics {}    # {}", snapshot.pid, about(&snapshot)),
+        Ok(snapshot) => format!("\n  apus {command} {}    # {}", snapshot.pid, about(&snapshot)),
         // It has ended meanwhile.
         Err(_) => String::new(),
     };

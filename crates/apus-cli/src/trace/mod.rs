@@ -4,6 +4,8 @@
 //!   timeline, delays, rtt, rpcs, grants, handoffs, lost, cores   a report each (apus-trace finds out, apus-lab shows)
 //!   export       for the Perfetto UI
 //!   record       traces of a client and a server on this machine
+//!   dump         the trace of a process that runs; `control` stops and resumes it, and says how it stands
+//!     processes  which of them
 //!     traces     the files: reading and merging them
 //!     chosen     which RPCs a report is about
 //!     asked      what can be asked of every report, and where it goes
@@ -13,9 +15,12 @@
 mod about_rpcs;
 mod asked;
 mod chosen;
+mod control;
 mod cores;
+mod dump;
 mod export;
 mod grants;
+mod processes;
 mod record;
 mod rpcs;
 mod timeline;
@@ -30,13 +35,14 @@ use crate::failure::Failure;
 /// Time traces: where do the microseconds of an RPC go?
 ///
 /// A process that uses apus keeps the last thousands of things that each of its threads did, and writes them to a file
-/// when it is told to, or when something strange happens. A report is made of one such file, or of those of all that
+/// when it is told to (`dump`), or when something strange happens. A report is made of one such file, or of those of all that
 /// talked with each other: their clocks are aligned by the packets themselves, and how well that is known is said.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
     after_help = "Examples:
   apus trace record --out traces
+  apus trace dump 4711 --out server.tt
   apus trace timeline traces/client.tt traces/server.tt
   apus trace export --perfetto trace.pftrace traces/client.tt traces/server.tt"
 )]
@@ -48,6 +54,10 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(record::Arguments),
+    Dump(dump::Arguments),
+    Freeze(control::Freeze),
+    Resume(control::Resume),
+    Status(control::Status),
     Timeline(timeline::Arguments),
     /// How long do packets take, stage by stage?
     ///
@@ -94,6 +104,10 @@ enum Command {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Record(arguments) => record::run(arguments),
+        Command::Dump(arguments) => dump::run(arguments),
+        Command::Freeze(arguments) => control::freeze(arguments),
+        Command::Resume(arguments) => control::resume(arguments),
+        Command::Status(arguments) => control::status(arguments),
         Command::Timeline(arguments) => timeline::run(arguments),
         Command::Delays(arguments) => arguments.show(reports::delays),
         Command::Rtt(arguments) => arguments.show(reports::rtt),

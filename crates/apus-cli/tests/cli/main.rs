@@ -10,6 +10,7 @@ mod fabric;
 mod generated;
 mod invocations;
 mod lab;
+mod live_traces;
 mod metrics;
 mod ranks;
 mod raw;

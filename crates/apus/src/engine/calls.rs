@@ -4,7 +4,7 @@ use super::core::Ended;
 use super::handoff::From;
 use super::local::Way;
 use super::metrics::EngineMetrics;
-use super::tracer::{handed_off, stage};
+use super::tracer::{Watched, handed_off, stage};
 use super::waiter::{Told, Waiter};
 use super::wakes::Wakes;
 use apus_local::Ticket;
@@ -71,6 +71,8 @@ pub(super) struct LocalCall {
     pub(super) payload: Payload,
     /// If it is timed: when it began, and for how many calls it counts.
     pub(super) timed: Option<(std::time::Instant, u64)>,
+    /// If it freezes the trace when it is slow.
+    pub(super) watched: Option<Watched>,
 }
 
 /// What a call through memory occupies until it ends.
@@ -80,11 +82,13 @@ pub(crate) struct Held {
     /// Of the request.
     pub(super) bytes: usize,
     pub(super) timed: Option<(std::time::Instant, u64)>,
+    pub(super) watched: Option<Watched>,
 }
 
 impl LocalCall {
     pub(super) fn held(&self) -> Held {
-        Held { deadline: self.deadline, bytes: self.payload.len(), timed: self.timed }
+        let Self { deadline, timed, watched, .. } = *self;
+        Held { deadline, bytes: self.payload.len(), timed, watched }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::overload::{Quotas, Work};
 use crate::trace::Triggers;
 use apus_driver::Driver;
 use apus_proto::{Config, Instant, Transport};
+use apus_trace::keep::Keeping;
 use apus_trace::recorder;
 use std::io;
 use std::net::SocketAddr;
@@ -54,6 +55,8 @@ pub(crate) struct Shard {
     pub(super) cpu: Arc<Cpu>,
     /// What the driver counts.
     pub(crate) counters: Option<Arc<dyn apus_driver::Counters>>,
+    /// As long as the endpoint lives, the trace leaves files behind.
+    _keeping: Option<Keeping>,
 }
 
 /// What a shard does, and what it records.
@@ -71,7 +74,12 @@ impl Shard {
     /// # Errors
     ///
     /// The system gives no random seed, or no descriptor for the signal.
-    pub(crate) fn new(opened: Opened, poll: Poll, settings: Settings) -> io::Result<Self> {
+    pub(crate) fn new(
+        opened: Opened,
+        poll: Poll,
+        settings: Settings,
+        keeping: Option<Keeping>,
+    ) -> io::Result<Self> {
         let Settings { quotas, serving, max_queueing, triggers } = settings;
         let Opened { driver, config, first_id, near } = opened;
         let local_addr = driver.local_addr();
@@ -108,6 +116,7 @@ impl Shard {
             local_addr,
             cpu,
             counters,
+            _keeping: keeping,
         })
     }
 

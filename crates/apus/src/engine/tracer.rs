@@ -6,9 +6,10 @@
 //! application has it. What a message needs for that on its way travels with it: `Option<Rpc>`, `None` if it is not
 //! traced.
 
+use super::clock::Clock;
 use crate::trace::Triggers;
 use apus_proto::probe::{Note, Piece, Watch, What};
-use apus_proto::{DropReason, FailReason, Kind, Role, SenderId, Transport};
+use apus_proto::{DropReason, FailReason, Instant, Kind, Role, SenderId, Transport};
 use apus_trace::clock::ticks;
 use apus_trace::event::Data;
 use apus_trace::recorder::{self, FreezeReason};
@@ -39,6 +40,13 @@ pub(crate) struct Tracer {
     complete: usize,
     /// Whether the trace was frozen, and peers shall be asked to freeze theirs.
     tells_peers: bool,
+}
+
+/// A call through memory, traced or not, that freezes the trace if it is slow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watched {
+    since: Instant,
+    rpc: Rpc,
 }
 
 /// What knows whether it is traced.
@@ -219,7 +227,12 @@ impl Tracer {
         }
     }
 
-    /// Whether peers are to be asked to freeze their traces, once.
+    /// Whether peers are to be asked to freeze their traces.
+    pub(crate) const fn tells_peers(&self) -> bool {
+        self.tells_peers
+    }
+
+    /// The same, once.
     #[inline]
     pub(crate) const fn take_tells_peers(&mut self) -> bool {
         std::mem::replace(&mut self.tells_peers, false)
@@ -282,6 +295,31 @@ impl Tracer {
         recorder::record_rpc_at(called, rpc, Event::Call, 0, length as u64);
         recorder::record_rpc(rpc, Event::LocalSent, 0, length as u64);
         Some(rpc)
+    }
+
+    /// Watches how long a call with this cookie takes that goes through memory and is made now, if it freezes the trace when
+    /// it is slow: otherwise nobody looks at the clock.
+    #[inline]
+    pub(crate) fn watch_locally(
+        &mut self,
+        cookie: u64,
+        to: SocketAddr,
+        clock: Clock,
+    ) -> Option<Watched> {
+        if self.triggers.slow.is_none() || !recorder::is_on() {
+            return None;
+        }
+        let rpc = Rpc::new(cookie << 1, Side::Client, self.place(to));
+        Some(Watched { since: clock.now(), rpc })
+    }
+
+    /// The whole response to such a call is here.
+    pub(crate) fn ended_locally(&mut self, watched: Watched, now: Instant) {
+        let took = now.since(watched.since);
+        if took > self.triggers.slow_nanos() {
+            recorder::record_rpc(watched.rpc, Event::Slow, 0, took);
+            self.freeze_if(true, FreezeReason::SlowRpc);
+        }
     }
 
     /// The RPC behind a request that came through memory, if it is traced.

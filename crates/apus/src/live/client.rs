@@ -2,7 +2,9 @@
 
 use super::folder;
 use super::requests::RpcRow;
+use super::tracing::TraceStatus;
 use crate::snapshot::Snapshot;
+use crate::trace::Trace;
 use apus_local::Credentials;
 use rustix::process::geteuid;
 use serde::Deserialize;
@@ -132,6 +134,44 @@ impl Process {
         self.ask_for("rpcs")
     }
 
+    /// Its time trace, frozen or not: the last 16 thousand records of each thread.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Process::snapshot`].
+    pub fn trace(&self) -> Result<Trace, Error> {
+        let bytes = self.ask("trace dump")?;
+        Trace::read(&mut bytes.as_slice()).map_err(|error| self.strange(&error))
+    }
+
+    /// How its time trace stands.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Process::snapshot`].
+    pub fn trace_status(&self) -> Result<TraceStatus, Error> {
+        self.ask_for("trace status")
+    }
+
+    /// Freezes its time trace, so that what is there stays there ([`FreezeReason::Demand`](crate::trace::FreezeReason)); how
+    /// that stands afterwards. If it was frozen already, the first reason stays.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Process::snapshot`]; [`Error::Refused`]: tracing is off there.
+    pub fn freeze_trace(&self) -> Result<TraceStatus, Error> {
+        self.ask_for("trace freeze")
+    }
+
+    /// Lets it go on recording, whatever had frozen its trace; how that stands afterwards.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Process::snapshot`].
+    pub fn resume_trace(&self) -> Result<TraceStatus, Error> {
+        self.ask_for("trace resume")
+    }
+
     /// The answer to any request; `help` says what can be asked.
     ///
     /// # Errors
@@ -142,8 +182,7 @@ impl Process {
         let stream = self.connect().map_err(|source| Error::Absent { pid, source })?;
         let silent = |source| Error::Silent { pid, source };
         let (head, body) = exchange(&stream, request).map_err(silent)?;
-        let head: Head = serde_json::from_str(&head)
-            .map_err(|error| Error::Strange { pid, message: error.to_string() })?;
+        let head: Head = serde_json::from_str(&head).map_err(|error| self.strange(&error))?;
         if !head.ok {
             return Err(Error::Refused { pid, message: head.error });
         }
@@ -156,9 +195,11 @@ impl Process {
 
     fn ask_for<T: DeserializeOwned>(&self, request: &str) -> Result<T, Error> {
         let body = self.ask(request)?;
-        let strange = |error: serde_json::Error| error.to_string();
-        serde_json::from_slice(&body)
-            .map_err(|error| Error::Strange { pid: self.pid, message: strange(error) })
+        serde_json::from_slice(&body).map_err(|error| self.strange(&error))
+    }
+
+    fn strange(&self, error: &impl ToString) -> Error {
+        Error::Strange { pid: self.pid, message: error.to_string() }
     }
 
     /// Connects to it, and makes sure that it is the same user's; root may ask everybody.

@@ -3,6 +3,7 @@
 //! A new request is a new row in [`REQUESTS`].
 
 use super::presence::shards;
+use super::tracing;
 use crate::engine::shard::Shard;
 use crate::snapshot::{Endpoint, Snapshot};
 use apus_proto::{Role, RpcInfo, RpcState};
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// An answer, or why there is none.
-type Answer = Result<Vec<u8>, String>;
+pub(super) type Answer = Result<Vec<u8>, String>;
 
 /// Something that can be asked.
 struct Request {
@@ -32,6 +33,26 @@ const REQUESTS: &[Request] = &[
     },
     Request { name: "metrics", about: "a snapshot of all counters, as JSON", answer: metrics },
     Request { name: "rpcs", about: "the RPCs that live, as JSON", answer: rpcs },
+    Request {
+        name: "trace dump",
+        about: "the time trace, as the bytes of a file",
+        answer: |_| tracing::dump(),
+    },
+    Request {
+        name: "trace status",
+        about: "what is recorded, and whether it is frozen, as JSON",
+        answer: |_| tracing::status(),
+    },
+    Request {
+        name: "trace freeze",
+        about: "stop recording and keep what is there; then as `trace status`",
+        answer: |_| tracing::freeze(),
+    },
+    Request {
+        name: "trace resume",
+        about: "go on recording; then as `trace status`",
+        answer: |_| tracing::resume(),
+    },
 ];
 
 /// The answer to a request.
@@ -145,6 +166,6 @@ fn row(endpoint: SocketAddr, rpc: &RpcInfo) -> RpcRow {
     }
 }
 
-fn written(value: &impl Serialize) -> Answer {
+pub(super) fn written(value: &impl Serialize) -> Answer {
     serde_json::to_vec(value).map_err(|error| error.to_string())
 }

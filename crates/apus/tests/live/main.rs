@@ -3,31 +3,54 @@
 //! Where sockets are is a matter of the environment, so that each case runs in a process of its own: this program again, with
 //! a folder that nobody else has.
 
+mod cases;
 #[cfg(feature = "prometheus")]
 mod scrape;
+mod traces;
 
-use apus::live::{Error, Process, processes};
-use apus::{Builder, Endpoint};
 use std::fs;
-use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, id};
+use std::process::{Command, Output};
+
+/// Set in a process that does one case: its name.
+const CASE: &str = "APUS_TEST_CASE";
 
 /// Runs a case of [`cases`] in a process of its own.
 fn run(case: &str, folder: &Path, more: &[(&str, &str)]) -> Output {
     let mut program = Command::new(std::env::current_exe().unwrap());
-    program.args(["--exact", &format!("cases::{case}"), "--ignored", "--nocapture"]);
+    program.args(["--exact", "the_other_process", "--nocapture", "--test-threads", "1"]);
     program.env("APUS_RUNTIME_DIR", folder).env_remove("APUS_LIVE").envs(more.iter().copied());
-    program.output().unwrap()
+    program.env(CASE, case).output().unwrap()
 }
 
-/// The same; it must go well.
+/// The same; it must go well, to its end.
 fn check(case: &str, folder: &Path, more: &[(&str, &str)]) {
     let output = run(case, folder, more);
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{case}: {output:?}");
+    let done = said.contains("1 passed") && said.contains(&at_its_end(case));
+    assert!(output.status.success() && done, "{case}: {output:?}");
+}
+
+/// What the other process says when a case has come to its end.
+fn at_its_end(case: &str) -> String {
+    format!("{case} is at its end.")
+}
+
+/// In the other process: the case that it was started for. In this one: such a process fails if there is no such case, and does
+/// not say that it came to an end.
+#[test]
+fn the_other_process() {
+    if let Ok(case) = std::env::var(CASE) {
+        cases::run(&case);
+        println!("{}", at_its_end(&case));
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let output = run("it_dances", &place.path().join("apus"), &[]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(!output.status.success() && said.contains("1 failed"), "{output:?}");
+    assert!(!said.contains(&at_its_end("it_dances")), "{said}");
 }
 
 fn sockets(folder: &Path) -> Vec<PathBuf> {
@@ -54,6 +77,13 @@ fn live_rpcs_are_shown() {
 fn nonsense_is_refused_and_does_no_harm() {
     let place = tempfile::tempdir().unwrap();
     check("nonsense_is_refused", &place.path().join("apus"), &[]);
+}
+
+#[test]
+fn the_time_trace_is_had_frozen_and_resumed() {
+    let place = tempfile::tempdir().unwrap();
+    check("its_trace_is_had_frozen_and_resumed", &place.path().join("apus"), &[]);
+    check("who_records_nothing_says_so", &place.path().join("apus"), &[]);
 }
 
 #[test]
@@ -84,122 +114,4 @@ fn what_a_killed_process_has_left_is_removed_by_the_next() {
     assert_eq!(left.len(), 1, "{left:?}");
     check("it_answers_while_it_has_endpoints", &folder, &[]);
     assert_eq!(sockets(&folder), Vec::<PathBuf>::new());
-}
-
-/// Each in a process of its own.
-mod cases {
-    use super::*;
-
-    #[test]
-    #[ignore = "another test runs it"]
-    fn it_answers_while_it_has_endpoints() {
-        assert_eq!(processes().unwrap(), []);
-        let server = Endpoint::bind("127.0.0.1:0").unwrap();
-        let client = Endpoint::client().unwrap();
-        let found = processes().unwrap();
-        assert_eq!(found, [Process::new(id())]);
-        let snapshot = found[0].snapshot().unwrap();
-        assert_eq!((snapshot.pid, snapshot.version.as_str()), (id(), env!("CARGO_PKG_VERSION")));
-        let addresses: Vec<_> = snapshot.endpoints.iter().map(|one| one.address).collect();
-        assert_eq!(addresses, [server.local_addr(), client.local_addr()]);
-        assert!(snapshot.cpu_nanos > 0 && snapshot.program.starts_with("live"), "{snapshot:?}");
-        let later = found[0].snapshot().unwrap();
-        assert!(later.monotonic_nanos > snapshot.monotonic_nanos);
-        assert_eq!(apus::live::own().endpoints.len(), 2);
-
-        drop(server.clone());
-        drop(server);
-        assert_eq!(found[0].snapshot().unwrap().endpoints.len(), 1);
-        drop(client);
-        assert_eq!(processes().unwrap(), []);
-        assert!(matches!(found[0].snapshot(), Err(Error::Absent { .. })));
-        // And again.
-        let _again = Endpoint::client().unwrap();
-        assert_eq!(found[0].snapshot().unwrap().endpoints.len(), 1);
-    }
-
-    #[test]
-    #[ignore = "another test runs it"]
-    fn live_rpcs_are_shown() {
-        let over_the_network = || Builder::default().local(false);
-        let server = over_the_network().bind("127.0.0.1:0").unwrap();
-        let client = over_the_network().client().unwrap();
-        client.send(server.local_addr(), "12345", 0).unwrap();
-        let request = server.recv_request().unwrap();
-        let rpcs = Process::new(id()).rpcs().unwrap();
-        let found = |role: &str| rpcs.iter().find(|rpc| rpc.role == role).unwrap();
-        assert_eq!(rpcs.len(), 2, "{rpcs:?}");
-        assert_eq!(found("client").peer, server.local_addr());
-        assert_eq!(found("client").outgoing.map(|(length, ..)| length), Some(5));
-        assert_eq!(found("server").state, "in_service");
-        assert_eq!(found("server").id, found("client").id);
-        request.reply("x").unwrap();
-        client.recv().unwrap();
-        assert!(client.drain(std::time::Duration::from_secs(60)));
-    }
-
-    #[test]
-    #[ignore = "another test runs it"]
-    fn nonsense_is_refused() {
-        let _endpoint = Endpoint::client().unwrap();
-        let process = Process::new(id());
-        let Err(Error::Refused { message, .. }) = process.ask("dance") else { panic!() };
-        assert!(message.contains("`dance`") && message.contains("`metrics`"), "{message}");
-        let help = String::from_utf8(process.ask("help").unwrap()).unwrap();
-        assert!(help.contains("`rpcs`"), "{help}");
-
-        let folder = std::env::var_os("APUS_RUNTIME_DIR").unwrap();
-        let socket = Path::new(&folder).join(format!("{}.sock", id()));
-        let connect = || UnixStream::connect(&socket).unwrap();
-        // Hangs up without a word.
-        drop(connect());
-        for words in [vec![0xff; 100_000], vec![b'x'; 1_000], b"\n".to_vec()] {
-            let mut stream = connect();
-            // It may be hung up on while it speaks.
-            let _ = stream.write_all(&words);
-            let _ = stream.shutdown(std::net::Shutdown::Write);
-            let mut answer = Vec::new();
-            let _ = stream.read_to_end(&mut answer);
-            assert!(!String::from_utf8_lossy(&answer).contains("\"ok\":true"));
-        }
-        process.snapshot().unwrap();
-    }
-
-    #[test]
-    #[ignore = "another test runs it"]
-    fn a_hidden_endpoint_is_hidden() {
-        let _hidden = Builder::default().observable(false).client().unwrap();
-        assert_eq!(processes().unwrap(), []);
-        let seen = Endpoint::client().unwrap();
-        let snapshot = Process::new(id()).snapshot().unwrap();
-        assert_eq!(snapshot.endpoints.len(), 1);
-        assert_eq!(snapshot.endpoints[0].address, seen.local_addr());
-    }
-
-    #[test]
-    #[ignore = "another test runs it"]
-    fn the_environment_hides_all() {
-        let _hidden = Endpoint::client().unwrap();
-        assert_eq!(processes().unwrap(), []);
-    }
-
-    #[test]
-    #[ignore = "another test runs it"]
-    fn an_open_folder_is_not_trusted() {
-        let server = Endpoint::bind("127.0.0.1:0").unwrap();
-        let client = Endpoint::client().unwrap();
-        client.send(server.local_addr(), "x", 0).unwrap();
-        server.recv_request().unwrap().reply("y").unwrap();
-        assert_eq!(client.recv().unwrap().result.unwrap(), "y");
-        let error = processes().unwrap_err().to_string();
-        assert!(error.contains("chmod 700"), "{error}");
-    }
-
-    #[test]
-    #[ignore = "another test runs it"]
-    fn it_is_aborted() {
-        let _endpoint = Endpoint::client().unwrap();
-        assert_eq!(processes().unwrap().len(), 1);
-        std::process::abort();
-    }
 }

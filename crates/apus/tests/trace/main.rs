@@ -2,6 +2,7 @@
 //!
 //! The recorder is one for the process: these tests take turns.
 
+mod files;
 mod stages;
 #[cfg(feature = "tokio")]
 mod tasks;

@@ -1,6 +1,6 @@
 //! What freezes a trace?
 
-use crate::{Tracing, only, pair, serve_while};
+use crate::{ShutDown, Tracing, only, pair, serve_while};
 use apus::trace::{self, Event, FreezeReason, Sampling, Side, Triggers};
 use apus::{Builder, Endpoint, Poll};
 use apus_driver::fault::{FaultConfig, Faults, Faulty, PER_MILLION};
@@ -52,6 +52,58 @@ fn a_slow_call_freezes_the_trace_though_it_is_not_traced() {
     let trace = tracing.trace();
     assert_eq!(trace.head.frozen, trace::frozen());
     assert_eq!(trace.all(Event::Frozen).count(), 1);
+}
+
+/// Makes calls to a server that takes 6 ms for those that say `wait`.
+fn serve_slowly_while(server: &Endpoint, calls: impl FnOnce()) {
+    std::thread::scope(|scope| {
+        let _end = ShutDown(server);
+        scope.spawn(|| {
+            while let Ok(request) = server.recv_request() {
+                let since = std::time::Instant::now();
+                while request.payload() == "wait" && since.elapsed() < Duration::from_millis(6) {
+                    std::thread::yield_now();
+                }
+                let _ = request.reply("done");
+            }
+        });
+        calls();
+    });
+}
+
+#[test]
+fn a_slow_call_through_memory_freezes_the_trace_too() {
+    let hour = Duration::from_secs(3_600);
+    for (limit, expected) in [(5, Some(FreezeReason::SlowRpc)), (hour.as_millis() as u64, None)] {
+        let tracing = Tracing::with("sampled=4000000000".parse().unwrap());
+        let slow = Triggers::new().slow_rpc(Duration::from_millis(limit)).tell_peers(true);
+        let builder = Builder::default().poll(Poll::Block).freeze_when(slow);
+        let bind = || builder.clone().bind("127.0.0.1:0").unwrap();
+        let (client, server) = (bind(), bind());
+        let local_calls = || client.metrics().engine.local_calls;
+        // Nothing freezes what is frozen: until they have met in memory, calls may take as long as they like.
+        trace::freeze(FreezeReason::Demand);
+        serve_slowly_while(&server, || {
+            while local_calls() == 0 {
+                client.call(server.local_addr(), "hello").unwrap();
+            }
+            trace::thaw();
+            client.call(server.local_addr(), "wait").unwrap();
+        });
+        assert_eq!(reason(), expected);
+        assert!(local_calls() > 1, "it went through memory");
+        let records = tracing.of(client.local_addr(), Side::Client);
+        let slow = only(&records, Event::Slow);
+        assert_eq!(slow.len(), usize::from(expected.is_some()));
+        assert!(slow.iter().all(|slow| slow.b >= 5_000_000), "{slow:?}");
+        assert!(only(&records, Event::LocalReceived).is_empty(), "the call is not traced");
+        let told = client.metrics().protocol.sent(apus_proto::Kind::Freeze);
+        assert_eq!(
+            told,
+            slow.len() as u64,
+            "peers that are known over the network are told at once"
+        );
+    }
 }
 
 /// Two endpoints, whose network loses one packet in five.

@@ -6,7 +6,7 @@ use super::routes::Routes;
 use crate::call::CallOptions;
 use crate::engine::calls::{Held, Key, LocalCall};
 use crate::engine::core::Core;
-use crate::engine::tracer::stage;
+use crate::engine::tracer::{Watched, stage};
 use apus_local::{Gone, Pair, SendError};
 use apus_proto::{Call, Command, CommandError, FailReason, Instant, Outcome, Payload, RpcError};
 use apus_trace::Event;
@@ -110,6 +110,7 @@ impl Core {
         }
         let number = pair.number();
         let key = self.calls.next_key();
+        let watched = self.tracer.watch_locally(key.cookie(), to, self.clock);
         let ticket = match held {
             Some(_) => None,
             None => match pair.send(key.cookie(), payload.slices()) {
@@ -123,7 +124,8 @@ impl Core {
         let CallOptions { idempotent, .. } = options;
         let payload = std::mem::take(payload);
         let timed = self.time_local_call();
-        let call = LocalCall { pair: number, ticket, deadline, idempotent, payload, timed };
+        let call =
+            LocalCall { pair: number, ticket, deadline, idempotent, payload, timed, watched };
         let inserted = self.calls.insert_local(call, cookie);
         debug_assert_eq!(inserted, key, "the id names the call");
         if let Some(local) = &mut self.local {
@@ -172,8 +174,21 @@ impl Core {
             if let Some((began, times)) = held.timed {
                 self.local_calls.record(began.elapsed().as_nanos() as u64, times);
             }
+            if let Some(watched) = held.watched {
+                self.see_whether_slow(watched);
+            }
         }
         self.end_call(id, result);
+    }
+
+    /// A call has ended that freezes the trace if it was slow.
+    fn see_whether_slow(&mut self, watched: Watched) {
+        self.look_at_clock();
+        self.tracer.ended_locally(watched, self.time);
+        if self.tracer.tells_peers() {
+            // Nothing else may leave for long.
+            self.transmit();
+        }
     }
 
     /// Ends the calls whose deadlines have passed; looks whether peers have read everything, if somebody wants to

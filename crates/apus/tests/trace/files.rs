@@ -1,0 +1,124 @@
+//! What does a trace leave behind when it freezes?
+
+use crate::{Tracing, pair, serve_while};
+use apus::trace::{self, Event, FreezeReason, Trace, TraceFiles, Triggers, left};
+use apus::{BindError, Builder, Endpoint, Poll};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Whose every call is slow.
+fn slow(files: TraceFiles) -> Builder {
+    let triggers = Triggers::new().slow_rpc(Duration::ZERO);
+    Builder::default().poll(Poll::Block).freeze_when(triggers).trace_files(files)
+}
+
+/// The files in a folder by their names, without host and process.
+fn files(folder: &Path) -> Vec<(String, PathBuf)> {
+    let process = format!("-{}-", std::process::id());
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let named = entries.map(|path| {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        (name.split_once(&process).unwrap_or_else(|| panic!("{name}")).1.to_owned(), path)
+    });
+    let mut named: Vec<_> = named.collect();
+    named.sort();
+    named
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    files(folder).into_iter().map(|(name, _)| name).collect()
+}
+
+/// The reason in the head of a file.
+fn reason(file: &Path) -> Option<FreezeReason> {
+    Trace::load(file).unwrap().head.frozen.map(|frozen| frozen.reason)
+}
+
+#[test]
+fn each_slow_call_leaves_a_file_until_there_are_enough() {
+    let _tracing = Tracing::all();
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("not/there/yet");
+    let (client, server) = pair(&slow(TraceFiles::new(&folder).at_most(3)));
+    let before = left().files;
+    serve_while(&server, || {
+        while left().problem.is_none() {
+            client.call(server.local_addr(), "hello").unwrap();
+        }
+    });
+    let left = left();
+    assert_eq!((left.files - before, &left.folders[..]), (3, &[folder.clone()][..]));
+    let problem = left.problem.unwrap();
+    assert!(problem.contains("holds 3 traces") && problem.contains("not/there/yet"), "{problem}");
+    assert_eq!(
+        trace::frozen().map(|frozen| frozen.reason),
+        Some(FreezeReason::SlowRpc),
+        "it stays"
+    );
+    assert_eq!(names(&folder), ["slow_rpc-1.tt", "slow_rpc-2.tt", "slow_rpc-3.tt"]);
+    for (_, file) in files(&folder) {
+        assert_eq!(reason(&file), Some(FreezeReason::SlowRpc));
+        assert!(Trace::load(&file).unwrap().all(Event::Slow).count() > 0);
+    }
+    // Recording goes on by hand; with room there is a file again.
+    std::fs::remove_file(&files(&folder)[0].1).unwrap();
+    trace::thaw();
+    let (client, server) = pair(&slow(TraceFiles::new(&folder).at_most(3)));
+    serve_while(&server, || drop(client.call(server.local_addr(), "hello").unwrap()));
+    drop((client, server));
+    while names(&folder).len() < 3 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_was_frozen_last_is_written_when_the_endpoints_end() {
+    let _tracing = Tracing::all();
+    let place = tempfile::tempdir().unwrap();
+    let (client, server) = pair(&slow(TraceFiles::new(place.path())));
+    serve_while(&server, || drop(client.call(server.local_addr(), "hello").unwrap()));
+    drop((client, server));
+    assert_eq!(names(place.path()), ["slow_rpc-1.tt"]);
+    assert_eq!(trace::frozen(), None, "and recording goes on");
+    assert_eq!(left().folders, Vec::<PathBuf>::new());
+}
+
+#[test]
+fn what_is_frozen_on_demand_stays_and_leaves_no_file() {
+    let _tracing = Tracing::all();
+    let place = tempfile::tempdir().unwrap();
+    let (client, server) = pair(&slow(TraceFiles::new(place.path())));
+    assert!(trace::freeze(FreezeReason::Demand));
+    drop((client, server));
+    assert_eq!(names(place.path()), Vec::<String>::new());
+    assert_eq!(trace::frozen().map(|frozen| frozen.reason), Some(FreezeReason::Demand));
+}
+
+#[test]
+fn what_a_peer_has_frozen_leaves_a_file() {
+    let _tracing = Tracing::all();
+    let place = tempfile::tempdir().unwrap();
+    let heeding = Builder::default().freeze_when(Triggers::new().heed_peers(true));
+    let (client, server) = pair(&heeding.trace_files(TraceFiles::new(place.path())));
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.recv_request().unwrap().reply("hello").unwrap());
+        client.call(server.local_addr(), "hello").unwrap();
+    });
+    while names(place.path()).is_empty() {
+        assert_eq!(client.freeze_peers(), 1);
+        // Both are in this process, and the client has frozen its own.
+        trace::thaw();
+        assert!(server.try_recv_request().unwrap().is_none());
+    }
+    drop((client, server));
+    let (name, file) = files(place.path()).remove(0);
+    assert_eq!((name.as_str(), reason(&file)), ("peer-1.tt", Some(FreezeReason::Peer)));
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_an_error() {
+    let files = TraceFiles::new("/dev/null/traces");
+    let error = Endpoint::builder().trace_files(files).bind("127.0.0.1:0").err().unwrap();
+    assert!(matches!(error, BindError::TraceFiles { .. }), "{error:?}");
+    assert!(error.to_string().contains("/dev/null/traces"), "{error}");
+}
