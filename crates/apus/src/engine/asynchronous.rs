@@ -8,6 +8,7 @@ use super::core::How;
 use super::descriptor::{ARRIVAL, readable};
 use super::run::{Look, Pass};
 use super::shard::Shard;
+use super::signal::Woken;
 use super::waiter::{SLEEPS_ON_NETWORK, Told, Waiter};
 use super::want::{Closing, Want};
 use apus_proto::Instant;
@@ -74,9 +75,9 @@ async fn turn(guard: CloseOnDrop, sources: Sources) {
             tokio::task::yield_now().await;
         } else if let Some(sleep) = shard.announce_sleep() {
             recorder::record(Event::Sleep, SLEEPS_ON_NETWORK, 0);
-            let rung = sources.sleep(shard, sleep).await;
+            let woken = sources.sleep(shard, sleep).await;
             recorder::record(Event::Wake, SLEEPS_ON_NETWORK, 0);
-            shard.end_sleep(rung);
+            shard.end_sleep(woken);
         }
     }
 }
@@ -134,7 +135,7 @@ impl Shard {
         let until = core.next_due().min(again).min(stopped.unwrap_or(again));
         if until <= now {
             core.sleeps_for_room = false;
-            inlet.awake(false);
+            inlet.awake(Woken::default());
             return None;
         }
         core.sleeping_until = Some(until);
@@ -143,9 +144,9 @@ impl Shard {
         Some(Sleep { until, receiving: stopped.is_none() })
     }
 
-    /// The task is awake again; local peers have rung, or not.
-    fn end_sleep(&self, rung: bool) {
-        self.receive.lock().unwrap_or_else(PoisonError::into_inner).awake(rung);
+    /// The task is awake again.
+    fn end_sleep(&self, woken: Woken) {
+        self.receive.lock().unwrap_or_else(PoisonError::into_inner).awake(woken);
         let mut core = self.lock();
         core.sleeping_until = None;
         core.sleeps_for_room = false;
@@ -163,21 +164,26 @@ struct Sleep {
 const STUCK_NANOS: u64 = 200_000;
 
 impl Sources {
-    /// Sleeps until something happens; whether local peers have rung.
-    async fn sleep(&self, shard: &Shard, Sleep { until, receiving }: Sleep) -> bool {
+    /// Sleeps until something happens; what did.
+    async fn sleep(&self, shard: &Shard, Sleep { until, receiving }: Sleep) -> Woken {
+        let mut woken = Woken::default();
         let now = shard.clock.now();
         if until < Instant::NEVER && self.set_timer(until.since(now)).is_err() {
             // Without a timer the loop must go round.
             tokio::task::yield_now().await;
-            return true;
+            return Woken { driver: true, rung: true, signal: false };
         }
         tokio::select! {
-            ready = self.driver.ready(ARRIVAL), if receiving => clear(ready),
-            ready = self.rung(), if receiving => {
+            ready = self.driver.ready(ARRIVAL), if receiving => {
+                woken.driver = true;
                 clear(ready);
-                return true;
+            }
+            ready = self.rung(), if receiving => {
+                woken.rung = true;
+                clear(ready);
             }
             ready = self.signal.readable() => {
+                woken.signal = true;
                 shard.signal.lower();
                 clear(ready);
             }
@@ -187,7 +193,7 @@ impl Sources {
                 clear(ready);
             }
         }
-        false
+        woken
     }
 
     /// Waits until local peers ring.

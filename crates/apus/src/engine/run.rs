@@ -8,7 +8,7 @@ use super::cpu::Part;
 use super::local::Inlet;
 use super::poll::Poll;
 use super::shard::{Locked, Shard};
-use super::signal::Wanted;
+use super::signal::{Wanted, Woken};
 use super::waiter::SLEEPS_ON_NETWORK;
 use super::want::Want;
 use crate::error::Closed;
@@ -174,7 +174,7 @@ impl Shard {
         if arrivals == Look::Take && inlet.is_network_due() {
             if !stopped {
                 looked = recorder::stamp();
-                match inlet.network.receive(self.receive_quota) {
+                match inlet.receive_network(self.receive_quota) {
                     Ok(packets) => arrived = packets,
                     Err(error) => return Pass::Broken(error),
                 }
@@ -232,19 +232,19 @@ impl Shard {
         if !inlet.prepare_to_sleep() {
             return Slept::Woken(Look::Leave);
         }
-        let mut rung = false;
-        let slept = self.sleep_prepared(inlet, want, deadline, &mut rung);
-        inlet.awake(rung);
+        let mut woken = Woken::default();
+        let slept = self.sleep_prepared(inlet, want, deadline, &mut woken);
+        inlet.awake(woken);
         slept
     }
 
-    /// The same, once local peers know. Says also whether one of them has rung.
+    /// The same, once local peers know. Says also what has ended it.
     fn sleep_prepared<W: Want>(
         &self,
         inlet: &mut Inlet,
         want: &W,
         deadline: Option<Instant>,
-        rung: &mut bool,
+        woken: &mut Woken,
     ) -> Slept<'_, W::Output> {
         let mut core = self.lock();
         if let Some(output) = core.finish_pass(want, How::Polled) {
@@ -277,8 +277,8 @@ impl Shard {
         core.sleeping_until = None;
         core.sleeps_for_room = false;
         match slept {
-            Ok(woken) => {
-                *rung = woken.rung;
+            Ok(by) => {
+                *woken = by;
                 let look = if woken.driver || stopped.is_some() { Look::Take } else { Look::Leave };
                 Slept::Woken(look)
             }

@@ -23,7 +23,7 @@ pub(crate) struct Wanted {
 }
 
 /// What ended a sleep; nothing, if time was up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Woken {
     /// Something happened to the driver.
     pub(crate) driver: bool,

@@ -72,6 +72,34 @@ fn a_thread_calls_a_task_and_the_other_way_round() {
     thread.join().unwrap();
 }
 
+/// A packet has woken whoever sleeps, and its socket was left alone since messages had just come through memory: threads
+/// went to sleep, and were woken, a thousand times; tasks, which are woken once, waited for a second.
+#[test]
+fn a_sleeper_looks_at_the_network_that_has_woken_it_whatever_came_through_memory() {
+    let runtime = several_threads();
+    let task = runtime.block_on(Endpoint::bind("127.0.0.1:0")).unwrap();
+    runtime.spawn(echo(task.clone()));
+    let sleeper = Builder::default().poll(apus::Poll::Block).bind("127.0.0.1:0").unwrap();
+    let thread = crate::echo(sleeper.clone());
+    let near = Builder::default().poll(apus::Poll::Block).client().unwrap();
+    let far = Builder::default().poll(apus::Poll::Block).local(false).client().unwrap();
+    let sleeps = || [task.metrics().engine.sleeps, sleeper.metrics().engine.sleeps];
+    for (index, server) in [task.local_addr(), sleeper.local_addr()].into_iter().enumerate() {
+        let enough = near.metrics().engine.local_calls + 100;
+        while near.metrics().engine.local_calls < enough {
+            near.call(server, bytes(1, 500)).unwrap();
+        }
+        let before = sleeps()[index];
+        for _ in 0..3 {
+            assert_eq!(far.call(server, bytes(2, 500)).unwrap(), bytes(2, 500));
+        }
+        let times = sleeps()[index] - before;
+        assert!(times < 200, "{index}: slept {times} times during three calls");
+    }
+    sleeper.shutdown();
+    thread.join().unwrap();
+}
+
 #[test]
 fn a_deadline_ends_a_call_of_a_task() {
     let runtime = one_thread();

@@ -3,6 +3,12 @@
 //! From the driver, and from the memory that is shared with peers of this host. A look at the network costs a
 //! system call, one at memory ten nanoseconds or so: while messages come through memory, the network is looked at
 //! seldom enough to be no burden, and often enough that nobody there waits.
+//!
+//! # Invariants
+//!
+//! - **I1** What is known to be in the socket is taken with the next look, however busy the memory is: when the driver
+//!   has woken a sleeper, and when a receive has left something there. A thread would go to sleep again and be woken
+//!   at once, over and over; a task, whose runtime tells it once, would leave the packets where they are.
 
 use super::path::Path;
 use crate::engine::signal::{Signal, Wanted, Woken};
@@ -10,6 +16,7 @@ use apus_driver::Receive;
 use apus_local::{Arrival, Attended, Event, Gone, Local, Pair, Quota, Sweep};
 use apus_proto::{FailReason, Outcome, RpcError};
 use bytes::Bytes;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -90,6 +97,22 @@ impl Inlet {
         due
     }
 
+    /// Takes up to `quota` packets, or a few more, from the network; how many.
+    pub(in crate::engine) fn receive_network(&mut self, quota: usize) -> io::Result<usize> {
+        let packets = self.network.receive(quota)?;
+        if packets > 0 && self.network.may_have_more() {
+            self.network_calls();
+        }
+        Ok(packets)
+    }
+
+    /// Something is in the socket: the next look at the network is due (I1).
+    fn network_calls(&mut self) {
+        if let Some(near) = &mut self.local {
+            near.balance.network_calls();
+        }
+    }
+
     /// Takes what is in memory; how many messages, and words about messages, are to be handled.
     pub(in crate::engine) fn receive_local(&mut self) -> usize {
         self.local.as_mut().map_or(0, Near::receive)
@@ -131,11 +154,14 @@ impl Inlet {
         prepared
     }
 
-    /// This side does not sleep any more; local peers have rung, or not.
-    pub(in crate::engine) fn awake(&mut self, rung: bool) {
+    /// This side does not sleep any more.
+    pub(in crate::engine) fn awake(&mut self, woken: Woken) {
+        if woken.driver {
+            self.network_calls();
+        }
         let Some(near) = &mut self.local else { return };
         near.local.awake(&near.sweep);
-        if rung {
+        if woken.rung {
             near.attend();
         }
     }
@@ -272,6 +298,10 @@ impl Balance {
         due
     }
 
+    const fn network_calls(&mut self) {
+        self.spent = Self::LIMIT;
+    }
+
     const fn is_attendance_due(&mut self) -> bool {
         self.looks = (self.looks + 1) % Self::LOOKS;
         self.looks == 0
@@ -310,6 +340,15 @@ mod tests {
         let quiet = between(&mut balance, 0);
         assert!((900..=1024).contains(&quiet), "{quiet}");
         assert_eq!(between(&mut balance, 0), 0, "nothing came for as long");
+    }
+
+    #[test]
+    fn a_network_that_calls_is_looked_at_next() {
+        let mut balance = Balance::default();
+        balance.looked(1);
+        balance.network_calls();
+        assert_eq!(between(&mut balance, 1), 0, "I1");
+        assert_eq!(between(&mut balance, 1), 32, "once");
     }
 
     #[test]
