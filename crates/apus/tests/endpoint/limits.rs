@@ -1,6 +1,6 @@
 //! Back-pressure: a caller waits for room, or is told that there is none.
 
-use crate::{assert_at_rest, bytes, echo_pair};
+use crate::{ShutDown, assert_at_rest, bytes, echo, echo_pair, pair};
 use apus::{Builder, CallOptions, Config};
 use std::time::Duration;
 
@@ -33,17 +33,20 @@ fn a_caller_waits_for_room() {
 
 #[test]
 fn a_caller_that_does_not_wait_is_told() {
-    let (client, server, _echo) = echo_pair(&small());
+    let (client, server) = pair(&small());
     let options = CallOptions::new().no_wait(true);
     let mut sent = 0;
+    // Nobody answers yet, which would make room.
     let error = loop {
-        match client.send_with(server, bytes(0, 9_000), 0, options) {
+        match client.send_with(server.local_addr(), bytes(0, 9_000), 0, options) {
             Ok(_) => sent += 1,
             Err(error) => break error,
         }
         assert!(sent <= 2, "20,000 bytes are the limit");
     };
     assert!(error.is_back_pressure(), "{error}");
+    let _ends = ShutDown(&[&server]);
+    echo(server.clone());
     for _ in 0..sent {
         client.recv().unwrap().result.unwrap();
     }
@@ -83,7 +86,7 @@ fn callers_take_turns_when_one_call_is_the_limit() {
 
 #[test]
 fn a_deadline_covers_the_wait_for_room() {
-    let (client, server) = crate::pair(&small());
+    let (client, server) = pair(&small());
     client.send(server.local_addr(), bytes(0, 9_000), 0).unwrap();
     client.send(server.local_addr(), bytes(0, 9_000), 1).unwrap();
     let options = CallOptions::new().timeout(Duration::from_millis(20));

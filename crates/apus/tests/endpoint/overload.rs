@@ -2,7 +2,7 @@
 
 use crate::{ShutDown, bytes, roomy_pair};
 use apus::{
-    Builder, CallError, CallOptions, Endpoint, Engine, FailReason, Poll, Refusal, RpcError,
+    Builder, CallError, CallOptions, Config, Endpoint, Engine, FailReason, Poll, Refusal, RpcError,
 };
 use apus_driver::Driver;
 use apus_driver::loopback::Network;
@@ -15,9 +15,12 @@ pub(crate) const UNDER_WAY: u64 = 2_000;
 
 /// Two endpoints on a network that loses none of these: a client that misses its refusal is told when it asks that
 /// the server is through with it, and not why.
+///
+/// Nobody gives up: on a busy machine a server may get to nothing but answering RESENDs for longer than a second.
 pub(crate) fn pair(builder: &Builder) -> (Endpoint, Endpoint) {
+    let patient = Config::builder().timeout_usecs(3_600_000_000).build().unwrap();
     // A client that the system stops for a while is asked again and again meanwhile.
-    roomy_pair(builder, 400 * UNDER_WAY as usize)
+    roomy_pair(&builder.clone().config(patient), 400 * UNDER_WAY as usize)
 }
 
 fn is_overloaded(error: &RpcError) -> bool {
