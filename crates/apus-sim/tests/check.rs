@@ -3,7 +3,8 @@
 
 use std::num::NonZero;
 
-use apus_sim::check::{Peers, Scenario, Summary, Swarm, check, check_scenario};
+use apus_sim::Rate;
+use apus_sim::check::{Answer, Call, Kind, Peers, Scenario, Summary, Swarm, check, check_scenario};
 use apus_sim::fabric::Buffers;
 use apus_sim::fault::{Corruption, Counters, Crash, Outages, Partition, Pause, Settings};
 use apus_sim::time::{MICROSECOND, MILLISECOND, SECOND};
@@ -169,6 +170,45 @@ fn a_call_that_is_given_up_leaves_nothing_at_a_server_with_the_linux_module() {
         if let Some(finding) = check_scenario(&scenario).finding {
             panic!("{finding}");
         }
+    }
+}
+
+/// Two modules with more calls between them than questions fit on their link: each asks for every call every 5 ms and is
+/// told BUSY, nobody gives up, and nothing else is sent (rows T-3, T-5, P-13, P-21). As soon as their applications give
+/// up, all is well, for the hosts with apus that call them, too. (Seed 393 of `--peer-model kernel`.)
+#[test]
+fn two_modules_keep_each_other_busy_until_their_applications_give_up() {
+    let mut scenario = small(Scenario::draw_with(1, Peers::Kernel));
+    let mut builder = apus_proto::Config::builder().profile(apus_proto::Profile::Kernel);
+    builder = builder.need_ack_limit(1).max_message(1_000);
+    scenario.config = builder.build().unwrap();
+    scenario.fabric.buffers = Buffers::PerPort(u64::MAX);
+    scenario.fabric.topology.shape = "1x4x0".parse().unwrap();
+    scenario.fabric.topology.host_rate = Rate::from_mbps(3).unwrap();
+    scenario.kernel_hosts = vec![0, 1];
+    let call = |from, to| Call {
+        from,
+        to,
+        at: 0,
+        request: 300,
+        response: 300,
+        service: 0,
+        answer: Answer::Reply,
+        cancel: None,
+        deadline: None,
+        idempotent: false,
+    };
+    let between = [call(0, 1), call(1, 0)].repeat(50);
+    let others = [call(2, 0), call(1, 2), call(3, 2), call(1, 3), call(3, 1)].repeat(2);
+    scenario.calls = [between.clone(), others].concat();
+    scenario.heal_at = MILLISECOND;
+    let finding = check_scenario(&scenario).finding.expect("it never ends");
+    assert_eq!(finding.violation.kind, Kind::Liveness);
+    for call in &mut scenario.calls[..between.len()] {
+        call.deadline = Some(100 * MILLISECOND);
+    }
+    if let Some(finding) = check_scenario(&scenario).finding {
+        panic!("{finding}");
     }
 }
 
