@@ -21,6 +21,12 @@ pub(crate) const MAX_GAPS: usize = 1_024;
 /// safe.
 pub(crate) const MAX_ID_RANGES: usize = 4_096;
 
+/// Blocks of finished ids that are remembered per peer in the kernel profile, where an id says little about how many
+/// requests came before it.
+///
+/// Ours: as much memory as [`MAX_ID_RANGES`] take, 64 KiB; what that is enough for is said in `peer/sparse_ids`.
+pub(crate) const MAX_ID_BLOCKS: usize = 4_096;
+
 /// Payload bytes of a packet before the driver has said how long packets may be: an IPv6 packet of
 /// 1500 bytes less IPv6 (40), UDP (8) and DATA headers.
 pub(crate) const DEFAULT_PACKET_BYTES: usize = 1_500 - 40 - 8;

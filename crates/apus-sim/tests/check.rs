@@ -3,7 +3,8 @@
 
 use std::num::NonZero;
 
-use apus_sim::check::{Peers, Scenario, Summary, Swarm, check, check_scenario};
+use apus_sim::Rate;
+use apus_sim::check::{Answer, Call, Kind, Peers, Scenario, Summary, Swarm, check, check_scenario};
 use apus_sim::fabric::Buffers;
 use apus_sim::fault::{Corruption, Counters, Crash, Outages, Partition, Pause, Settings};
 use apus_sim::time::{MICROSECOND, MILLISECOND, SECOND};
@@ -169,6 +170,88 @@ fn a_call_that_is_given_up_leaves_nothing_at_a_server_with_the_linux_module() {
         if let Some(finding) = check_scenario(&scenario).finding {
             panic!("{finding}");
         }
+    }
+}
+
+/// Hosts of one rack of the paper's, of which the first runs the Linux module: nothing is lost, and one message is
+/// granted at a time.
+fn rack(calls: Vec<Call>) -> Scenario {
+    let builder = apus_proto::Config::builder().profile(apus_proto::Profile::Kernel);
+    let mut scenario = small(Scenario::draw_with(1, Peers::Kernel));
+    scenario.config = builder.max_overcommit(1).grant_fifo_fraction(0).build().unwrap();
+    scenario.fabric = apus_sim::fabric::Settings::new(apus_sim::preset::sigcomm18(), 1);
+    scenario.fabric.topology.shape = "1x4x0".parse().unwrap();
+    scenario.packet_limit = 1_472;
+    (scenario.kernel_hosts, scenario.calls) = (vec![0], calls);
+    scenario.heal_at = MILLISECOND;
+    scenario
+}
+
+/// A call of a host with apus to the module of another one.
+const fn to_module(from: u32, at: u64, request: u32, response: u32) -> Call {
+    Call {
+        from,
+        to: 0,
+        at,
+        request,
+        response,
+        service: 0,
+        answer: Answer::Reply,
+        cancel: None,
+        deadline: None,
+        idempotent: false,
+    }
+}
+
+/// RPC-5, the first half: nothing of the response is under way any more, so that only the word of who gives the call up
+/// tells the module.
+#[test]
+fn a_call_that_is_given_up_while_its_response_waits_for_grants_leaves_nothing_at_the_module() {
+    let granted = Call { to: 2, ..to_module(1, 0, 100, 400_000) };
+    let mut waits = to_module(1, 20 * MICROSECOND, 100, 600_000);
+    waits.deadline = Some(200 * MICROSECOND);
+    if let Some(finding) = check_scenario(&rack(vec![granted, waits])).finding {
+        panic!("{finding}");
+    }
+}
+
+/// RPC-5, the second half: the word overtakes the request, which the module executes afterwards.
+#[test]
+fn a_call_that_is_given_up_before_its_request_arrives_leaves_nothing_at_the_module() {
+    let mut calls = vec![to_module(1, 0, 40_000, 1), to_module(2, 0, 40_000, 1)];
+    let mut overtaken = to_module(3, 20 * MICROSECOND, 1_000, 200_000);
+    overtaken.deadline = Some(5 * MICROSECOND);
+    calls.push(overtaken);
+    if let Some(finding) = check_scenario(&rack(calls)).finding {
+        panic!("{finding}");
+    }
+}
+
+/// Two modules with more calls between them than questions fit on their link: each asks for every call every 5 ms and is
+/// told BUSY, nobody gives up, and nothing else is sent (rows T-3, T-5, P-13, P-21). As soon as their applications give
+/// up, all is well, for the hosts with apus that call them, too. (Seed 393 of `--peer-model kernel`.)
+#[test]
+fn two_modules_keep_each_other_busy_until_their_applications_give_up() {
+    let mut scenario = small(Scenario::draw_with(1, Peers::Kernel));
+    let mut builder = apus_proto::Config::builder().profile(apus_proto::Profile::Kernel);
+    builder = builder.need_ack_limit(1).max_message(1_000);
+    scenario.config = builder.build().unwrap();
+    scenario.fabric.buffers = Buffers::PerPort(u64::MAX);
+    scenario.fabric.topology.shape = "1x4x0".parse().unwrap();
+    scenario.fabric.topology.host_rate = Rate::from_mbps(3).unwrap();
+    scenario.kernel_hosts = vec![0, 1];
+    let call = |from, to| Call { to, ..to_module(from, 0, 300, 300) };
+    let between = [call(0, 1), call(1, 0)].repeat(50);
+    let others = [call(2, 0), call(1, 2), call(3, 2), call(1, 3), call(3, 1)].repeat(2);
+    scenario.calls = [between.clone(), others].concat();
+    scenario.heal_at = MILLISECOND;
+    let finding = check_scenario(&scenario).finding.expect("it never ends");
+    assert_eq!(finding.violation.kind, Kind::Liveness);
+    for call in &mut scenario.calls[..between.len()] {
+        call.deadline = Some(100 * MILLISECOND);
+    }
+    if let Some(finding) = check_scenario(&scenario).finding {
+        panic!("{finding}");
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Builder {
     udp: UdpConfig,
     /// Raw IP in place of UDP.
     raw: Option<RawConfig>,
+    /// Where ids begin on another driver.
+    first_id: Option<u64>,
     poll: Poll,
     engine: Engine,
     receive_batch: usize,
@@ -124,6 +126,7 @@ impl Default for Builder {
             config: Config::default(),
             udp: UdpConfig::default(),
             raw: None,
+            first_id: None,
             poll: Poll::default(),
             engine: Engine::default(),
             receive_batch: Self::RECEIVE_BATCH,
@@ -299,7 +302,27 @@ impl Builder {
         self.serve(false).start(opened)
     }
 
+    /// The id of the endpoint's first call, for [`Builder::on`] in the kernel profile; the others go up by two from there.
+    /// A server there knows a call by the client's host and its id (reference row L-2), so no two endpoints of a host
+    /// may ever use the same one. Whoever has a [`Raw`] at the bottom of the driver passes [`Raw::first_id`] on. Without it
+    /// the first id is drawn at random between 2^61 and 2^62: two endpoints of 10^9 calls each have one in
+    /// common in two cases of 10^9, and nothing keeps the module's own calls on the same host apart but that it counts
+    /// from 2. [`Builder::bind`] and [`Builder::client`] do not need it: over raw IP they take a range that no other
+    /// endpoint of the host has (ADR 29), and in the udp profile ids belong to the endpoint.
+    ///
+    /// # Panics
+    ///
+    /// If `id` is odd: these are servers'.
+    pub const fn first_id(mut self, id: u64) -> Self {
+        assert!(id.is_multiple_of(2), "clients' ids are even");
+        self.first_id = Some(id);
+        self
+    }
+
     /// Starts the endpoint on top of another driver. It has no way through memory: that belongs to addresses of UDP.
+    ///
+    /// In the kernel profile the caller sees to it that calls have ids that no other endpoint of the host uses:
+    /// [`Builder::first_id`].
     ///
     /// # Errors
     ///
@@ -311,7 +334,7 @@ impl Builder {
 
     /// Another driver with the parameters as they are.
     pub(crate) fn on_top_of(&self, driver: Box<dyn Driver>) -> Opened {
-        Opened { driver, config: self.config.clone(), first_id: None, near: None }
+        Opened { driver, config: self.config.clone(), first_id: self.first_id, near: None }
     }
 
     fn start(self, opened: Opened) -> Result<Endpoint, BindError> {

@@ -9,8 +9,8 @@ use std::time::Instant;
 use apus_lab::progress::Progress;
 use apus_lab::simulation::report::Findings;
 use apus_lab::simulation::sweep::{
-    Axis, Choice, Done, Lines, Options, OptionsError, Plan, Point, Preset, Record, Shard, Status,
-    Transport, execute,
+    Axis, Choice, Done, Lines, Options, OptionsError, PeerModel, Plan, Point, Preset, Record,
+    Shard, Status, Transport, execute,
 };
 use apus_sim::experiment::Pattern;
 use apus_sim::fabric::{Buffers, Spreading};
@@ -45,6 +45,7 @@ use crate::failure::Failure;
   apus sim run --workload w2 --transport apus,dctcp,oracle --html w2.html
   apus sim run --param max_overcommit=1,7 --load 0.6,0.7,0.8,0.9
   apus sim run --topology 1x16x0 --pattern incast=15 --workload 10000 --buffer per-port=200kB
+  apus sim run --workload w1,w3 --topology 1x16x0 --peer-model kernel
   apus sim run --load 0.5,0.8 --shard 0/2 --out part-{shard}.jsonl")]
 pub(crate) struct Arguments {
     /// Where the configuration of apus comes from: `sigcomm18`, as in the paper, or `shipped`, as it
@@ -107,6 +108,12 @@ pub(crate) struct Arguments {
     /// What receivers answer: `none` (one-way messages, as in the paper) or `echo` (request and response)
     #[arg(long, value_name = "ANSWER", default_value = "none")]
     answer: Answer,
+    /// What runs on the hosts of apus: `apus` on all of them; or `kernel`, a model of the Linux module on every second
+    /// one, and apus in the kernel profile on the others. Longer messages than 1000000 bytes are as long as that then. The model has
+    /// no processor and no buffers that run out: it shows how the two get on with each other, not how fast the
+    /// module is
+    #[arg(long, value_name = "MODEL", default_value = "apus")]
+    peer_model: PeerModel,
     /// Points that run at the same time [default: the number of processors]. The results are the same
     #[arg(long, value_name = "THREADS", allow_negative_numbers = true)]
     jobs: Option<usize>,
@@ -250,6 +257,7 @@ fn options(arguments: &Arguments) -> Options {
         runs: arguments.runs,
         pattern: arguments.pattern,
         answer: arguments.answer,
+        peer_model: arguments.peer_model,
         messages: arguments.messages,
         warm_up: arguments.warm_up,
         ..Options::new()

@@ -56,6 +56,18 @@ fn is_the_whole(folder: &Path, parts: &[&str]) {
     assert_eq!(text(&output.stdout), text(&merged(&["whole.jsonl"], &[]).stdout));
 }
 
+/// Every second host runs a model of the Linux module.
+#[test]
+fn a_simulation_may_have_hosts_with_the_linux_module() {
+    let words = "sim run --topology 1x4x0 --workload 20000 --load 0.5 --messages 300 --warm-up 50 \
+                 --transport apus,dctcp,oracle --peer-model kernel --json";
+    let output = run(words.split_whitespace());
+    let json = check("sim run", &text(&output.stdout)).unwrap();
+    assert_eq!(json["config"]["peer_model"], "kernel");
+    assert_eq!(json["config"]["apus"]["profile"], "kernel");
+    assert!(json["rows"][0]["messages"].as_u64().unwrap() > 100, "{json}");
+}
+
 #[test]
 fn a_simulation_prints_one_object_as_promised() {
     let folder = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@
 //! Ids towards one server are dense in the udp profile (2 apart), so that the finished ones melt into
 //! a few ranges: below `low` everything is finished, and above it there are as many gaps as there are
 //! RPCs alive or given up. Both ends keep this: the client to know its low-water mark, the server to
-//! execute nothing twice.
+//! execute nothing twice. In the kernel profile ids are not dense: [`SparseIds`](super::SparseIds).
 //!
 //! # Invariants
 //!

@@ -12,6 +12,7 @@ mod outgoing;
 mod resend_burst;
 mod rtt;
 mod serving;
+mod sparse_ids;
 mod table;
 mod variant;
 
@@ -23,6 +24,7 @@ pub(crate) use outgoing::Outgoing;
 pub(crate) use resend_burst::ResendBurst;
 pub(crate) use rtt::Rtt;
 pub(crate) use serving::{Admission, Confirmation, Serving};
+pub(crate) use sparse_ids::SparseIds;
 pub(crate) use table::Peers;
 pub(crate) use variant::Variant;
 

@@ -27,7 +27,7 @@
 //! The kernel profile (AMO-7) has no sessions on the wire: there is one without number that is always
 //! current, and remembering finished ids makes the kernel's known hole (row K-5) smaller.
 
-use super::FinishedIds;
+use super::{FinishedIds, SparseIds};
 use crate::time::Instant;
 use apus_wire::{Flags, UdpFields};
 
@@ -37,9 +37,34 @@ pub(crate) struct Session {
     number: u32,
     claim: Claim,
     /// Requests that were executed, refused or given up.
-    finished: FinishedIds,
+    finished: Finished,
     /// When it was proposed.
     since: Instant,
+}
+
+/// Ids that are over.
+#[derive(Debug)]
+enum Finished {
+    /// Udp profile: ids are dense (RPC-7).
+    Dense(FinishedIds),
+    /// Kernel profile.
+    Sparse(SparseIds),
+}
+
+impl Finished {
+    fn contains(&self, id: u64) -> bool {
+        match self {
+            Self::Dense(ids) => ids.contains(id),
+            Self::Sparse(ids) => ids.contains(id),
+        }
+    }
+
+    fn insert(&mut self, id: u64) {
+        match self {
+            Self::Dense(ids) => ids.insert(id),
+            Self::Sparse(ids) => ids.insert(id),
+        }
+    }
 }
 
 /// What a client said about itself when its session was proposed.
@@ -178,8 +203,9 @@ impl Serving {
             && fields.flags.contains(Flags::SESSION)
             && let Some(current) = &mut self.current
             && current.number == fields.incarnation
+            && let Finished::Dense(finished) = &mut current.finished
         {
-            current.finished.raise_low(id.saturating_sub(2 * distance));
+            finished.raise_low(id.saturating_sub(2 * distance));
         }
     }
 
@@ -187,7 +213,7 @@ impl Serving {
         let session = self.current.get_or_insert_with(|| Session {
             number: 0,
             claim: Claim::Kernel,
-            finished: FinishedIds::default(),
+            finished: Finished::Sparse(SparseIds::default()),
             since: now,
         });
         if session.finished.contains(id) {
@@ -226,7 +252,7 @@ impl Serving {
             _ => {}
         }
         let number = new_session();
-        let finished = FinishedIds::default();
+        let finished = Finished::Dense(FinishedIds::default());
         self.candidate = Some(Session { number, claim, finished, since: now });
         Admission::Confirm { session: number }
     }
@@ -345,5 +371,21 @@ mod tests {
         serving.finish(0, 2);
         assert_eq!(admit(&mut serving, 2), Admission::Finished);
         assert_eq!(admit(&mut serving, 4), fresh(0));
+    }
+
+    /// Requirement CAP-11: a client of eight servers, one of whose requests has lost its first packet.
+    #[test]
+    fn in_the_kernel_profile_a_request_may_be_overtaken_by_many() {
+        let mut serving = Serving::default();
+        let mut admit = |id| {
+            let admitted = serving.admit(id, None, Instant::ZERO, YOUNG, || unreachable!());
+            serving.finish(0, id);
+            admitted
+        };
+        for call in 1..10_000 {
+            assert_eq!(admit(16 * call), fresh(0));
+        }
+        assert_eq!(admit(2), fresh(0), "it comes after 80,000 calls of its host");
+        assert_eq!(admit(2), Admission::Finished);
     }
 }

@@ -34,9 +34,15 @@ impl Transport {
         }
         self.metrics.count_received(packet.body.kind());
         let address = peer_address(self.identity.profile, from);
-        let from = Source { address, peer: self.peers.find(address) };
+        let from = Source {
+            address,
+            peer: self.peers.find(address),
+            variant: self.shown_variant(&packet.body),
+        };
         self.note_arrival(address, packet);
-        self.note_variant(from.peer, &packet.body);
+        if let Some(peer) = from.peer {
+            self.note_variant(peer, from.variant);
+        }
         let used = match &packet.body {
             Body::Data(data, payload) => self.on_data(from, header, data, payload),
             Body::Grant(grant) => self.on_grant(from, header, grant),
@@ -52,18 +58,17 @@ impl Transport {
             self.metrics.count_drop(reason);
             self.note_drop(address, packet, reason);
         }
-        if from.peer.is_none() {
-            // The packet may have been the first of its peer.
-            let peer = self.peers.find(address);
-            self.note_variant(peer, &packet.body);
-        }
     }
 
-    /// WIRE-26: the packet may show what the peer's module can do.
-    fn note_variant(&mut self, peer: Option<PeerId>, body: &Body<'_>) {
-        if self.identity.profile == Profile::Kernel
-            && let (Some(peer), Some(variant)) = (peer, Variant::shown_by(body))
-        {
+    /// WIRE-26: what a packet shows about the module that sent it.
+    fn shown_variant(&self, body: &Body<'_>) -> Option<Variant> {
+        let is_kernel = self.identity.profile == Profile::Kernel;
+        if is_kernel { Variant::shown_by(body) } else { None }
+    }
+
+    /// WIRE-26: the peer's module can do what its packet has shown, if that showed anything.
+    pub(crate) fn note_variant(&mut self, peer: PeerId, shown: Option<Variant>) {
+        if let Some(variant) = shown {
             self.peers[peer].variant = variant;
         }
     }
@@ -113,6 +118,8 @@ pub(crate) struct Source {
     pub(crate) address: Address,
     /// The peer at that address, if it was known when the packet came.
     pub(crate) peer: Option<PeerId>,
+    /// What the packet shows about the peer's module (kernel profile); for who makes the peer.
+    pub(crate) variant: Option<Variant>,
 }
 
 /// What a packet must say about the session of its RPC (udp profile).

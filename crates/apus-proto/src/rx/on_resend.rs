@@ -95,6 +95,10 @@ impl Transport {
     ///
     /// The kernel profile cannot say that it was finished. Ours says nothing then: a client that hears
     /// RPC_UNKNOWN sends its request again, for ever, and one that hears nothing gives up.
+    ///
+    /// A request that was dropped for lack of room is not known, either. BUSY would spare its bytes (a module that is
+    /// short of buffers says it, because it keeps the RPC and asks by itself when it has some), but BUSY counts as life:
+    /// thousands of calls would wait for a few places, asking in turn, and none would ever end in time (TIME-4).
     fn answer_unknown(&mut self, from: Source, header: &Header) {
         let id = header.sender_id.client_id();
         if self.identity.profile == Profile::Kernel

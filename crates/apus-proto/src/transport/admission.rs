@@ -128,7 +128,9 @@ impl Transport {
         if self.budget.unconfirmed_rpcs >= self.config.max_unconfirmed_rpcs() {
             return Err(DropReason::TooManyUnconfirmed);
         }
-        self.peer_for(from.address).ok_or(DropReason::TooManyPeers)
+        let peer = self.peer_for(from.address).ok_or(DropReason::TooManyPeers)?;
+        self.note_variant(peer, from.variant);
+        Ok(peer)
     }
 
     /// Creates the RPC of a request that may be executed.
@@ -142,7 +144,8 @@ impl Transport {
     ) -> Result<Admitted, DropReason> {
         let too_many = self.rpcs.count(Role::Server) as u64 >= self.config.max_server_rpcs();
         if too_many || self.request_room == 0 {
-            let from = Source { address: self.peers[peer].address, peer: Some(peer) };
+            let address = self.peers[peer].address;
+            let from = Source { address, peer: Some(peer), variant: None };
             let why = if too_many { DropReason::TooManyRpcs } else { DropReason::Overloaded };
             return Err(self.refuse(from, header, Refusal::Overloaded, why));
         }

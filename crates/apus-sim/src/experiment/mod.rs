@@ -21,7 +21,7 @@ use apus_workload::{PacketOverhead, Workload};
 
 use crate::dctcp::{self, DctcpHost};
 use crate::fabric::{Counters, Fabric, Settings};
-use crate::host::{Answer, ApusHost, Shared};
+use crate::host::{Answer, ApusHost, MixedHost, Shared};
 use crate::message::{HostId, Message};
 use crate::network::Network;
 use crate::oracle::Oracle;
@@ -31,10 +31,12 @@ use tally::Tally;
 
 /// The transport that carries the messages.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "there is one of them for each run")]
 pub enum Carrier {
     /// apus, with this configuration.
     Apus(Config),
+    /// apus with this configuration, which has the kernel profile, on every second host, and a model of the Linux
+    /// module on the others ([`MixedHost`]).
+    Mixed(Config),
     /// DCTCP over connections that are established; needs [`Settings::mark_at`], and carries one-way
     /// messages only ([`Answer::Nothing`]).
     Dctcp(dctcp::Config),
@@ -145,11 +147,16 @@ impl Experiment {
     pub fn run(&self, allowed: f64, progress: &mut dyn FnMut(Progress)) -> Report {
         match &self.carrier {
             Carrier::Apus(config) => {
-                let longest = self.workload.sizes().largest().max(Message::SHORTEST);
-                let rate = self.fabric.topology.host_rate;
-                let shared = Shared::new(config.clone(), self.answer, rate, self.packets, longest);
+                let shared = self.shared(config);
                 let mut fabric = Fabric::new(&self.fabric, |id| {
                     ApusHost::new(id, shared.clone(), self.seed_of(id))
+                });
+                self.drive(&mut fabric, allowed, progress)
+            }
+            Carrier::Mixed(config) => {
+                let shared = self.shared(config);
+                let mut fabric = Fabric::new(&self.fabric, |id| {
+                    MixedHost::new(id, shared.clone(), self.seed_of(id))
                 });
                 self.drive(&mut fabric, allowed, progress)
             }
@@ -162,6 +169,13 @@ impl Experiment {
                 self.drive(&mut oracle, allowed, progress)
             }
         }
+    }
+
+    /// What hosts with apus share.
+    fn shared(&self, config: &Config) -> Shared {
+        let longest = self.workload.sizes().largest().max(Message::SHORTEST);
+        let rate = self.fabric.topology.host_rate;
+        Shared::new(config.clone(), self.answer, rate, self.packets, longest)
     }
 
     /// A host's own seed.

@@ -26,7 +26,7 @@ use crate::packet::Packet;
 use crate::time::{Nanos, Rate};
 
 /// Bytes of a message that are carried and kept.
-const LABEL: usize = Message::SHORTEST as usize;
+pub(super) const LABEL: usize = Message::SHORTEST as usize;
 
 /// UDP port of every endpoint.
 pub(crate) const PORT: u16 = 4000;
@@ -43,18 +43,18 @@ pub enum Answer {
 
 /// What a message begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Label {
-    number: u32,
+pub(super) struct Label {
+    pub(super) number: u32,
     /// The message's length.
-    bytes: u32,
+    pub(super) bytes: u32,
 }
 
 impl Label {
-    fn write(self) -> [u8; LABEL] {
+    pub(super) fn write(self) -> [u8; LABEL] {
         (u64::from(self.number) << 32 | u64::from(self.bytes)).to_be_bytes()
     }
 
-    fn read(payload: &[u8]) -> Option<Self> {
+    pub(super) fn read(payload: &[u8]) -> Option<Self> {
         let label = u64::from_be_bytes(*payload.first_chunk()?);
         Some(Self { number: (label >> 32) as u32, bytes: label as u32 })
     }
@@ -63,10 +63,10 @@ impl Label {
 /// What a packet of apus carries: its header, and the beginning of its payload.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    header: [u8; MAX_HEADER_LEN],
-    header_len: u8,
+    pub(super) header: [u8; MAX_HEADER_LEN],
+    pub(super) header_len: u8,
     /// The first bytes of the payload; the others are zeros.
-    beginning: [u8; LABEL],
+    pub(super) beginning: [u8; LABEL],
 }
 
 impl Default for Frame {
@@ -79,14 +79,14 @@ impl Default for Frame {
 #[derive(Clone, Debug)]
 pub struct Shared {
     config: Config,
-    answer: Answer,
+    pub(super) answer: Answer,
     rate: Rate,
-    packets: PacketOverhead,
+    pub(super) packets: PacketOverhead,
     /// As many zeros as the longest message has. Never written to and hardly ever read, so that they take
     /// no memory.
-    zeros: Bytes,
+    pub(super) zeros: Bytes,
     /// Where a packet is put together for the transport that receives it.
-    scratch: Rc<RefCell<Vec<u8>>>,
+    pub(super) scratch: Rc<RefCell<Vec<u8>>>,
 }
 
 impl Shared {

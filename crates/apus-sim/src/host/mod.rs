@@ -10,9 +10,11 @@
 //! [`Host::transmit`] as soon as the link is free, and [`Host::handle_timeout`] at [`Host::next_timeout`].
 
 mod apus;
+mod module;
 
 pub use apus::{Answer, ApusHost, Frame, Shared};
 pub(crate) use apus::{PORT, address, host_at, wire_bytes};
+pub use module::{MixedHost, ModuleHost};
 
 use crate::message::{HostId, Message, Outcome};
 use crate::packet::Packet;

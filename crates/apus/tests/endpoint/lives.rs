@@ -1,7 +1,7 @@
 //! How endpoints end, and what becomes of those who talk to them.
 
 use crate::{bytes, pair};
-use apus::{Builder, Closed, Config, Endpoint, Outcome};
+use apus::{Builder, Closed, Config, Endpoint, Outcome, Profile};
 use apus_driver::loopback::Network;
 use std::time::Duration;
 
@@ -71,6 +71,22 @@ fn a_silent_peer_is_given_up() {
     let error = client.call(address, "hello").unwrap_err();
     assert!(error.to_string().contains("peer silent"), "{error}");
     assert_eq!(error.outcome(), Outcome::NotExecuted, "it never asked for a confirmation");
+}
+
+/// In the kernel profile ids are unique per host: whoever brings the driver says where they begin.
+#[test]
+fn ids_begin_where_the_builder_says() {
+    let network = Network::new();
+    let config = Config::builder().profile(Profile::Kernel).build().unwrap();
+    let builder = Builder::default().config(config).first_id(1 << 40);
+    let client = builder.on(Box::new(network.host())).unwrap();
+    let silent = network.host();
+    let address = apus_driver::Driver::local_addr(&silent);
+    client.send(address, "one", 1).unwrap();
+    client.send(address, "two", 2).unwrap();
+    let mut ids: Vec<u64> = client.info().iter().map(|info| info.id).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, [1 << 40, (1 << 40) + 2]);
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub struct Reference {
 }
 
 /// What makes a fabric the paper's.
-const SAME: [&str; 12] = [
+const SAME: [&str; 13] = [
     "preset",
     "topology",
     "link",
@@ -33,6 +33,7 @@ const SAME: [&str; 12] = [
     "buffer",
     "pattern",
     "answer",
+    "peer_model",
 ];
 
 /// Load at which the paper's table of queues was measured.

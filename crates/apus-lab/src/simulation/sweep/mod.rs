@@ -24,7 +24,7 @@ mod shard;
 pub use execute::{Done, Status, execute};
 pub use merge::{MergeError, merge};
 pub(crate) use options::in_range;
-pub use options::{Axis, MOST_MESSAGES, Options, OptionsError, Preset, Transport};
+pub use options::{Axis, MOST_MESSAGES, Options, OptionsError, PeerModel, Preset, Transport};
 pub use plan::{Plan, Point};
 pub use record::{Bin, Figures, Queue, Queues, Record, Slowdown};
 pub use shard::{Choice, Shard, ShardError};

@@ -9,6 +9,7 @@ use apus_workload::{PacketOverhead, Workload};
 use apus_sim::experiment::Pattern;
 use apus_sim::fabric::{Buffers, Settings};
 use apus_sim::host::Answer;
+use apus_sim::kernel::LONGEST;
 use apus_sim::message::Message;
 use apus_sim::preset;
 use apus_sim::topology::Shape;
@@ -44,6 +45,8 @@ pub struct Options {
     pub pattern: Pattern,
     /// What receivers answer.
     pub answer: Answer,
+    /// What runs on the hosts of apus.
+    pub peer_model: PeerModel,
     /// Messages in the window of measurement; `None`: as many as make [`Options::ENOUGH_PACKETS`] packets.
     pub messages: Option<u32>,
     /// Messages before those; `None`: as many.
@@ -68,6 +71,16 @@ pub enum Transport {
     Dctcp,
     /// One scheduler that knows all messages: a lower bound, not a transport ([`apus_sim::oracle`]).
     Oracle,
+}
+
+/// What runs on the hosts of [`Transport::Apus`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerModel {
+    /// apus on all of them.
+    Apus,
+    /// A model of the Linux module on every second one, apus in the kernel profile on the others
+    /// ([`apus_sim::host::MixedHost`]).
+    Kernel,
 }
 
 /// The values of one parameter of apus: `NAME=V1,V2`.
@@ -119,6 +132,7 @@ impl Options {
             fabric: Settings::new(topology, 0),
             pattern: Pattern::Uniform,
             answer: Answer::Nothing,
+            peer_model: PeerModel::Apus,
             messages: None,
             warm_up: None,
         }
@@ -137,6 +151,24 @@ impl Options {
             (Self::ENOUGH_PACKETS / per_message).clamp(least, most).round() as u32
         });
         (messages, self.warm_up.unwrap_or(messages))
+    }
+
+    /// The workload as all hosts can carry it: longer messages than the Linux module takes are as long as that.
+    ///
+    /// # Errors
+    ///
+    /// All of them are longer.
+    pub(super) fn carried(&self, workload: &Workload) -> Result<Workload, OptionsError> {
+        if self.peer_model == PeerModel::Apus {
+            return Ok(workload.clone());
+        }
+        if workload.sizes().smallest() > LONGEST {
+            let problem = format!(
+                "the Linux module takes messages of {LONGEST} bytes at most, and {workload} has only longer ones; try w4"
+            );
+            return Err(OptionsError::new("workload", problem));
+        }
+        Ok(workload.clone().truncated(LONGEST))
     }
 
     /// The seeds of each setting.
@@ -176,6 +208,13 @@ impl Options {
         require(one_way, "runs", "several runs follow one seed; give one --seed, or no --runs")?;
         let echo = self.answer == Answer::Echo && self.transports.contains(&Transport::Dctcp);
         require(!echo, "answer", "dctcp carries one-way messages only; try none")?;
+        let concerned =
+            self.peer_model == PeerModel::Apus || self.transports.contains(&Transport::Apus);
+        require(
+            concerned,
+            "peer-model",
+            "there is no apus among the transports; try --transport apus",
+        )?;
         self.check_buffers()?;
         self.check_pattern()?;
         self.check_repeats()
@@ -264,6 +303,28 @@ impl FromStr for Preset {
             "sigcomm18" => Ok(Self::Sigcomm18),
             "shipped" => Ok(Self::Shipped),
             _ => Err("write sigcomm18 (as in the paper) or shipped (apus as it comes)".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for PeerModel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Apus => "apus",
+            Self::Kernel => "kernel",
+        })
+    }
+}
+
+impl FromStr for PeerModel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "apus" => Ok(Self::Apus),
+            "kernel" => Ok(Self::Kernel),
+            _ => Err("write apus (on all hosts) or kernel (the Linux module on every second one)"
+                .to_owned()),
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use crate::result::COMMIT;
-use apus_proto::Config;
+use apus_proto::{Config, Profile};
 use apus_workload::Workload;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::options::{Options, OptionsError, Transport};
+use super::options::{Options, OptionsError, PeerModel, Transport};
 use apus_sim::dctcp;
 use apus_sim::experiment::{Carrier, Experiment};
 use apus_sim::fabric::Settings;
@@ -72,6 +72,7 @@ impl Plan {
         }
         let mut points = Vec::with_capacity(count);
         for workload in &options.workloads {
+            let workload = &options.carried(workload)?;
             for load in &options.loads {
                 for shape in &options.shapes {
                     for parameters in combinations(options) {
@@ -113,6 +114,9 @@ impl Setting<'_> {
         let options = self.options;
         let preset = options.preset.config(self.workload);
         let mut builder = preset.to_builder();
+        if options.peer_model == PeerModel::Kernel {
+            builder = builder.profile(Profile::Kernel);
+        }
         for (name, value) in parameters {
             builder = builder.set(name, *value).map_err(|error| wrong(&error))?;
         }
@@ -128,6 +132,9 @@ impl Setting<'_> {
         for transport in &options.transports {
             for seed in options.seeds() {
                 let carrier = match transport {
+                    Transport::Apus if options.peer_model == PeerModel::Kernel => {
+                        Carrier::Mixed(config.clone())
+                    }
                     Transport::Apus => Carrier::Apus(config.clone()),
                     Transport::Dctcp => Carrier::Dctcp(dctcp::Config::default()),
                     Transport::Oracle => Carrier::Oracle,
@@ -206,6 +213,9 @@ impl Setting<'_> {
         if self.options.transports.contains(&Transport::Dctcp) {
             all.push(("mark_at", json!(self.mark_at())));
         }
+        if self.options.peer_model != PeerModel::Apus {
+            all.push(("peer_model", json!(self.options.peer_model.to_string())));
+        }
         if !self.greets() {
             all.push(("first_contacts", json!(true)));
         }
@@ -279,6 +289,29 @@ mod tests {
         assert_eq!(reckoned[0], reckoned[1]);
         assert_eq!(first.fabric.mark_at, None);
         assert_eq!(other.fabric.mark_at, Some(8 * 1_538));
+    }
+
+    /// What others carry is the same; only apus has other hosts beside it, and speaks their profile.
+    #[test]
+    fn every_second_host_may_run_the_linux_module() {
+        let workloads = vec!["20000".parse().unwrap()];
+        let all = Options { workloads, peer_model: PeerModel::Kernel, ..options() };
+        let plan = Plan::new(&all).unwrap();
+        let [first, .., last] = &plan.points[..] else { panic!("several") };
+        let Carrier::Mixed(config) = &first.experiment.carrier else { panic!("{first:?}") };
+        assert_eq!((config.profile(), config.max_message()), (Profile::Kernel, 1_000_000));
+        assert_eq!(first.config["peer_model"], "kernel");
+        assert!(matches!(last.experiment.carrier, Carrier::Dctcp(_)));
+        let others = Options { peer_model: PeerModel::Apus, ..all.clone() };
+        assert_ne!(plan.name, Plan::new(&others).unwrap().name);
+        let error = |options: &Options| Plan::new(options).unwrap_err().to_string();
+        let without = Options { transports: vec![Transport::Dctcp], ..all.clone() };
+        assert!(error(&without).starts_with("peer-model: "), "{}", error(&without));
+        let long = Options { workloads: vec!["1000001".parse().unwrap()], ..all.clone() };
+        assert!(error(&long).contains("1000000"), "{}", error(&long));
+        let cut = Plan::new(&Options { workloads: vec![Workload::published(4)], ..all }).unwrap();
+        assert_eq!(cut.points[0].experiment.workload.sizes().largest(), 1_000_000);
+        assert_eq!(cut.points[0].config["workload"], "w4 truncated at 1000000 bytes");
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub(super) fn scenario(seed: u64, peers: Peers) -> Scenario {
     let sizes = sizes::draw(&mut stream(3), &config, packet_limit);
     let mut calls = load::draw(&mut stream(4), &fabric, &config, &sizes, packet_limit);
     let config = config::patient(&config, &fabric, &mut calls);
+    kernel::bound(&mut calls, &kernel_hosts);
     let faults = faults::draw(&mut stream(5), &config);
     let last = calls.last().map_or(0, |call| call.at);
     let (mut outages, heal_at) = outages::draw(&mut stream(6), &fabric, &config, last);

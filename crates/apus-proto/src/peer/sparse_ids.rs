@@ -1,0 +1,196 @@
+//! Which requests of a client host in the kernel profile are over?
+//!
+//! There a counter numbers the calls of a whole host (row L-2), or those of one endpoint of apus; what comes here are the
+//! few of them that go to us. Finished ids do not melt into ranges then: between two there are calls to other servers,
+//! and perhaps one to us that has not arrived yet. Nobody can tell which; but the counter tells how long ago an id was given
+//! out. So what bounds the memory is how far the counter has gone, and not how many gaps it has left: finished ids are
+//! kept in *blocks* of [`BLOCK`] ids, a bit for each, and the oldest block is closed when there are too many. An id is
+//! refused unseen only when its host has made [`MAX_ID_BLOCKS`] times [`BLOCK`] calls more, 262,144, or many more if few
+//! of them come here: a module that makes a million a second needs a quarter of a second for that, and gives up a call
+//! whose server has been silent for 100 ms (row T-4).
+//!
+//! Endpoints of apus begin in ranges of their own (ADR 29), far from each other and from the module. The highest
+//! bits tell the counters apart, so that a busy one does not close what a quiet one has not finished.
+//!
+//! # Invariants
+//!
+//! - **F1** An id that was finished stays finished (requirement AMO-2).
+//! - **F2** There are at most [`MAX_ID_BLOCKS`] blocks, over all counters (CAP-11).
+//! - **F3** What is closed is the oldest block of the counter that has most of them.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::limits::MAX_ID_BLOCKS;
+
+/// Ids of a block. Ours: bits of a word.
+const BLOCK: u64 = u64::BITS as u64;
+
+/// Bits of an id below those that name its counter: the ranges of raw drivers begin there (ADR 29). At most 4096
+/// counters follow, each with two words at least.
+const COUNTER_BITS: u32 = 52;
+
+/// A set of even ids that only grows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SparseIds {
+    counters: BTreeMap<u64, Counter>,
+    /// Blocks of all counters.
+    blocks: usize,
+}
+
+/// What is finished of one counter's ids.
+#[derive(Clone, Debug, Default)]
+struct Counter {
+    /// All blocks below this one are closed: their ids count as finished.
+    low: u64,
+    /// The others that have finished ids, in order: number, and a bit for each id.
+    blocks: VecDeque<(u64, u64)>,
+}
+
+/// The block of an id, and its bit there.
+const fn place(id: u64) -> (u64, u64) {
+    let half = id / 2;
+    (half / BLOCK, 1 << (half % BLOCK))
+}
+
+impl SparseIds {
+    /// Whether `id` is finished.
+    pub(crate) fn contains(&self, id: u64) -> bool {
+        self.counters.get(&(id >> COUNTER_BITS)).is_some_and(|counter| counter.contains(id))
+    }
+
+    /// Adds `id`.
+    pub(crate) fn insert(&mut self, id: u64) {
+        let is_new_block = self.counters.entry(id >> COUNTER_BITS).or_default().insert(id);
+        self.blocks += usize::from(is_new_block);
+        if self.blocks > MAX_ID_BLOCKS {
+            self.close_oldest();
+        }
+    }
+
+    /// F3: ids that are neither finished nor known are given up; they will be refused.
+    fn close_oldest(&mut self) {
+        let most = self.counters.values_mut().max_by_key(|counter| counter.blocks.len());
+        if let Some(counter) = most
+            && let Some((number, _)) = counter.blocks.pop_front()
+        {
+            counter.low = number + 1;
+            self.blocks -= 1;
+        }
+    }
+}
+
+impl Counter {
+    fn contains(&self, id: u64) -> bool {
+        let (number, bit) = place(id);
+        number < self.low || self.find(number).is_ok_and(|index| self.blocks[index].1 & bit != 0)
+    }
+
+    /// Whether a block was made for it.
+    fn insert(&mut self, id: u64) -> bool {
+        let (number, bit) = place(id);
+        if number < self.low {
+            return false;
+        }
+        match self.find(number) {
+            Ok(index) => self.blocks[index].1 |= bit,
+            Err(index) => {
+                self.blocks.insert(index, (number, bit));
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Where the block is, or would be.
+    fn find(&self, number: u64) -> Result<usize, usize> {
+        self.blocks.binary_search_by_key(&number, |block| block.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// So many ids have passed when the first is closed, if no block is left out.
+    const WINDOW: u64 = MAX_ID_BLOCKS as u64 * BLOCK;
+
+    /// A client of many servers: one of eight of its calls comes here. (4096 ranges were full after 32,768 calls of the
+    /// host; a first packet that had to be sent again came too late.)
+    #[test]
+    fn gaps_stay_open_until_the_counter_has_gone_far() {
+        let mut ids = SparseIds::default();
+        let late = 2 * BLOCK + 2;
+        for call in (0..WINDOW).step_by(8) {
+            ids.insert(2 * call);
+            assert!(!ids.contains(late), "after {call} calls of the host");
+        }
+        assert_eq!(ids.blocks, MAX_ID_BLOCKS);
+        ids.insert(2 * WINDOW);
+        assert!(ids.contains(2) && !ids.contains(late), "the oldest block is closed, no other");
+        ids.insert(2 * (WINDOW + BLOCK));
+        assert!(ids.contains(late));
+        assert_eq!(ids.blocks, MAX_ID_BLOCKS, "F2");
+    }
+
+    /// Even if hardly a call of the host comes here.
+    #[test]
+    fn as_many_requests_as_there_are_blocks_pass_first() {
+        let mut ids = SparseIds::default();
+        for call in 0..MAX_ID_BLOCKS as u64 {
+            ids.insert(2 * 1_000 * (call + 1));
+            assert!(!ids.contains(2));
+        }
+        ids.insert(2 * 1_000 * (MAX_ID_BLOCKS as u64 + 1));
+        assert!(ids.contains(2));
+    }
+
+    /// Two endpoints of one host, and the module's own counter. (The lowest ids were closed for the sake of
+    /// the highest: a request of the quiet endpoint that was overtaken was refused.)
+    #[test]
+    fn a_busy_counter_leaves_the_others_alone() {
+        let mut ids = SparseIds::default();
+        let quiet = [2, 1 << 63];
+        quiet.iter().for_each(|id| ids.insert(id + 8));
+        for call in 0..2 * WINDOW {
+            ids.insert((1 << 63 | 1 << 52) + 2 * call);
+        }
+        assert!(ids.blocks <= MAX_ID_BLOCKS, "F2");
+        for id in quiet {
+            assert!(!ids.contains(id) && ids.contains(id + 8));
+        }
+        assert!(ids.contains(1 << 63 | 1 << 52));
+    }
+
+    #[test]
+    fn a_request_that_ends_late_is_closed_already() {
+        let mut ids = SparseIds::default();
+        for call in 0..WINDOW + BLOCK {
+            ids.insert(2 * (call + 1));
+        }
+        let blocks = ids.blocks;
+        ids.insert(0);
+        assert_eq!((ids.contains(0), ids.blocks), (true, blocks));
+    }
+
+    proptest! {
+        /// The model is the plain set of the ids.
+        #[test]
+        fn behaves_like_a_set(
+            halves in proptest::collection::vec((0u64..3, 0u64..400), 0..200),
+        ) {
+            let mut ids = SparseIds::default();
+            let mut model = BTreeSet::new();
+            for (counter, half) in halves {
+                let id = (counter << COUNTER_BITS) | (half * 2);
+                ids.insert(id);
+                model.insert(id);
+            }
+            for (counter, half) in (0..3).flat_map(|counter| (0..400).map(move |half| (counter, half))) {
+                let id = (counter << COUNTER_BITS) | (half * 2);
+                prop_assert_eq!(ids.contains(id), model.contains(&id), "{:x}", id);
+            }
+        }
+    }
+}
