@@ -94,7 +94,8 @@ impl Transport {
     /// The RPC of a RESEND is not known: say so, and whether it was finished (rows P-13, P-14).
     ///
     /// The kernel profile cannot say that it was finished. Ours says nothing then: a client that hears
-    /// RPC_UNKNOWN sends its request again, for ever, and one that hears nothing gives up.
+    /// RPC_UNKNOWN sends its request again, for ever, and one that hears nothing gives up. As long as it asks, its host
+    /// is not forgotten: with it would go what is known of the request, and it would be executed again (AMO-7).
     ///
     /// A request that was dropped for lack of room is not known, either. BUSY would spare its bytes (a module that is
     /// short of buffers says it, because it keeps the RPC and asks by itself when it has some), but BUSY counts as life:
@@ -103,8 +104,10 @@ impl Transport {
         let id = header.sender_id.client_id();
         if self.identity.profile == Profile::Kernel
             && our_role(header) == Role::Server
-            && from.peer.is_some_and(|peer| self.peers[peer].serving.is_finished(id))
+            && let Some(peer) = from.peer
+            && self.peers[peer].serving.is_finished(id)
         {
+            self.peers[peer].last_used = self.now();
             return;
         }
         let finished = our_role(header) == Role::Server && self.was_finished(from, header);

@@ -145,6 +145,40 @@ fn a_request_that_was_let_go_in_the_kernel_profile() {
     ");
 }
 
+/// AMO-7: a host is not forgotten while it asks for a request that was let go: with the host would go what is known of
+/// the request. (Seed 100444 of `--peer-model kernel`: it was asked for again, and executed twice.)
+#[test]
+fn a_host_that_asks_is_not_forgotten_in_the_kernel_profile() {
+    assert_snapshot!(run("
+        config profile=kernel peer_idle_secs_min=0 peer_idle_secs_max=2 max_dormant_sessions=0
+        P: DATA s1 0..10/10
+        abandon s1
+        +1500ms
+        P: RESEND s1 everything
+        +1500ms
+        P: RESEND s1 everything
+        P: DATA s1 0..10/10 retransmit
+        +4000ms
+        P: RESEND s1 everything
+    "), @"
+    > P: DATA s1 0..10/10
+      !! request s1 from P: 10 B
+    > abandon s1
+    > +1500ms
+    > P: RESEND s1 everything
+      xx unknown_rpcs
+    > +1500ms
+    > P: RESEND s1 everything
+      xx unknown_rpcs
+    > P: DATA s1 0..10/10 retransmit
+      xx finished
+    > +4000ms
+    > P: RESEND s1 everything
+      xx unknown_rpcs
+      -> P RPC_UNKNOWN s1 prio=7
+    ");
+}
+
 /// RPC-13: the kernel profile has no word for a refusal either. (Its clients were told RPC_UNKNOWN, sent the request
 /// again at once, and so on, as fast as the network went.)
 #[test]
