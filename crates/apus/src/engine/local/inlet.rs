@@ -9,6 +9,7 @@
 //! - **I1** What is known to be in the socket is taken with the next look, however busy the memory is: when the driver
 //!   has woken a sleeper, and when a receive has left something there. A thread would go to sleep again and be woken
 //!   at once, over and over; a task, whose runtime tells it once, would leave the packets where they are.
+//! - **I2** Who looks on purpose, which is seldom, looks at both.
 
 use super::path::Path;
 use crate::engine::signal::{Signal, Wanted, Woken};
@@ -106,8 +107,8 @@ impl Inlet {
         Ok(packets)
     }
 
-    /// Something is in the socket: the next look at the network is due (I1).
-    fn network_calls(&mut self) {
+    /// Something is in the socket, or may well be: the next look at the network is due (I1, I2).
+    pub(in crate::engine) fn network_calls(&mut self) {
         if let Some(near) = &mut self.local {
             near.balance.network_calls();
         }
