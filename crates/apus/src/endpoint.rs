@@ -110,6 +110,12 @@ impl Endpoint {
         Self { shard, _engine: Arc::new(engine) }
     }
 
+    /// What the engine's own tests look into.
+    #[cfg(all(test, not(apus_loom)))]
+    pub(crate) fn shard(&self) -> &Arc<Shard> {
+        &self.shard
+    }
+
     /// Settings other than the defaults.
     pub fn builder() -> Builder {
         Builder::default()

@@ -171,7 +171,7 @@ impl Sources {
         if until < Instant::NEVER && self.set_timer(until.since(now)).is_err() {
             // Without a timer the loop must go round.
             tokio::task::yield_now().await;
-            return Woken { driver: true, rung: true, signal: false };
+            return Woken::UNKNOWN;
         }
         tokio::select! {
             ready = self.driver.ready(ARRIVAL), if receiving => {

@@ -70,7 +70,7 @@ impl Shard {
     /// the turn, and passes it on here.
     pub(super) fn look(&self) -> Locked<'_> {
         let mut receive = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
-        receive.network_calls();
+        receive.expect_network();
         // Timers that are due have their turn though nothing arrives: looks keep the keeper away.
         let mut rounds = ROUNDS_PER_LOOK - 1;
         for _ in 0..FULL_PASSES {

@@ -33,6 +33,11 @@ pub(crate) struct Woken {
     pub(crate) signal: bool,
 }
 
+impl Woken {
+    /// By who knows what: everything is to be looked at.
+    pub(crate) const UNKNOWN: Self = Self { driver: true, rung: true, signal: false };
+}
+
 impl Signal {
     pub(crate) fn new() -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
@@ -81,9 +86,7 @@ impl Signal {
         let timeout = nanos.map(timespec);
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => {
-                return Ok(Woken { driver: true, rung: true, signal: false });
-            }
+            Err(rustix::io::Errno::INTR) => return Ok(Woken::UNKNOWN),
             Err(error) => return Err(error.into()),
         }
         let has = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());

@@ -3,6 +3,7 @@
 #[cfg(feature = "tokio")]
 mod asynchronous;
 mod calls;
+mod echo;
 mod faults;
 mod full;
 mod held_replies;
@@ -17,7 +18,8 @@ mod partners;
 
 use apus::{Builder, Endpoint};
 use apus_driver::loopback::{Network, NetworkConfig};
-use partners::{ShutDown, assert_at_rest, bytes, echo, echo_pair};
+use echo::echo;
+use partners::{ShutDown, assert_at_rest, bytes, echo_pair};
 
 /// Two endpoints on a network of their own.
 fn pair(builder: &Builder) -> (Endpoint, Endpoint) {

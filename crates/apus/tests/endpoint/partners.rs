@@ -1,24 +1,11 @@
 //! Who answers in these tests, what is sent, and what is left when all is done?
 
+use crate::echo::echo;
 use crate::pair;
 use apus::{Builder, Endpoint};
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// A server that answers each request with the same bytes, until its endpoint is shut down.
-pub(crate) fn echo(server: Endpoint) -> JoinHandle<u64> {
-    std::thread::spawn(move || {
-        let mut served = 0;
-        while let Ok(request) = server.recv_request() {
-            served += 1;
-            let payload = request.payload().clone();
-            // The client may have gone.
-            let _ = request.reply(payload);
-        }
-        served
-    })
-}
 
 /// A client, and the address of an echo server.
 pub(crate) fn echo_pair(builder: &Builder) -> (Endpoint, SocketAddr, EchoServer) {

@@ -3,6 +3,8 @@
 
 #[path = "../endpoint/calls.rs"]
 mod calls;
+#[path = "../endpoint/echo.rs"]
+mod echo;
 #[path = "../endpoint/limits.rs"]
 mod limits;
 #[path = "../endpoint/many.rs"]
@@ -20,7 +22,8 @@ mod tasks;
 mod ways;
 
 use apus::{Builder, Endpoint};
-use partners::{ShutDown, assert_at_rest, bytes, echo, echo_pair};
+use echo::echo;
+use partners::{ShutDown, assert_at_rest, bytes, echo_pair};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 

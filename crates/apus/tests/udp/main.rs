@@ -1,25 +1,15 @@
 //! The blocking endpoint over real UDP sockets: what only they can show.
 
+#[path = "../endpoint/echo.rs"]
+mod echo;
+
 use apus::{Builder, Bytes, CallOptions, Config, Endpoint, FailReason, Outcome, Poll};
+use echo::echo;
 use std::net::{IpAddr, SocketAddr};
-use std::thread::JoinHandle;
 
 /// The two sides are on one host, and shall not notice it.
 fn over_udp() -> Builder {
     Builder::default().local(false)
-}
-
-fn echo(server: Endpoint) -> JoinHandle<u64> {
-    std::thread::spawn(move || {
-        let mut served = 0;
-        while let Ok(request) = server.recv_request() {
-            served += 1;
-            let payload = request.payload().clone();
-            // The client may have gone.
-            let _ = request.reply(payload);
-        }
-        served
-    })
 }
 
 /// How a call failed that was sent.
