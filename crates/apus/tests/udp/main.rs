@@ -3,7 +3,7 @@
 #[path = "../endpoint/echo.rs"]
 mod echo;
 
-use apus::{Builder, Bytes, CallOptions, Config, Endpoint, FailReason, Outcome, Poll};
+use apus::{Builder, Bytes, CallOptions, Config, FailReason, Outcome, Poll};
 use echo::echo;
 use std::net::{IpAddr, SocketAddr};
 
