@@ -58,6 +58,8 @@ pub enum Event {
         /// Bytes of the response.
         length: u32,
     },
+    /// The peer asks for the time trace to be frozen ([`Pair::freeze`](crate::Pair::freeze)).
+    Freeze,
     /// There is room again for messages that were refused ([`SendError::Full`](crate::SendError::Full)).
     Room,
 }
@@ -159,7 +161,7 @@ impl Inbox {
         Ok(Step::Taken)
     }
 
-    /// A record that is a word about a message.
+    /// A record that is a word, most about a message.
     #[cold]
     fn word(
         &mut self,
@@ -171,6 +173,11 @@ impl Inbox {
         let event = match (self.role, kind) {
             (Role::Server, Kind::Cancel) => Event::Cancelled { id },
             (Role::Client, Kind::Refusal) => Event::Refused { id, why: Refusal::from_wire(total) },
+            (_, Kind::Freeze) => {
+                self.release(lane, record);
+                events.push(Event::Freeze);
+                return Ok(Step::Taken);
+            }
             _ => return Err(Violation::Kind),
         };
         self.release(lane, record);

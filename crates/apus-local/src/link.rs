@@ -432,6 +432,12 @@ impl Batch<'_> {
         self.pump();
     }
 
+    /// Asks the peer to freeze its trace.
+    pub(crate) fn freeze(&mut self) {
+        self.outbox.freeze();
+        self.pump();
+    }
+
     /// Lets a message go; as a client, the call.
     pub(crate) fn withdraw(&mut self, id: u64) {
         self.outbox.withdraw(id);

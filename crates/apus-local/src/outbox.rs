@@ -193,6 +193,15 @@ impl Outbox {
         self.held_short.push_back(Head::refusal(id, why));
     }
 
+    /// The peer shall freeze its trace: once, however often that is said before there is room. To be followed by
+    /// [`Outbox::pump`].
+    pub(crate) fn freeze(&mut self) {
+        let word = Head::freeze();
+        if !self.held_short.contains(&word) {
+            self.held_short.push_back(word);
+        }
+    }
+
     /// Lets go of what was to be sent for `id`, and as a client also of the call. To be followed by
     /// [`Outbox::pump`].
     pub(crate) fn withdraw(&mut self, id: u64) {

@@ -167,6 +167,18 @@ impl Pair {
         batch.finish()
     }
 
+    /// Asks the peer to freeze its time trace, as FREEZE does over the network. Never fails for lack of room; what was
+    /// not read yet is not said twice if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`Gone`]: the pair has ended.
+    pub fn freeze(&self) -> Result<(), Gone> {
+        let mut batch = self.batch()?;
+        batch.inner.freeze();
+        batch.finish()
+    }
+
     /// Lets several messages leave together: the peer is woken once, when the batch ends. Other threads that
     /// send over this pair wait until then.
     ///

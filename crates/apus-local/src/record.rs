@@ -39,6 +39,8 @@ pub(crate) enum Kind {
     Cancel = 4,
     /// The server will not answer, and says why.
     Refusal = 5,
+    /// The peer is asked to freeze its time trace; about no RPC.
+    Freeze = 6,
 }
 
 /// A record's head, read once and checked.
@@ -68,6 +70,11 @@ impl Head {
     /// The server refuses.
     pub(crate) const fn refusal(id: u64, why: Refusal) -> Self {
         Self { kind: Kind::Refusal, len: 0, id, total: why as u32, offset: 0 }
+    }
+
+    /// The peer is asked to freeze its trace.
+    pub(crate) const fn freeze() -> Self {
+        Self { kind: Kind::Freeze, len: 0, id: 0, total: 0, offset: 0 }
     }
 
     /// The word that makes the record visible.
@@ -102,6 +109,7 @@ pub(crate) const fn read_first(word: u64) -> Result<(Kind, usize), Violation> {
         3 => Kind::Response,
         4 => Kind::Cancel,
         5 => Kind::Refusal,
+        6 => Kind::Freeze,
         _ => return Err(Violation::Kind),
     };
     Ok((kind, word as u32 as usize))
@@ -118,7 +126,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        for kind in [Kind::Pad, Kind::Request, Kind::Response, Kind::Cancel, Kind::Refusal] {
+        let words = [Kind::Cancel, Kind::Refusal, Kind::Freeze];
+        for kind in [Kind::Pad, Kind::Request, Kind::Response].into_iter().chain(words) {
             for len in [0, 1, 100, u32::MAX] {
                 assert_eq!(read_first(first(kind, len)), Ok((kind, len as usize)));
             }
@@ -130,7 +139,7 @@ mod tests {
         assert_eq!(read_first(1), Err(Violation::Mark));
         assert_eq!(read_first(u64::MAX), Err(Violation::Mark));
         assert_eq!(read_first(MARK << 40), Err(Violation::Kind));
-        assert_eq!(read_first(MARK << 40 | 6 << 32), Err(Violation::Kind));
+        assert_eq!(read_first(MARK << 40 | 7 << 32), Err(Violation::Kind));
     }
 
     #[test]

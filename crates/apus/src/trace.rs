@@ -106,15 +106,14 @@ impl Triggers {
         self
     }
 
-    /// When one of these freezes the trace, peers are asked to freeze theirs, with a packet each. Only those to whom packets go:
-    /// whoever is reached through memory alone is not asked.
+    /// When one of these freezes the trace, peers are asked to freeze theirs, with a packet or a word in shared memory each.
     pub const fn tell_peers(mut self, yes: bool) -> Self {
         self.tell_peers = yes;
         self
     }
 
-    /// Peers may freeze our trace. Only those with whom there is a session: a client that has been served, or a server
-    /// that has served us. It does not travel on.
+    /// Peers may freeze our trace. Only those with whom there is a session, or shared memory: a client that has been
+    /// served, or a server that has served us. It does not travel on.
     pub const fn heed_peers(mut self, yes: bool) -> Self {
         self.heed_peers = yes;
         self

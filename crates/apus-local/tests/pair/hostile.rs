@@ -33,7 +33,7 @@ fn scribble(mut hostile: Hostile, seed: u64, stop: &AtomicBool) {
             _ => {
                 let len = random.random_range(0..600);
                 let third = u64::from(len) | u64::from(random.random_range(0..2_u32)) << 32;
-                let (lane, kind) = (random.random_range(0..2), random.random_range(1..6));
+                let (lane, kind) = (random.random_range(0..2), random.random_range(1..7));
                 hostile.record(lane, kind, random.random_range(0..8), len, third);
             }
         }

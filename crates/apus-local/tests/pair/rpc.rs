@@ -62,6 +62,46 @@ fn a_server_refuses_and_a_client_cancels() {
 }
 
 #[test]
+fn either_side_asks_the_other_to_freeze_its_trace() {
+    let (client, server) = pair(&small());
+    client.freeze().unwrap();
+    assert_eq!(all(&server).unwrap(), [Event::Freeze]);
+    server.freeze().unwrap();
+    assert_eq!(all(&client).unwrap(), [Event::Freeze]);
+    // It is about no message: what has come in part goes on, whatever its id.
+    let payload = bytes(50_000, 0);
+    client.send(0, std::slice::from_ref(&payload)).unwrap();
+    assert_eq!(all(&server).unwrap(), [], "a part");
+    client.freeze().unwrap();
+    let mut arrived = Vec::new();
+    while arrived.len() < 2 {
+        arrived.extend(all(&server).unwrap());
+        all(&client).unwrap();
+    }
+    assert_eq!(arrived, [Event::Freeze, Event::Request { id: 0, payload }]);
+}
+
+#[test]
+fn a_wish_to_freeze_waits_for_room_and_is_there_once() {
+    let (client, server) = pair(&small());
+    let mut accepted = 0;
+    while client.send(accepted, &[bytes(10, 0)]).is_ok() {
+        accepted += 1;
+    }
+    for _ in 0..1000 {
+        client.freeze().unwrap();
+    }
+    let mut arrived = Vec::new();
+    while !arrived.contains(&Event::Freeze) {
+        arrived.extend(all(&server).unwrap());
+        all(&client).unwrap();
+    }
+    arrived.extend(all(&server).unwrap());
+    let wishes = arrived.iter().filter(|it| **it == Event::Freeze).count();
+    assert_eq!((wishes, arrived.len() as u64), (1, accepted + 1));
+}
+
+#[test]
 fn a_full_ring_refuses_and_tells_when_there_is_room() {
     let (client, server) = pair(&small());
     let mut accepted = 0;

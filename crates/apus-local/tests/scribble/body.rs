@@ -110,7 +110,7 @@ fn receive(victim: &Pair, gone: &mut Option<apus_local::Gone>) {
             }
             (Event::Cancelled { .. }, Role::Server) => true,
             (Event::Refused { .. } | Event::Declined { .. }, Role::Client) => true,
-            (Event::Room, _) => true,
+            (Event::Freeze | Event::Room, _) => true,
             _ => false,
         };
         assert!(fits, "{event:?}");

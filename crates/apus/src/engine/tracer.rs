@@ -190,22 +190,30 @@ impl Tracer {
 
     /// Records what concerns no RPC: a packet that could not be read, and FREEZE.
     fn note_of_peer(&mut self, note: &Note) {
-        let peer = self.place(note.peer);
         match note.what {
             What::Dropped(reason) => {
+                let peer = self.place(note.peer);
                 recorder::record_peer(peer, Event::Dropped, reason as u32, 0);
             }
-            What::Sent { kind: Kind::Freeze, .. } => {
-                recorder::record_peer(peer, Event::FreezeSent, 0, 0);
-            }
-            What::Received { kind: Kind::Freeze, .. } => {
-                recorder::record_peer(peer, Event::FreezeReceived, 0, 0);
-                if self.triggers.heed_peers {
-                    recorder::freeze(FreezeReason::Peer);
-                }
-            }
+            What::Sent { kind: Kind::Freeze, .. } => self.asks_to_freeze(note.peer),
+            What::Received { kind: Kind::Freeze, .. } => self.asked_to_freeze(note.peer),
             // No other packet is about no RPC.
             _ => {}
+        }
+    }
+
+    /// A peer is asked to freeze its trace.
+    pub(crate) fn asks_to_freeze(&mut self, peer: SocketAddr) {
+        let peer = self.place(peer);
+        recorder::record_peer(peer, Event::FreezeSent, 0, 0);
+    }
+
+    /// A peer has asked for ours.
+    pub(crate) fn asked_to_freeze(&mut self, peer: SocketAddr) {
+        let peer = self.place(peer);
+        recorder::record_peer(peer, Event::FreezeReceived, 0, 0);
+        if self.triggers.heed_peers {
+            recorder::freeze(FreezeReason::Peer);
         }
     }
 

@@ -300,8 +300,9 @@ impl Endpoint {
         self.shard.lock().close(Closed::ShutDown);
     }
 
-    /// Asks all peers with whom this endpoint has a session to freeze their traces ([`trace`](crate::trace)), with a packet
-    /// each, and freezes that of this process; how many were asked. They do so if they are set up to
+    /// Asks all peers with whom this endpoint has a session, or shares memory, to freeze their traces
+    /// ([`trace`](crate::trace)), and freezes that of this process; how many were asked: whoever is met in both ways is asked
+    /// in both, and counts twice. They do so if they are set up to
     /// ([`Triggers::heed_peers`](crate::trace::Triggers::heed_peers)), and nobody answers. Packets may be lost: ask
     /// again, it does no harm.
     pub fn freeze_peers(&self) -> usize {

@@ -1,7 +1,7 @@
 //! What freezes a trace?
 
 use crate::{ShutDown, Tracing, only, pair, serve_while};
-use apus::trace::{self, Event, FreezeReason, Sampling, Side, Triggers};
+use apus::trace::{self, Event, FreezeReason, Record, Sampling, Side, Triggers};
 use apus::{Builder, Endpoint, Poll};
 use apus_driver::fault::{FaultConfig, Faults, Faulty, PER_MILLION};
 use apus_driver::loopback::Network;
@@ -197,6 +197,41 @@ fn peers_freeze_theirs_if_they_are_set_up_to() {
         assert_eq!(received.rpc(), None);
         assert!(trace.all(Event::FreezeSent).count() > 0);
     }
+}
+
+#[test]
+fn peers_that_are_met_in_memory_are_asked_there_too() {
+    let tracing = Tracing::all();
+    let bind = || Builder::default().poll(Poll::Block).bind("127.0.0.1:0").unwrap();
+    let (client, server) = (bind(), bind());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while server.metrics().engine.local_requests == 0 {
+                server.recv_request().unwrap().reply("hello").unwrap();
+            }
+        });
+        while client.metrics().engine.local_calls == 0 {
+            client.call(server.local_addr(), "hello").unwrap();
+        }
+    });
+    // Over the network and through memory; what is recorded of it is lost if it comes before the trace is thawed.
+    let received = || tracing.trace().all(Event::FreezeReceived).count() as u64;
+    let over_network = || server.metrics().protocol.received(apus_proto::Kind::Freeze);
+    loop {
+        let (network, before) = (over_network(), received());
+        assert_eq!(client.freeze_peers(), 2, "a session, and a pair");
+        trace::thaw();
+        assert!(server.try_recv_request().unwrap().is_none());
+        let through_both = received() - before;
+        if through_both > over_network() - network {
+            break;
+        }
+    }
+    let trace = tracing.trace();
+    let peer = |record: &Record| trace.head.peer(record.peer).unwrap().address;
+    assert!(trace.all(Event::FreezeReceived).all(|(_, it)| peer(it) == client.local_addr()));
+    // And the other way round.
+    assert_eq!(server.freeze_peers(), 2);
 }
 
 #[test]

@@ -204,10 +204,15 @@ impl Core {
     /// Freezes the traces of peers and our own; how many peers were asked.
     pub(crate) fn freeze_peers(&mut self) -> usize {
         self.look_at_clock();
-        let count = self.transport.freeze_peers(self.time);
+        let count = self.ask_peers_to_freeze();
         self.transmit();
         recorder::freeze(recorder::FreezeReason::Demand);
         count
+    }
+
+    /// The same wish to all peers, over the network and through memory; how many were asked.
+    fn ask_peers_to_freeze(&mut self) -> usize {
+        self.transport.freeze_peers(self.time) + self.freeze_local_peers()
     }
 
     /// Whether the next call through memory is timed: when it begins, and for how many calls it counts. A clock for each

@@ -90,7 +90,7 @@ impl Core {
     pub(super) fn try_transmit(&mut self, mut quota: usize) -> io::Result<()> {
         let now = self.time;
         if self.tracer.take_tells_peers() {
-            self.transport.freeze_peers(now);
+            self.ask_peers_to_freeze();
         }
         let (mut began, mut packets) = (0, 0);
         if !self.transmit.has_room() {

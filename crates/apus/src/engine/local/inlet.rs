@@ -61,6 +61,8 @@ pub(super) enum Taken {
     Cancelled { pair: u64, id: u64 },
     /// The end of a call, as the server says.
     Ended { pair: u64, id: u64, result: Result<Bytes, RpcError> },
+    /// The peer asks for the trace to be frozen.
+    Freeze { pair: Arc<Pair> },
     /// There is room to send again.
     Room,
     /// A pair has ended.
@@ -264,6 +266,7 @@ impl Taken {
                 let reason = FailReason::ResponseTooLarge { length };
                 Self::Ended { pair: number, id, result: failed(reason, Outcome::Executed) }
             }
+            Event::Freeze => Self::Freeze { pair: pair.clone() },
             // Room, and an event that a later crate may know: whoever waits tries again.
             _ => Self::Room,
         }

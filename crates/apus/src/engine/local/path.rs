@@ -61,7 +61,7 @@ impl Path {
         None
     }
 
-    /// The address of the client at the other end: its port is what it says.
+    /// The address of the peer at the other end: its port is what it says.
     pub(super) fn address_of(&self, pair: &apus_local::Pair) -> SocketAddr {
         // The lowest 16 bits of what `open` has put there.
         SocketAddr::new(self.host, pair.peer().identity as u16)

@@ -23,6 +23,7 @@ impl Core {
                 }
                 Taken::Cancelled { pair, id } => self.cancelled_locally(pair, id),
                 Taken::Ended { pair, id, result } => self.end_locally(pair, id, result),
+                Taken::Freeze { pair } => self.asked_to_freeze(&pair),
                 Taken::Room => {
                     self.flush_local();
                     self.tell_room();
@@ -52,6 +53,27 @@ impl Core {
         let rpc = self.tracer.came_locally(id, from, payload.len());
         self.requests.push(Arrived { origin, from, payload, rpc }, self.producer);
         true
+    }
+
+    /// A peer has frozen its trace, and asks for ours.
+    fn asked_to_freeze(&mut self, pair: &Pair) {
+        if let Some(local) = &self.local {
+            self.tracer.asked_to_freeze(local.path.address_of(pair));
+        }
+    }
+
+    /// Asks peers to freeze their traces; how many.
+    pub(in crate::engine) fn freeze_local_peers(&mut self) -> usize {
+        let Some(local) = &self.local else { return 0 };
+        let mut asked = 0;
+        for pair in local.path.local.pairs() {
+            // One that has ended has nobody to ask.
+            if pair.freeze().is_ok() {
+                asked += 1;
+                self.tracer.asks_to_freeze(local.path.address_of(&pair));
+            }
+        }
+        asked
     }
 
     /// A client does not want an answer any more. If it was given already, there is nothing to do.
