@@ -188,6 +188,13 @@ impl Notes {
         self.watch.is_some_and(|watch| watch.selects(id))
     }
 
+    /// Whether somebody wants notes of this packet. What is to be noted is put together afterwards: this is asked of all.
+    #[inline]
+    fn are_wanted_of_packet(&self, packet: &Packet<'_>) -> bool {
+        let id = packet.header.sender_id.client_id();
+        self.watch.is_some_and(|watch| watch.selects(id) || is_rare(&packet.body))
+    }
+
     /// Adds a note. Whoever does not fetch them loses further ones (CAP-17).
     #[cold]
     pub(crate) fn add(&mut self, rpc: Option<SenderId>, peer: Address, what: What) {
@@ -239,12 +246,8 @@ impl Transport {
     #[inline]
     pub(crate) fn note_arrival(&mut self, from: Address, packet: &Packet<'_>) {
         // A FREEZE is noted when it is found to be a peer's.
-        if self.notes.are_wanted() && packet.body != Body::Freeze {
-            let id = packet.header.sender_id.client_id();
-            let what = arrival(packet);
-            if what.is_rare() || self.notes.are_wanted_of(id) {
-                self.notes.add(Some(as_we_write_it(packet)), from, what);
-            }
+        if self.notes.are_wanted_of_packet(packet) && packet.body.kind() != Kind::Freeze {
+            self.notes.add(Some(as_we_write_it(packet)), from, arrival(packet));
         }
     }
 
@@ -257,12 +260,8 @@ impl Transport {
     /// Notes a control packet that is to leave.
     #[inline]
     pub(crate) fn note_departure(&mut self, to: Address, packet: &Packet<'_>) {
-        if self.notes.are_wanted() {
-            let what = departure(packet);
-            let id = packet.header.sender_id;
-            if what.is_rare() || self.notes.are_wanted_of(id.client_id()) {
-                self.notes.add(Some(id), to, what);
-            }
+        if self.notes.are_wanted_of_packet(packet) {
+            self.notes.add(Some(packet.header.sender_id), to, departure(packet));
         }
     }
 
@@ -278,20 +277,12 @@ impl Transport {
     }
 }
 
-impl What {
-    /// Whether it is noted of all RPCs.
-    const fn is_rare(self) -> bool {
-        match self {
-            Self::DataSent(piece) | Self::DataReceived(piece) => piece.retransmit,
-            Self::Sent { kind, .. } | Self::Received { kind, .. } => {
-                matches!(kind, Kind::RpcUnknown | Kind::Freeze)
-            }
-            Self::Complete { .. }
-            | Self::GrantSent { .. }
-            | Self::GrantReceived { .. }
-            | Self::GrantUsed { .. } => false,
-            _ => true,
-        }
+/// Whether packets like this are noted of all RPCs.
+const fn is_rare(body: &Body<'_>) -> bool {
+    match body {
+        Body::Data(data, _) => data.retransmit,
+        Body::Resend(_) | Body::RpcUnknown | Body::Freeze => true,
+        _ => false,
     }
 }
 

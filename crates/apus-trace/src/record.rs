@@ -32,7 +32,8 @@ impl Side {
 pub struct Rpc {
     /// The id as the client writes it, which is even, with our side in the low bit: 0 client, 1 server.
     word: NonZeroU64,
-    peer: PeerIndex,
+    /// A [`PeerIndex`], as wide as a word: messages carry this, and what is made of whole words is copied by whole words.
+    peer: u64,
 }
 
 impl Rpc {
@@ -47,7 +48,7 @@ impl Rpc {
             Some(word) => word,
             None => NonZeroU64::MAX,
         };
-        Self { word, peer }
+        Self { word, peer: peer.0 as u64 }
     }
 
     /// The id as the client writes it: even, and the same at both ends.
@@ -65,7 +66,7 @@ impl Rpc {
     /// The other end; [`crate::Head::peer`] says who that is.
     #[must_use]
     pub const fn peer(self) -> PeerIndex {
-        self.peer
+        PeerIndex(self.peer as u16)
     }
 }
 
@@ -91,7 +92,7 @@ impl Record {
     #[must_use]
     #[inline]
     pub const fn of_rpc(ticks: u64, rpc: Rpc, event: Event, a: u32, b: u64) -> Self {
-        Self { ticks, rpc: rpc.word.get(), kind: event as u16, peer: rpc.peer, a, b }
+        Self { ticks, rpc: rpc.word.get(), kind: event as u16, peer: rpc.peer(), a, b }
     }
 
     /// Something that happened to a thread, or to many RPCs.
@@ -118,7 +119,7 @@ impl Record {
     #[must_use]
     pub const fn rpc(&self) -> Option<Rpc> {
         match NonZeroU64::new(self.rpc) {
-            Some(word) => Some(Rpc { word, peer: self.peer }),
+            Some(word) => Some(Rpc { word, peer: self.peer.0 as u64 }),
             None => None,
         }
     }

@@ -133,6 +133,7 @@ impl Header {
     }
 
     /// Reads the common header and the packet's kind.
+    #[inline]
     pub(crate) fn parse(profile: Profile, bytes: &[u8]) -> Result<(Self, Kind), ParseError> {
         if bytes.len() < HEADER_LEN {
             let have = bytes.len();

@@ -6,8 +6,11 @@ use crate::rpc::RpcId;
 use bytes::Bytes;
 
 /// Something that the application, or the engine on its behalf, should know.
+// A word says which one it is: hidden in the two bytes of an address that have room for it, it would cut every copy of an
+// event into pieces of odd sizes, which the processor waits for (docs/perf-log.md, 2026-11-21).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[repr(u64)]
 pub enum Event {
     /// A request has arrived. Answer with [`crate::Command::Reply`] or let it go with
     /// [`crate::Command::Abandon`]. The bytes of `payload` count as received until

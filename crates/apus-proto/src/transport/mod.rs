@@ -133,11 +133,12 @@ impl Transport {
     /// [`crate::DropReason`]; see [`Transport::metrics`].
     pub fn handle_packet(&mut self, now: Instant, from: Address, packet: &[u8]) {
         self.advance(now);
-        match Packet::parse(self.identity.profile, packet) {
-            Ok(packet) => self.receive(from, &packet),
+        // Looked at where it is: it is moved at no time.
+        match &Packet::parse(self.identity.profile, packet) {
+            Ok(packet) => self.receive(from, packet),
             Err(error) => {
-                self.metrics.count_drop(error.into());
-                self.notes.add(None, from, What::Dropped(error.into()));
+                self.metrics.count_drop((*error).into());
+                self.notes.add(None, from, What::Dropped((*error).into()));
             }
         }
     }

@@ -102,7 +102,9 @@ impl Core {
                 self.more_to_send = true;
                 break;
             }
-            let Some(transmit) = self.transport.poll_transmit(now) else { break };
+            // Looked at where it is: it is moved at no time.
+            let next = self.transport.poll_transmit(now);
+            let Some(transmit) = &next else { break };
             quota = quota.saturating_sub(transmit.payload_len());
             if packets == 0 {
                 began = recorder::stamp();

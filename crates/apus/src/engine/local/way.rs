@@ -14,7 +14,9 @@ pub(crate) enum Way {
 }
 
 /// Where a request came from.
+// A word says which of them, and whether there is a request at all where there may be none: as for `apus_proto::Event`.
 #[derive(Clone, Debug)]
+#[repr(u64)]
 pub(crate) enum Origin {
     /// Over the network.
     Network(RpcId),
