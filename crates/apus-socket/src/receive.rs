@@ -185,8 +185,10 @@ impl Receive for SocketReceive {
     }
 
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) {
-        for (inbox, datagram) in self.inboxes.iter().zip(self.datagrams.drain(..)) {
-            let Some(Datagram { start, from, to, ecn, segment }) = datagram else { continue };
+        for (inbox, datagram) in self.inboxes.iter().zip(&self.datagrams) {
+            let Some(datagram) = datagram else { continue };
+            // Copied from where it is: from one that was moved the processor would wait for its pieces, packet by packet.
+            let Datagram { start, from, to, ecn, segment } = *datagram;
             let bytes = &inbox.datagram()[start..];
             if bytes.is_empty() {
                 sink(Arrival { from, to, ecn, packet: bytes });
@@ -195,6 +197,7 @@ impl Receive for SocketReceive {
                 sink(Arrival { from, to, ecn, packet });
             }
         }
+        self.datagrams.clear();
     }
 
     fn reports(&mut self, sink: &mut dyn FnMut(Report<'_>)) {

@@ -43,7 +43,7 @@ pub struct Data {
 
 impl Data {
     /// Reads the fields; `bytes` is the whole packet and at least [`DATA_HEADER_LEN`] long.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn parse(header: &Header, bytes: &[u8]) -> Result<Self, ParseError> {
         let wire_offset = read_u32(bytes, 52);
         let offset_in_sequence = wire_offset == OFFSET_IN_SEQUENCE;
