@@ -10,7 +10,7 @@ use crate::failure::Failure;
 /// Time traces of a command that has endpoints.
 #[derive(Debug, Args)]
 pub(crate) struct Tracing {
-    /// What to record in time traces: `off`, `sampled` (one RPC in 64), `sampled=PERIOD` (one in so many), or
+    /// What to record in time traces: `off`, `sampled` (one RPC in 256), `sampled=PERIOD` (one in so many), or
     /// `all`
     #[arg(long = "trace", value_name = "WHAT", default_value_t = Sampling::default())]
     trace_sampling: Sampling,

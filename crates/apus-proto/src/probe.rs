@@ -69,6 +69,8 @@ pub enum What {
     DataReceived(Piece),
     /// The whole message is here: a response at the client, a request at the server.
     Complete {
+        /// What events call the RPC.
+        rpc: RpcId,
         /// Its bytes.
         length: u32,
     },
@@ -202,6 +204,19 @@ impl Notes {
             self.queue.push_back(Note { rpc, peer, what });
         }
     }
+
+    #[cold]
+    fn add_arrival(&mut self, from: Address, packet: &Packet<'_>) {
+        // A FREEZE is noted when it is found to be a peer's.
+        if packet.body.kind() != Kind::Freeze {
+            self.add(Some(as_we_write_it(packet)), from, arrival(packet));
+        }
+    }
+
+    #[cold]
+    fn add_departure(&mut self, to: Address, packet: &Packet<'_>) {
+        self.add(Some(packet.header.sender_id), to, departure(packet));
+    }
 }
 
 impl Transport {
@@ -245,9 +260,8 @@ impl Transport {
     /// Notes a packet that has come.
     #[inline]
     pub(crate) fn note_arrival(&mut self, from: Address, packet: &Packet<'_>) {
-        // A FREEZE is noted when it is found to be a peer's.
-        if self.notes.are_wanted_of_packet(packet) && packet.body.kind() != Kind::Freeze {
-            self.notes.add(Some(as_we_write_it(packet)), from, arrival(packet));
+        if self.notes.are_wanted_of_packet(packet) {
+            self.notes.add_arrival(from, packet);
         }
     }
 
@@ -261,7 +275,7 @@ impl Transport {
     #[inline]
     pub(crate) fn note_departure(&mut self, to: Address, packet: &Packet<'_>) {
         if self.notes.are_wanted_of_packet(packet) {
-            self.notes.add(Some(packet.header.sender_id), to, departure(packet));
+            self.notes.add_departure(to, packet);
         }
     }
 

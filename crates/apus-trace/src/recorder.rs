@@ -64,7 +64,7 @@ pub enum Sampling {
 
 impl Sampling {
     /// One RPC in so many is traced unless said otherwise.
-    pub const DEFAULT_PERIOD: NonZeroU32 = NonZeroU32::new(64).unwrap();
+    pub const DEFAULT_PERIOD: NonZeroU32 = NonZeroU32::new(256).unwrap();
 
     const DEFAULT: Self = Self::Every(Self::DEFAULT_PERIOD);
 

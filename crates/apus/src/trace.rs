@@ -1,7 +1,7 @@
 //! Where do the microseconds go?
 //!
 //! Every thread that works for an endpoint records what it does, into a ring in memory, at 10 ns or so a record: looks
-//! at the network and sends, sleeping and waking, anything that should be rare, and each stage of one RPC in 64. It is
+//! at the network and sends, sleeping and waking, anything that should be rare, and each stage of one RPC in 256. It is
 //! on from the beginning, for all endpoints of the process. When something strange has happened, the rings still
 //! hold what led to it: [`freeze`] them, and write them to a file with [`dump_to`]. `apus trace` makes sense of such
 //! files, also of several hosts' together.
@@ -10,7 +10,7 @@
 //! use apus::{Endpoint, trace};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! trace::set_sampling("all".parse()?); // each RPC, and not one in 64
+//! trace::set_sampling("all".parse()?); // each RPC, and not one in 256
 //! # let server = Endpoint::bind("127.0.0.1:0")?;
 //! # let address = server.local_addr();
 //! # std::thread::spawn(move || while let Ok(request) = server.recv_request() { let _ = request.reply("HELLO"); });

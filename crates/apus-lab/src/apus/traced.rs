@@ -1,6 +1,6 @@
 //! What do time traces cost?
 //!
-//! The same exchange as by default, where one RPC in 64 is traced, with traces off, and with all RPCs traced.
+//! The same exchange as by default, where one RPC in 256 is traced, with traces off, and with all RPCs traced.
 
 use std::net::SocketAddr;
 

@@ -63,7 +63,7 @@ impl Transport {
             "S1: only confirmed requests are executed"
         );
         let from = self.peers[entry.peer].address;
-        self.note_selected(rpc, What::Complete { length: request.length });
+        self.note_selected(rpc, What::Complete { rpc, length: request.length });
         self.record_message(&request);
         self.metrics.progress.server_requests_done += 1;
         self.metrics.progress.server_request_bytes_done += u64::from(request.length);

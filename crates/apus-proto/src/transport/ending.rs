@@ -39,7 +39,7 @@ impl Transport {
         let ack = Ack { client_id: entry.id, server_port: entry.peer_port };
         let started = entry.started;
         let overflow = self.peers[entry.peer].acks.add(ack);
-        self.note_selected(rpc, What::Complete { length: response.length });
+        self.note_selected(rpc, What::Complete { rpc, length: response.length });
         self.note_duration(rpc, started);
         if let Some(list) = overflow {
             self.metrics.recovery.ack_overflows += 1;

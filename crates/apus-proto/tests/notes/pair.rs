@@ -65,7 +65,7 @@ fn short(what: &What) -> String {
     match what {
         What::DataSent(sent) => piece("data_sent", sent),
         What::DataReceived(received) => piece("data_received", received),
-        What::Complete { length } => format!("complete {length}"),
+        What::Complete { length, .. } => format!("complete {length}"),
         What::GrantSent { offset, .. } => format!("grant_sent {offset}"),
         What::GrantReceived { offset, .. } => format!("grant_received {offset}"),
         What::GrantUsed { offset, .. } => format!("grant_used {offset}"),

@@ -9,13 +9,13 @@
 use super::clock::Clock;
 use crate::trace::Triggers;
 use apus_proto::probe::{Note, Piece, Watch, What};
-use apus_proto::{DropReason, FailReason, Instant, Kind, Role, SenderId, Transport};
+use apus_proto::{DropReason, FailReason, Instant, Kind, Role, RpcId, SenderId, Transport};
 use apus_trace::clock::ticks;
 use apus_trace::event::Data;
 use apus_trace::recorder::{self, FreezeReason};
 use apus_trace::{Event, PeerIndex, Rpc, Side};
 use smallvec::SmallVec;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::LazyLock;
 
@@ -36,8 +36,8 @@ pub(crate) struct Tracer {
     from_kernel: Option<Rpc>,
     /// Pieces of traced messages that the driver has, and may hold back: packets, and the place of the first byte.
     leaving: SmallVec<[(Rpc, u32, u32); 8]>,
-    /// Traced requests that are complete and were not delivered yet.
-    complete: usize,
+    /// Traced requests that are complete and were not delivered yet, in the order in which they will be.
+    complete: VecDeque<(RpcId, Rpc)>,
     /// Whether the trace was frozen, and peers shall be asked to freeze theirs.
     tells_peers: bool,
 }
@@ -84,7 +84,7 @@ impl Tracer {
             packets: 0,
             from_kernel: None,
             leaving: SmallVec::new(),
-            complete: 0,
+            complete: VecDeque::new(),
             tells_peers: false,
         }
     }
@@ -98,7 +98,7 @@ impl Tracer {
             let slow = self.triggers.slow_nanos();
             let watch = Watch { multiplier: recorder::MULTIPLIER, below, slow };
             transport.watch((below > 0).then_some(watch));
-            self.complete = 0;
+            self.complete.clear();
         }
     }
 
@@ -116,32 +116,45 @@ impl Tracer {
     /// Records what the protocol has noted.
     #[inline]
     pub(crate) fn fetch(&mut self, transport: &mut Transport) {
-        while let Some(note) = transport.poll_note() {
-            self.note(&note);
+        if let Some(first) = transport.poll_note() {
+            self.record_all(first, transport);
         }
     }
 
+    /// Notes that are fetched together are of one call into the protocol, and get one time.
     #[cold]
-    fn note(&mut self, note: &Note) {
+    fn record_all(&mut self, first: Note, transport: &mut Transport) {
+        let now = ticks();
+        let mut next = Some(first);
+        while let Some(note) = next {
+            self.record(&note, now);
+            next = transport.poll_note();
+        }
+    }
+
+    fn record(&mut self, note: &Note, now: u64) {
         // A FREEZE names RPC 0, which is none.
         let id = note.rpc.filter(|id| id.client_id() != 0);
         let Some(rpc) = id.map(|id| self.rpc(id, note.peer)) else {
             return self.note_of_peer(note);
         };
-        let record = |event, a, b| recorder::record_rpc(rpc, event, a, b);
+        let record = |event, a, b| recorder::record_rpc_at(now, rpc, event, a, b);
+        let record_piece = |event, piece| record_piece(now, rpc, event, piece);
         match note.what {
             What::DataSent(piece) => {
                 self.leaving.push((rpc, piece.packets, piece.offset));
-                record_piece(rpc, Event::DataSent, piece);
+                record_piece(Event::DataSent, piece);
                 self.lost_if(piece.retransmit);
             }
             What::DataReceived(piece) => {
                 self.came_from_kernel(rpc);
-                record_piece(rpc, Event::DataReceived, piece);
+                record_piece(Event::DataReceived, piece);
                 self.lost_if(piece.retransmit);
             }
-            What::Complete { length } => {
-                self.complete += usize::from(rpc.side() == Side::Server);
+            What::Complete { rpc: id, length } => {
+                if rpc.side() == Side::Server {
+                    self.complete.push_back((id, rpc));
+                }
                 record(Event::Parsed, 0, length.into());
             }
             What::GrantSent { offset, priority } => {
@@ -154,10 +167,10 @@ impl Tracer {
                 record(Event::GrantUsed, priority.into(), offset.into());
             }
             What::ResendSent { offset, length, priority } => {
-                record_piece(rpc, Event::ResendSent, asked(offset, length, priority));
+                record_piece(Event::ResendSent, asked(offset, length, priority));
             }
             What::ResendReceived { offset, length, priority } => {
-                record_piece(rpc, Event::ResendReceived, asked(offset, length, priority));
+                record_piece(Event::ResendReceived, asked(offset, length, priority));
             }
             What::Sent { kind, flags } => {
                 if let Some((event, _)) = control(kind) {
@@ -171,7 +184,7 @@ impl Tracer {
             }
             What::Throttled { wait } => record(Event::Throttled, 0, wait),
             What::Gap { offset, length } => {
-                record_piece(rpc, Event::Lost, asked(offset, length, 0));
+                record_piece(Event::Lost, asked(offset, length, 0));
             }
             What::Restart | What::PeerRestart => {
                 record(Event::Restart, u32::from(note.what == What::PeerRestart), 0);
@@ -261,24 +274,16 @@ impl Tracer {
 
     /// The RPC behind a request that the protocol delivers, if it is traced.
     #[inline]
-    pub(crate) fn delivered(
-        &mut self,
-        transport: &Transport,
-        rpc: apus_proto::RpcId,
-    ) -> Option<Rpc> {
-        if self.complete == 0 {
-            return None;
-        }
-        let (id, peer) = transport.selected(rpc)?;
-        self.complete -= 1;
-        Some(self.rpc(id, peer))
+    pub(crate) fn delivered(&mut self, rpc: RpcId) -> Option<Rpc> {
+        let is_it = self.complete.front().is_some_and(|(next, _)| *next == rpc);
+        if is_it { self.complete.pop_front().map(|(_, rpc)| rpc) } else { None }
     }
 
     /// The RPC behind a call that was made just now, if it is traced; what has happened until then is recorded.
     pub(crate) fn called(
         &mut self,
         transport: &Transport,
-        rpc: apus_proto::RpcId,
+        rpc: RpcId,
         called: u64,
         length: usize,
     ) -> Option<Rpc> {
@@ -374,11 +379,11 @@ const fn asked(offset: u32, length: u32, priority: u8) -> Piece {
     Piece { offset, length, packets: 0, priority, retransmit: false }
 }
 
-fn record_piece(rpc: Rpc, event: Event, piece: Piece) {
+fn record_piece(at: u64, rpc: Rpc, event: Event, piece: Piece) {
     let Piece { offset, length, packets, priority, retransmit } = piece;
     let packets = u16::try_from(packets).unwrap_or(u16::MAX);
     let (a, b) = Data { length, offset, packets, priority, retransmitted: retransmit }.to_numbers();
-    recorder::record_rpc(rpc, event, a, b);
+    recorder::record_rpc_at(at, rpc, event, a, b);
 }
 
 /// What is recorded when a control packet of this kind leaves, and when it comes. The others say more than their kind.
@@ -399,6 +404,16 @@ const fn control(kind: Kind) -> Option<(Event, Event)> {
 pub(crate) fn handed_off(rpc: Option<Rpc>, waiter: u64) {
     if let Some(rpc) = rpc {
         recorder::record_rpc(rpc, Event::HandedOff, 0, waiter);
+    }
+}
+
+/// Whoever turns the loop takes a message itself.
+#[inline]
+pub(crate) fn taken(rpc: Option<Rpc>) {
+    if let Some(rpc) = rpc {
+        let now = ticks();
+        recorder::record_rpc_at(now, rpc, Event::HandedOff, 0, 0);
+        recorder::record_rpc_at(now, rpc, Event::Woken, 0, 0);
     }
 }
 

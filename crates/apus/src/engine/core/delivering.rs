@@ -72,7 +72,7 @@ impl Core {
             match event {
                 Event::Request { rpc, from, payload } => {
                     let origin = Origin::Network(rpc);
-                    let rpc = self.tracer.delivered(&self.transport, rpc);
+                    let rpc = self.tracer.delivered(rpc);
                     self.requests.push(Arrived { origin, from, payload, rpc }, self.producer);
                 }
                 Event::Response { cookie, payload, .. } => self.end_call(cookie, Ok(payload)),

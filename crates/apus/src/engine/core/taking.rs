@@ -3,7 +3,7 @@
 use super::Core;
 use crate::engine::handoff::From;
 use crate::engine::token::ThreadToken;
-use crate::engine::tracer::{handed_off, woken};
+use crate::engine::tracer::{taken, woken};
 use crate::engine::want::Want;
 
 /// How a message was waited for.
@@ -36,8 +36,7 @@ impl Core {
             // It crosses from one thread to another all the same.
             self.metrics.handoffs += u64::from(by != ThreadToken::current());
             self.message_taken(bytes, how);
-            handed_off(W::rpc(&message), 0);
-            woken(W::rpc(&message), 0, 0);
+            taken(W::rpc(&message));
         }
         Some(message)
     }
