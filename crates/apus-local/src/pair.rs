@@ -167,8 +167,8 @@ impl Pair {
         batch.finish()
     }
 
-    /// Asks the peer to freeze its time trace, as FREEZE does over the network. Never fails for lack of room; what was
-    /// not read yet is not said twice if there is none.
+    /// Asks the peer to freeze its time trace, as FREEZE does over the network. Never fails for lack of room: without,
+    /// the wish waits, and is there once.
     ///
     /// # Errors
     ///

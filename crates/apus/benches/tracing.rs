@@ -6,7 +6,7 @@
 //! cent: enough to see one.
 
 use apus::trace::{self, Sampling};
-use apus::{Builder, Bytes, CallOptions, Completion, Endpoint, Poll};
+use apus::{Builder, Bytes, Completion, Endpoint, Poll};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -48,6 +48,15 @@ fn serve(server: &Endpoint) {
     }
 }
 
+/// Ends the server, also if the client fails.
+struct ShutDown<'a>(&'a Endpoint);
+
+impl Drop for ShutDown<'_> {
+    fn drop(&mut self) {
+        self.0.shutdown();
+    }
+}
+
 /// Keeps calls under way, and counts those that end.
 struct Client<'a> {
     endpoint: &'a Endpoint,
@@ -58,23 +67,25 @@ struct Client<'a> {
 
 impl Client<'_> {
     fn send(&self) {
-        let options = CallOptions::default();
-        self.endpoint.send_with(self.server, self.request.clone(), 0, options).unwrap();
+        self.endpoint.send(self.server, self.request.clone(), 0).unwrap();
     }
 
     /// Calls that have ended in this time, in thousands a second.
     fn rate(&mut self, time: Duration) -> f64 {
         let begin = Instant::now();
         let mut done = 0;
+        // Its memory is used again.
+        let mut ends = std::mem::take(&mut self.ends);
         loop {
-            self.endpoint.recv_many(&mut self.ends, 64).unwrap();
-            for end in std::mem::take(&mut self.ends).drain(..) {
+            self.endpoint.recv_many(&mut ends, 64).unwrap();
+            for end in ends.drain(..) {
                 assert_eq!(end.result.unwrap().len(), SIZE);
                 done += 1;
                 self.send();
             }
             let took = begin.elapsed();
             if took >= time {
+                self.ends = ends;
                 return f64::from(done) / took.as_secs_f64() / 1e3;
             }
         }
@@ -92,6 +103,7 @@ fn measure(outstanding: usize, [near, far]: [usize; 2]) {
     let server = endpoint();
     let client = endpoint();
     std::thread::scope(|scope| {
+        let _end = ShutDown(&server);
         scope.spawn(|| {
             pin(far);
             serve(&server);
@@ -124,7 +136,6 @@ fn measure(outstanding: usize, [near, far]: [usize; 2]) {
             let ([rate, ..], [ratio, low, high]) = (median(own.clone()), median(quotients));
             println!("{setting:<20} {rate:>16.1}   {ratio:.4} ({low:.4} to {high:.4})");
         }
-        server.shutdown();
     });
 }
 

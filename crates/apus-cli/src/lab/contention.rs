@@ -32,7 +32,8 @@ pub(crate) struct Arguments {
     /// What workers are: `processes`, `threads` of one process, or `both` in turn
     #[arg(long = "as", value_name = "WHAT", default_value_t = Options::default().tasks)]
     tasks: Tasks,
-    /// Seconds that count, for each number of workers of each contender in each run: 0.01 to 60
+    /// Seconds that count, for each number of workers of each contender in each run: 0.01 to 60. Up to 32 times as
+    /// long where no operation ended in them because other programs had the cores
     #[arg(long, value_name = "SECONDS", default_value_t = Options::default().seconds, allow_negative_numbers = true)]
     seconds: f64,
     /// How often everything is repeated, 1 to 1000; reported are the median over the runs, the least and the

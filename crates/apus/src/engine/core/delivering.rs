@@ -85,9 +85,10 @@ impl Core {
             quota -= 1;
             if quota == 0 {
                 self.more_to_deliver = true;
-                break;
+                return;
             }
         }
+        self.tracer.all_delivered();
     }
 
     /// A call has ended: whoever awaits it is told.
