@@ -220,7 +220,9 @@ fn write_all(mut handled: Option<Frozen>, stop: &AtomicBool) {
 /// Writes what is frozen into each folder; then recording goes on.
 fn write_one(frozen: Frozen) {
     let folders = keeper().folders();
-    let trace = recorder::snapshot();
+    let mut trace = recorder::snapshot();
+    // Somebody may have thawed it meanwhile: what led to the file stands in it all the same.
+    trace.head.frozen = Some(frozen);
     let results: Vec<_> = folders.iter().map(|files| files.write(&trace, frozen.reason)).collect();
     let mut keeper = keeper();
     keeper.files += results.iter().filter(|result| result.is_ok()).count() as u64;
