@@ -1,8 +1,8 @@
-//! Can packets do any harm? The body is in `crates/apus-proto/tests/network`.
+//! Can packets do any harm? The body is in `crates/proto/tests/network`.
 
 #![no_main]
 
-#[path = "../../crates/apus-proto/tests/network/handle_packet.rs"]
+#[path = "../../crates/proto/tests/network/handle_packet.rs"]
 mod handle_packet;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| handle_packet::run(bytes));

@@ -1,10 +1,10 @@
-//! Can anything be written into shared memory that does harm? The body is in `crates/apus-local/tests/scribble`.
+//! Can anything be written into shared memory that does harm? The body is in `crates/local/tests/scribble`.
 
 #![no_main]
 
-#[path = "../../crates/apus-local/tests/scribble/body.rs"]
+#[path = "../../crates/local/tests/scribble/body.rs"]
 mod body;
-#[path = "../../crates/apus-local/tests/scribble/peer.rs"]
+#[path = "../../crates/local/tests/scribble/peer.rs"]
 mod peer;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| body::run(bytes));

@@ -1,12 +1,12 @@
-//! Does any sequence of operations end well? The body is in `crates/apus-proto/tests/network`.
+//! Does any sequence of operations end well? The body is in `crates/proto/tests/network`.
 
 #![no_main]
 
-#[path = "../../crates/apus-proto/tests/network/dice.rs"]
+#[path = "../../crates/proto/tests/network/dice.rs"]
 mod dice;
-#[path = "../../crates/apus-proto/tests/network/operations.rs"]
+#[path = "../../crates/proto/tests/network/operations.rs"]
 mod operations;
-#[path = "../../crates/apus-proto/tests/network/world.rs"]
+#[path = "../../crates/proto/tests/network/world.rs"]
 mod world;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| operations::run(bytes));

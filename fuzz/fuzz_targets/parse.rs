@@ -1,8 +1,8 @@
-//! Can bytes do any harm to the parser? The body is in `crates/apus-wire/tests/corpus`.
+//! Can bytes do any harm to the parser? The body is in `crates/wire/tests/corpus`.
 
 #![no_main]
 
-#[path = "../../crates/apus-wire/tests/corpus/parse.rs"]
+#[path = "../../crates/wire/tests/corpus/parse.rs"]
 mod parse;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| parse::run(bytes));

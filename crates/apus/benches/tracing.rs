@@ -6,7 +6,7 @@
 //! cent: enough to see one.
 
 use apus::trace::{self, Sampling};
-use apus::{Builder, Bytes, Completion, Endpoint, Poll};
+use apus::{Bytes, Completion, Endpoint, EndpointBuilder, PollMode};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ fn pin(core: usize) {
 }
 
 fn endpoint() -> Endpoint {
-    Builder::default().poll(Poll::Spin).local(false).bind("127.0.0.1:0").unwrap()
+    EndpointBuilder::default().poll_mode(PollMode::Spin).local(false).bind("127.0.0.1:0").unwrap()
 }
 
 fn serve(server: &Endpoint) {
@@ -77,7 +77,7 @@ impl Client<'_> {
         // Its memory is used again.
         let mut ends = std::mem::take(&mut self.ends);
         loop {
-            self.endpoint.recv_many(&mut ends, 64).unwrap();
+            self.endpoint.recv_completions(&mut ends, 64).unwrap();
             for end in ends.drain(..) {
                 assert_eq!(end.result.unwrap().len(), SIZE);
                 done += 1;

@@ -2,17 +2,17 @@
 
 use crate::endpoint::Endpoint;
 use crate::engine::backlog::Backlog;
-use crate::engine::poll::Poll;
+use crate::engine::poll::PollMode;
 use crate::engine::shard::{Opened, Settings, Shard};
 use crate::engine::{dedicated, keeper};
 use crate::error::BindError;
 use crate::overload::Quotas;
-use crate::trace::{TraceFiles, Triggers};
+use crate::trace::{FreezeTriggers, TraceFiles};
 use apus_driver::Driver;
 use apus_proto::{Config, Profile};
-use apus_raw::{Raw, RawConfig};
+use apus_socket::{Raw, RawConfig};
+use apus_socket::{Udp, UdpConfig};
 use apus_trace::keep::{Keeping, keep};
-use apus_udp::{Udp, UdpConfig};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,11 +20,11 @@ use std::time::Duration;
 /// Settings of an [`Endpoint`] before it exists.
 ///
 /// ```
-/// use apus::{Config, Endpoint, Poll};
+/// use apus::{Config, Endpoint, PollMode};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let endpoint = Endpoint::builder()
-///     .poll(Poll::Block)
+///     .poll_mode(PollMode::Block)
 ///     .config(Config::builder().max_message(1_000_000).build()?)
 ///     .bind("127.0.0.1:0")?;
 /// # drop(endpoint);
@@ -33,22 +33,22 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "call `bind`"]
-pub struct Builder {
+pub struct EndpointBuilder {
     config: Config,
     udp: UdpConfig,
     /// Raw IP in place of UDP.
     raw: Option<RawConfig>,
     /// Where ids begin on another driver.
     first_id: Option<u64>,
-    poll: Poll,
+    poll: PollMode,
     engine: Engine,
     receive_batch: usize,
     serve: bool,
     max_queueing: Duration,
     share: u32,
     local: bool,
-    local_config: apus_local::Config,
-    triggers: Triggers,
+    local_config: apus_local::LocalConfig,
+    triggers: FreezeTriggers,
     trace_files: Option<TraceFiles>,
     observable: bool,
 }
@@ -73,18 +73,18 @@ pub enum Engine {
 }
 
 impl std::str::FromStr for Engine {
-    type Err = EngineError;
+    type Err = ParseEngineError;
 
     /// `waiters`, `dedicated`, or `dedicated=3` (a CPU).
-    fn from_str(text: &str) -> Result<Self, EngineError> {
+    fn from_str(text: &str) -> Result<Self, ParseEngineError> {
         match text.split_once('=') {
             None if text == "waiters" => Ok(Self::Waiters),
             None if text == "dedicated" => Ok(Self::Dedicated { cpu: None }),
             Some(("dedicated", cpu)) => match cpu.parse() {
                 Ok(cpu) => Ok(Self::Dedicated { cpu: Some(cpu) }),
-                Err(_) => Err(EngineError),
+                Err(_) => Err(ParseEngineError),
             },
-            _ => Err(EngineError),
+            _ => Err(ParseEngineError),
         }
     }
 }
@@ -108,9 +108,9 @@ impl From<Engine> for String {
 
 #[cfg(feature = "serde")]
 impl TryFrom<String> for Engine {
-    type Error = EngineError;
+    type Error = ParseEngineError;
 
-    fn try_from(text: String) -> Result<Self, EngineError> {
+    fn try_from(text: String) -> Result<Self, ParseEngineError> {
         text.parse()
     }
 }
@@ -118,32 +118,32 @@ impl TryFrom<String> for Engine {
 /// A text that names nobody who could turn the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected `waiters`, `dedicated` or `dedicated=CPU`, such as `dedicated=3`")]
-pub struct EngineError;
+pub struct ParseEngineError;
 
-impl Default for Builder {
+impl Default for EndpointBuilder {
     fn default() -> Self {
         Self {
             config: Config::default(),
             udp: UdpConfig::default(),
             raw: None,
             first_id: None,
-            poll: Poll::default(),
+            poll: PollMode::default(),
             engine: Engine::default(),
             receive_batch: Self::RECEIVE_BATCH,
             serve: true,
             max_queueing: Backlog::MAX_QUEUEING,
             share: 100,
             local: true,
-            local_config: apus_local::Config::default(),
-            triggers: Triggers::new(),
+            local_config: apus_local::LocalConfig::default(),
+            triggers: FreezeTriggers::new(),
             trace_files: None,
             observable: true,
         }
     }
 }
 
-impl Builder {
-    /// Packets of a receive batch, unless [`Builder::receive_batch`] says otherwise: the quota of a pass of the loop
+impl EndpointBuilder {
+    /// Packets of a receive batch, unless [`EndpointBuilder::receive_batch`] says otherwise: the quota of a pass of the loop
     /// ([`Quotas::DEFAULT`], which says why).
     pub const RECEIVE_BATCH: usize = Quotas::DEFAULT.receive;
 
@@ -153,22 +153,22 @@ impl Builder {
         self
     }
 
-    /// Settings of the socket. Its address is given to [`Builder::bind`].
+    /// Settings of the socket. Its address is given to [`EndpointBuilder::bind`].
     pub const fn udp(mut self, udp: UdpConfig) -> Self {
         self.udp = udp;
         self
     }
 
     /// Raw IP in place of UDP: packets lie in IP packets of protocol 146, as those of the Linux kernel's Homa module, and
-    /// the endpoint speaks the kernel profile, whatever [`Builder::config`] says: messages are at most 1,000,000 bytes
-    /// long, and nothing is said about requests that are refused. The address is given to [`Builder::bind`];
-    /// [`Builder::client`] takes the one in `raw`.
+    /// the endpoint speaks the kernel profile, whatever [`EndpointBuilder::config`] says: messages are at most 1,000,000 bytes
+    /// long, and nothing is said about requests that are refused. The address is given to [`EndpointBuilder::bind`];
+    /// [`EndpointBuilder::client`] takes the one in `raw`.
     ///
     /// It takes the capability CAP_NET_RAW. An address belongs to one protocol: with `0.0.0.0`, the default, the
     /// endpoint reaches IPv4 peers, with `[::]` those of IPv6. The port of a peer's address is its Homa port.
     /// Which ids the endpoint's calls have is agreed upon with all others of this host ([`Raw::first_id`]).
     ///
-    /// There is no way through shared memory ([`Builder::local`]): it belongs to the addresses of UDP endpoints, and
+    /// There is no way through shared memory ([`EndpointBuilder::local`]): it belongs to the addresses of UDP endpoints, and
     /// whoever has the same address and port over UDP is somebody else; and who chooses raw IP wants to speak with the
     /// kernel module, or to measure the wire.
     pub const fn raw(mut self, raw: RawConfig) -> Self {
@@ -177,7 +177,7 @@ impl Builder {
     }
 
     /// How threads wait: spinning, sleeping, or first one and then the other (the default, with 50 µs).
-    pub const fn poll(mut self, poll: Poll) -> Self {
+    pub const fn poll_mode(mut self, poll: PollMode) -> Self {
         self.poll = poll;
         self
     }
@@ -189,7 +189,7 @@ impl Builder {
     }
 
     /// Packets after which a pass of the loop takes no further datagrams before it handles what it has and sends;
-    /// 0 counts as 1. [`Builder::RECEIVE_BATCH`] unless said otherwise. The UDP driver takes at most 16 datagrams
+    /// 0 counts as 1. [`EndpointBuilder::RECEIVE_BATCH`] unless said otherwise. The UDP driver takes at most 16 datagrams
     /// at once, however many packets receive offload has put into them.
     pub const fn receive_batch(mut self, packets: usize) -> Self {
         self.receive_batch = packets;
@@ -223,7 +223,7 @@ impl Builder {
     /// system moves threads that get in each other's way to other cores. Say less if the engine is pinned to
     /// a core that others need, too. Without effect on the other ways to turn the loop, which take
     /// no time but the application's own.
-    pub const fn share(mut self, percent: u32) -> Self {
+    pub const fn core_share(mut self, percent: u32) -> Self {
         self.share = percent;
         self
     }
@@ -243,19 +243,19 @@ impl Builder {
     /// Settings of that way: sizes of the rings, how many peers, and which users' processes are let in and connected to
     /// (only those of the same user unless said otherwise). `limits` and `identity` are the endpoint's own
     /// affair and set by it.
-    pub fn local_config(mut self, config: apus_local::Config) -> Self {
+    pub fn local_config(mut self, config: apus_local::LocalConfig) -> Self {
         self.local_config = config;
         self
     }
 
     /// What freezes the trace of the process by itself, and whether peers may; nothing unless it is said. See
     /// [`trace`](crate::trace).
-    pub const fn freeze_when(mut self, triggers: Triggers) -> Self {
+    pub const fn freeze_triggers(mut self, triggers: FreezeTriggers) -> Self {
         self.triggers = triggers;
         self
     }
 
-    /// Writes a file whenever the trace of the process freezes by itself ([`Builder::freeze_when`] says when), and lets recording
+    /// Writes a file whenever the trace of the process freezes by itself ([`EndpointBuilder::freeze_triggers`] says when), and lets recording
     /// go on; none unless it is said. A thread of its own does that, `apus-traces`, one for all endpoints of the process; what
     /// is frozen when the last endpoint ends is still written. See [`TraceFiles`] for names and bounds.
     pub fn trace_files(mut self, files: TraceFiles) -> Self {
@@ -274,10 +274,10 @@ impl Builder {
 
     /// Whether others can look.
     pub(crate) const fn is_observable(&self) -> bool {
-        self.observable && cfg!(feature = "live")
+        self.observable && cfg!(feature = "introspection")
     }
 
-    /// Opens a socket at `address` (UDP, unless [`Builder::raw`] says otherwise) and starts the endpoint. Port 0 takes
+    /// Opens a socket at `address` (UDP, unless [`EndpointBuilder::raw`] says otherwise) and starts the endpoint. Port 0 takes
     /// any free one.
     ///
     /// # Errors
@@ -296,18 +296,18 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// As for [`Builder::bind`].
+    /// As for [`EndpointBuilder::bind`].
     pub fn client(self) -> Result<Endpoint, BindError> {
         let opened = self.open_any()?;
         self.serve(false).start(opened)
     }
 
-    /// The id of the endpoint's first call, for [`Builder::on`] in the kernel profile; the others go up by two from there.
+    /// The id of the endpoint's first call, for [`EndpointBuilder::with_driver`] in the kernel profile; the others go up by two from there.
     /// A server there knows a call by the client's host and its id (reference row L-2), so no two endpoints of a host
     /// may ever use the same one. Whoever has a [`Raw`] at the bottom of the driver passes [`Raw::first_id`] on. Without it
     /// the first id is drawn at random between 2^61 and 2^62: two endpoints of 10^9 calls each have one in
     /// common in two cases of 10^9, and nothing keeps the module's own calls on the same host apart but that it counts
-    /// from 2. [`Builder::bind`] and [`Builder::client`] do not need it: over raw IP they take a range that no other
+    /// from 2. [`EndpointBuilder::bind`] and [`EndpointBuilder::client`] do not need it: over raw IP they take a range that no other
     /// endpoint of the host has (ADR 29), and in the udp profile ids belong to the endpoint.
     ///
     /// # Panics
@@ -322,12 +322,12 @@ impl Builder {
     /// Starts the endpoint on top of another driver. It has no way through memory: that belongs to addresses of UDP.
     ///
     /// In the kernel profile the caller sees to it that calls have ids that no other endpoint of the host uses:
-    /// [`Builder::first_id`].
+    /// [`EndpointBuilder::first_id`].
     ///
     /// # Errors
     ///
     /// [`BindError::Start`]: the system refuses a thread, a descriptor or a random seed.
-    pub fn on(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
+    pub fn with_driver(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
         let opened = self.on_top_of(driver);
         self.start(opened)
     }
@@ -383,13 +383,13 @@ impl Builder {
     }
 
     /// Settings of the way through memory, if there shall be one.
-    fn near(&self) -> Option<apus_local::Config> {
+    fn near(&self) -> Option<apus_local::LocalConfig> {
         let wanted = self.local && self.config.profile() == Profile::Udp;
         wanted.then(|| self.local_config.clone())
     }
 
     /// The parts that each kind of endpoint starts in its own way.
-    pub(crate) fn shard(&self, opened: Opened, poll: Poll) -> Result<Arc<Shard>, BindError> {
+    pub(crate) fn shard(&self, opened: Opened, poll: PollMode) -> Result<Arc<Shard>, BindError> {
         let address = opened.driver.local_addr();
         let quotas = Quotas { receive: self.receive_batch, ..Quotas::DEFAULT };
         let Self { serve: serving, max_queueing, triggers, .. } = *self;

@@ -1,17 +1,17 @@
 //! What does an application talk to?
 
-use crate::builder::Builder;
+use crate::builder::EndpointBuilder;
 use crate::call::{CallId, CallOptions, Completion};
 use crate::cork::Cork;
 use crate::engine::metrics::EngineMetrics;
 use crate::engine::shard::{Locked, Shard};
 use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
 use crate::error::{BindError, CallError, Closed};
-#[cfg(feature = "live")]
-use crate::live::Presence;
+#[cfg(feature = "introspection")]
+use crate::introspection::Presence;
 use crate::request::Request;
 use crate::submit::{Submission, cancel};
-use apus_proto::{Durations, Payload, RpcInfo, Sizes};
+use apus_proto::{DurationHistogram, Payload, RpcInfo, SizeHistogram};
 use bytes::Bytes;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,7 +50,7 @@ use std::time::{Duration, Instant};
 ///
 /// # Many calls at a time
 ///
-/// [`Endpoint::send`] does not wait. The ends of calls that were sent come out of [`Endpoint::recv`] in
+/// [`Endpoint::send`] does not wait. The ends of calls that were sent come out of [`Endpoint::recv_completion`] in
 /// the order in which they end, each with the cookie that it was sent with. A [`Cork`] lets the
 /// messages of a busy thread leave together.
 #[derive(Clone)]
@@ -61,7 +61,7 @@ pub struct Endpoint {
 
 /// The thread behind an endpoint; ends with the last clone.
 struct EngineThread {
-    #[cfg(feature = "live")]
+    #[cfg(feature = "introspection")]
     _presence: Option<Presence>,
     shard: Arc<Shard>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -76,12 +76,12 @@ pub struct Metrics {
     /// What the engine counts.
     pub engine: EngineMetrics,
     /// Messages that the application got, by length, whichever way they came.
-    pub messages: Sizes,
+    pub messages: SizeHistogram,
     /// How long calls took that went through memory: one in 64 is timed, and counts for all of them.
-    pub local_calls: Durations,
+    pub local_calls: DurationHistogram,
     /// What waits at the moment.
     pub queues: Queues,
-    /// What the driver counts, by name; for the UDP driver see [`apus_udp::Counters`].
+    /// What the driver counts, by name; for the UDP driver see [`apus_socket::SocketCounters`].
     pub driver: Vec<(&'static str, u64)>,
 }
 
@@ -99,10 +99,10 @@ apus_proto::__counters! {
 
 impl Endpoint {
     pub(crate) fn new(shard: Arc<Shard>, thread: JoinHandle<()>, observable: bool) -> Self {
-        #[cfg(not(feature = "live"))]
+        #[cfg(not(feature = "introspection"))]
         let _ = observable;
         let engine = EngineThread {
-            #[cfg(feature = "live")]
+            #[cfg(feature = "introspection")]
             _presence: observable.then(|| Presence::enter(&shard)).flatten(),
             shard: shard.clone(),
             thread: Mutex::new(Some(thread)),
@@ -117,8 +117,8 @@ impl Endpoint {
     }
 
     /// Settings other than the defaults.
-    pub fn builder() -> Builder {
-        Builder::default()
+    pub fn builder() -> EndpointBuilder {
+        EndpointBuilder::default()
     }
 
     /// An endpoint with a UDP socket at `address`, that serves requests. Port 0 takes any free one.
@@ -179,7 +179,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends a request. Its end will come out of [`Endpoint::recv`], together with `cookie`.
+    /// Sends a request. Its end will come out of [`Endpoint::recv_completion`], together with `cookie`.
     ///
     /// Waits for room if too much is under way (see [`CallOptions::no_wait`]).
     ///
@@ -217,7 +217,7 @@ impl Endpoint {
     /// # Errors
     ///
     /// [`Closed`]: the endpoint does not work any more, and all ends have been received.
-    pub fn recv(&self) -> Result<Completion, Closed> {
+    pub fn recv_completion(&self) -> Result<Completion, Closed> {
         self.recv_until(None).transpose().unwrap_or_else(|| Err(self.shard.lock().closed_error()))
     }
 
@@ -225,8 +225,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// As for [`Endpoint::recv`].
-    pub fn recv_timeout(&self, time: Duration) -> Result<Option<Completion>, Closed> {
+    /// As for [`Endpoint::recv_completion`].
+    pub fn recv_completion_timeout(&self, time: Duration) -> Result<Option<Completion>, Closed> {
         self.recv_until(Instant::now().checked_add(time))
     }
 
@@ -235,9 +235,9 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// As for [`Endpoint::recv`].
-    pub fn try_recv(&self) -> Result<Option<Completion>, Closed> {
-        self.recv_timeout(Duration::ZERO)
+    /// As for [`Endpoint::recv_completion`].
+    pub fn try_recv_completion(&self) -> Result<Option<Completion>, Closed> {
+        self.recv_completion_timeout(Duration::ZERO)
     }
 
     /// Waits for the end of any call that was sent, and appends it and all others that are there, at most
@@ -247,8 +247,12 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// As for [`Endpoint::recv`].
-    pub fn recv_many(&self, ends: &mut Vec<Completion>, limit: usize) -> Result<usize, Closed> {
+    /// As for [`Endpoint::recv_completion`].
+    pub fn recv_completions(
+        &self,
+        ends: &mut Vec<Completion>,
+        limit: usize,
+    ) -> Result<usize, Closed> {
         if limit == 0 {
             return Ok(0);
         }
@@ -310,7 +314,7 @@ impl Endpoint {
         Ok(core.take_all(&AnyRequest, first, limit, |arrived| requests.push(request(arrived))))
     }
 
-    /// Lets a call go that was sent: its end will not come out of [`Endpoint::recv`]. `false` if it has
+    /// Lets a call go that was sent: its end will not come out of [`Endpoint::recv_completion`]. `false` if it has
     /// ended already. The server may have executed it.
     pub fn cancel(&self, call: CallId) -> bool {
         cancel(&mut self.shard.lock(), call)
@@ -341,13 +345,13 @@ impl Endpoint {
     /// Asks all peers with whom this endpoint has a session, or shares memory, to freeze their traces
     /// ([`trace`](crate::trace)), and freezes that of this process; how many were asked: whoever is met in both ways is asked
     /// in both, and counts twice. They do so if they are set up to
-    /// ([`Triggers::heed_peers`](crate::trace::Triggers::heed_peers)), and nobody answers. Packets may be lost: ask
+    /// ([`FreezeTriggers::obey_peers`](crate::trace::FreezeTriggers::obey_peers)), and nobody answers. Packets may be lost: ask
     /// again, it does no harm.
     pub fn freeze_peers(&self) -> usize {
         self.shard.lock().freeze_peers()
     }
 
-    /// Whether calls to peers of this host can go through memory ([`Builder::local`]): it was wanted, and the system
+    /// Whether calls to peers of this host can go through memory ([`EndpointBuilder::local`]): it was wanted, and the system
     /// gave what it takes.
     #[must_use]
     pub fn has_local_path(&self) -> bool {

@@ -1,6 +1,6 @@
 //! What can go wrong, and what should one do?
 
-use apus_proto::{CommandError, ConfigError, FailReason, Outcome, RpcError};
+use apus_proto::{CommandError, ConfigError, Execution, FailureKind, RpcError};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub enum Closed {
     Driver(#[source] Arc<io::Error>),
 }
 
-/// Why a call failed. [`CallError::outcome`] says whether its request may have been executed.
+/// Why a call failed. [`CallError::execution`] says whether its request may have been executed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -37,10 +37,10 @@ pub enum CallError {
 impl CallError {
     /// What is known about the execution of the request.
     #[must_use]
-    pub const fn outcome(&self) -> Outcome {
+    pub const fn execution(&self) -> Execution {
         match self {
-            Self::Failed(error) => error.outcome,
-            Self::Rejected(_) | Self::Closed(_) => Outcome::NotExecuted,
+            Self::Failed(error) => error.execution,
+            Self::Rejected(_) | Self::Closed(_) => Execution::NotExecuted,
         }
     }
 
@@ -57,8 +57,8 @@ impl CallError {
     /// The deadline passed before the call could be sent.
     pub(crate) const fn too_late() -> Self {
         Self::Failed(RpcError {
-            reason: FailReason::DeadlineExceeded,
-            outcome: Outcome::NotExecuted,
+            kind: FailureKind::DeadlineExceeded,
+            execution: Execution::NotExecuted,
         })
     }
 }
@@ -93,10 +93,10 @@ pub enum BindError {
     },
     /// The socket could not be opened.
     #[error(transparent)]
-    Open(#[from] apus_udp::OpenError),
+    Open(#[from] apus_socket::OpenError),
     /// The raw IP socket could not be opened: the capability for it is missing, say, or the port is in use.
     #[error(transparent)]
-    OpenRaw(#[from] apus_raw::OpenError),
+    OpenRaw(#[from] apus_socket::RawOpenError),
     /// A thread, a descriptor or a random seed was refused by the system.
     #[error("start the engine of {address}: {source}")]
     Start {

@@ -28,7 +28,7 @@
 //! # What is promised
 //!
 //! - A request is executed **at most once**, however late its packets are duplicated. A failed call
-//!   says whether its request may have been executed ([`CallError::outcome`]).
+//!   says whether its request may have been executed ([`CallError::execution`]).
 //! - A call that was accepted **ends**: with a response, with an error that says what happened, or by
 //!   being cancelled. Lost packets are asked for again.
 //! - **Nothing grows without bound.** Every table and buffer has a limit in [`Config`]; callers wait
@@ -38,7 +38,7 @@
 //! # Threads
 //!
 //! Any number of threads may share an endpoint. Whoever waits for a message polls the network itself,
-//! so that an unloaded call needs no wake-up; see [`Engine`] for the alternatives and [`Poll`] for how
+//! so that an unloaded call needs no wake-up; see [`Engine`] for the alternatives and [`PollMode`] for how
 //! long a thread spins before it sleeps.
 
 #![deny(unsafe_code)]
@@ -54,14 +54,14 @@ mod cork;
 mod endpoint;
 mod engine;
 mod error;
+#[cfg(feature = "introspection")]
+pub mod introspection;
 #[cfg(feature = "metrics")]
-pub mod facade;
-#[cfg(feature = "live")]
-pub mod live;
+pub mod metrics_bridge;
 pub mod local {
     //! How is the way through memory to peers of the same host set up?
 
-    pub use apus_local::{Config, Limits, Sizes, Trust};
+    pub use apus_local::{LocalConfig, LocalLimits, PeerPolicy, RingSizes};
 }
 pub mod overload;
 #[cfg(feature = "prometheus")]
@@ -76,18 +76,18 @@ pub mod tokio;
 pub mod trace;
 
 pub use apus_proto::{
-    CommandError, Config, ConfigBuilder, ConfigError, DropReason, FailReason, Outcome, PARAMETERS,
-    Parameter, Payload, Profile, Refusal, Role, RpcError, RpcInfo, RpcState,
+    CommandError, Config, ConfigBuilder, ConfigError, DropReason, Execution, FailureKind,
+    PARAMETERS, Parameter, Payload, Profile, Refusal, Role, RpcError, RpcInfo, RpcState,
 };
-pub use apus_raw::{OpenError as OpenRawError, RawConfig};
-pub use apus_udp::UdpConfig;
-pub use builder::{Builder, Engine, EngineError};
+pub use apus_socket::UdpConfig;
+pub use apus_socket::{RawConfig, RawOpenError};
+pub use builder::{EndpointBuilder, Engine, ParseEngineError};
 pub use bytes::Bytes;
 pub use call::{CallId, CallOptions, Completion};
 pub use cork::Cork;
 pub use endpoint::{Endpoint, Metrics, Queues};
 pub use engine::metrics::EngineMetrics;
-pub use engine::poll::{Poll, PollError};
+pub use engine::poll::{ParsePollModeError, PollMode};
 pub use error::{BindError, CallError, Closed, ReplyError};
 pub use request::Request;
 #[cfg(feature = "toml")]

@@ -60,7 +60,7 @@ impl Request {
 
     /// The client's address.
     #[must_use]
-    pub const fn from(&self) -> SocketAddr {
+    pub const fn peer_addr(&self) -> SocketAddr {
         self.from
     }
 

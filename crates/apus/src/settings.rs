@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::builder::{Builder, Engine};
-use crate::engine::poll::Poll;
+use crate::builder::{EndpointBuilder, Engine};
+use crate::engine::poll::PollMode;
 use apus_proto::Config;
-use apus_udp::UdpConfig;
+use apus_socket::UdpConfig;
 
-/// Settings of an endpoint as a file has them: what is absent is as [`Builder`] has it.
+/// Settings of an endpoint as a file has them: what is absent is as [`EndpointBuilder`] has it.
 ///
 /// ```
 /// use apus::Settings;
@@ -41,25 +41,25 @@ use apus_udp::UdpConfig;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// How threads wait: [`Builder::poll`].
+    /// How threads wait: [`EndpointBuilder::poll_mode`].
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub poll: Option<Poll>,
-    /// Who turns the loop: [`Builder::engine`]. `waiters`, `dedicated`, or `dedicated=CPU`.
+    pub poll: Option<PollMode>,
+    /// Who turns the loop: [`EndpointBuilder::engine`]. `waiters`, `dedicated`, or `dedicated=CPU`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<Engine>,
-    /// Threads that receive requests. For the application, which starts them; [`Builder`] does not know it.
+    /// Threads that receive requests. For the application, which starts them; [`EndpointBuilder`] does not know it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receivers: Option<usize>,
-    /// [`Builder::receive_batch`].
+    /// [`EndpointBuilder::receive_batch`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_batch: Option<usize>,
-    /// [`Builder::max_queueing`], in microseconds.
+    /// [`EndpointBuilder::max_queueing`], in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_queueing_usecs: Option<u64>,
-    /// [`Builder::share`], in per cent.
+    /// [`EndpointBuilder::core_share`], in per cent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<u32>,
-    /// [`Builder::local`].
+    /// [`EndpointBuilder::local`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local: Option<bool>,
     /// Settings of the socket.
@@ -146,7 +146,7 @@ impl Settings {
     }
 
     /// An endpoint's settings, with these in place of the defaults.
-    pub fn builder(&self) -> Builder {
+    pub fn builder(&self) -> EndpointBuilder {
         let Self {
             poll,
             engine,
@@ -157,9 +157,10 @@ impl Settings {
             local,
             ..
         } = self;
-        let mut builder = Builder::default().config(self.protocol.clone()).udp(self.udp.config());
+        let mut builder =
+            EndpointBuilder::default().config(self.protocol.clone()).udp(self.udp.config());
         if let Some(poll) = poll {
-            builder = builder.poll(*poll);
+            builder = builder.poll_mode(*poll);
         }
         if let Some(engine) = engine {
             builder = builder.engine(*engine);
@@ -171,7 +172,7 @@ impl Settings {
             builder = builder.max_queueing(Duration::from_micros(*usecs));
         }
         if let Some(percent) = share {
-            builder = builder.share(*percent);
+            builder = builder.core_share(*percent);
         }
         if let Some(local) = local {
             builder = builder.local(*local);
@@ -246,7 +247,10 @@ mod tests {
         let settings: Settings = "".parse().unwrap();
         assert_eq!(settings, Settings::default());
         assert_eq!(settings.toml(), "");
-        assert_eq!(format!("{:?}", settings.builder()), format!("{:?}", Builder::default()));
+        assert_eq!(
+            format!("{:?}", settings.builder()),
+            format!("{:?}", EndpointBuilder::default())
+        );
     }
 
     #[test]

@@ -99,7 +99,7 @@ pub(crate) fn cancel(core: &mut Core, call: CallId) -> bool {
             true
         }
         Some(Abandoned::Ended(bytes)) => {
-            core.transport.taken(bytes);
+            core.transport.payload_consumed(bytes);
             core.call_ended();
             false
         }

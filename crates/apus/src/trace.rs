@@ -29,20 +29,21 @@
 //!
 //! # Freezing by itself
 //!
-//! [`Builder::freeze_when`](crate::Builder::freeze_when) sets what freezes the trace without anybody being there:
+//! [`EndpointBuilder::freeze_triggers`](crate::EndpointBuilder::freeze_triggers) sets what freezes the trace without anybody being there:
 //! a slow call, a restart, a lost packet. [`Endpoint::freeze_peers`](crate::Endpoint::freeze_peers) freezes those of
-//! the peers, too, if they are set up to heed that ([`Triggers::heed_peers`]); [`Triggers::tell_peers`] does so by itself.
+//! the peers, too, if they are set up to heed that ([`FreezeTriggers::obey_peers`]); [`FreezeTriggers::freeze_peers`] does so by itself.
 //!
-//! A process that nobody looks after leaves files behind: with [`Builder::trace_files`](crate::Builder::trace_files) each such
+//! A process that nobody looks after leaves files behind: with [`EndpointBuilder::trace_files`](crate::EndpointBuilder::trace_files) each such
 //! freeze is written into a folder by a thread of its own, and recording goes on. [`left`] says what became of that.
 //!
 //! # What is not in it
 //!
 //! Payload. Of messages, their lengths; of peers, their addresses.
 
-pub use apus_trace::keep::{Left, TraceFiles, left};
+pub use apus_trace::keep::{FilesLeft, TraceFiles, left};
 pub use apus_trace::recorder::{
-    SamplingError, Status, dump_to, freeze, frozen, sampling, set_sampling, snapshot, status, thaw,
+    ParseSamplingError, Status, dump_to, freeze, frozen, sampling, set_sampling, snapshot, status,
+    thaw,
 };
 pub use apus_trace::{
     Event, FileError, FreezeReason, Frozen, Head, Peer, PeerIndex, Record, Rpc, Sampling, Side,
@@ -54,19 +55,19 @@ use std::time::Duration;
 /// What freezes the process's trace by itself. Nothing does unless it is said.
 ///
 /// ```
-/// use apus::{Endpoint, trace::Triggers};
+/// use apus::{Endpoint, trace::FreezeTriggers};
 /// use std::time::Duration;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let triggers = Triggers::new().slow_rpc(Duration::from_millis(10)).restart(true);
-/// let endpoint = Endpoint::builder().freeze_when(triggers).bind("127.0.0.1:0")?;
+/// let triggers = FreezeTriggers::new().slow_rpc(Duration::from_millis(10)).restart(true);
+/// let endpoint = Endpoint::builder().freeze_triggers(triggers).bind("127.0.0.1:0")?;
 /// # drop(endpoint);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub struct Triggers {
+pub struct FreezeTriggers {
     pub(crate) slow: Option<Duration>,
     pub(crate) restart: bool,
     pub(crate) lost_packet: bool,
@@ -74,7 +75,7 @@ pub struct Triggers {
     pub(crate) heed_peers: bool,
 }
 
-impl Triggers {
+impl FreezeTriggers {
     /// None.
     pub const fn new() -> Self {
         Self {
@@ -107,14 +108,14 @@ impl Triggers {
     }
 
     /// When one of these freezes the trace, peers are asked to freeze theirs, with a packet or a word in shared memory each.
-    pub const fn tell_peers(mut self, yes: bool) -> Self {
+    pub const fn freeze_peers(mut self, yes: bool) -> Self {
         self.tell_peers = yes;
         self
     }
 
     /// Peers may freeze our trace. Only those with whom there is a session, or shared memory: a client that has been
     /// served, or a server that has served us. It does not travel on.
-    pub const fn heed_peers(mut self, yes: bool) -> Self {
+    pub const fn obey_peers(mut self, yes: bool) -> Self {
         self.heed_peers = yes;
         self
     }

@@ -136,7 +136,7 @@ impl Backlog {
             // What is in the socket grows old there: it is taken first.
             if drained || self.full_passes >= FULL_PASSES {
                 self.full_passes = 0;
-                let _ = self.feedback.look(waiting, now);
+                let _ = self.feedback.check(waiting, now);
             }
         }
     }
@@ -148,7 +148,7 @@ impl Backlog {
         } else if let Some(standing) = &mut self.standing {
             standing.taken += 1;
         }
-        self.feedback.until().is_some() && self.feedback.look(left, now)
+        self.feedback.until().is_some() && self.feedback.check(left, now)
     }
 
     /// Whether replies wait for the next look at the network: so many requests are left, and at this pace the look

@@ -7,8 +7,8 @@ use super::metrics::EngineMetrics;
 use super::tracer::{Watched, handed_off, stage};
 use super::waiter::{Told, Waiter};
 use super::wakes::Wakes;
-use apus_local::Ticket;
-use apus_proto::{Instant, Payload, RpcError, RpcId};
+use apus_local::SendTicket;
+use apus_proto::{Instant, Payload, RpcError, RpcKey};
 use apus_trace::{Event, Rpc};
 use bytes::Bytes;
 use slab::Slab;
@@ -63,7 +63,7 @@ pub(super) struct LocalCall {
     /// Number of the pair.
     pub(super) pair: u64,
     /// `None` while it is held back.
-    pub(super) ticket: Option<Ticket>,
+    pub(super) ticket: Option<SendTicket>,
     pub(super) deadline: Option<Instant>,
     /// Whether it may be executed twice.
     pub(super) idempotent: bool,
@@ -117,7 +117,7 @@ impl Calls {
     }
 
     /// Adds a call over the network: with a cookie anybody receives its end, without only its caller.
-    pub(crate) fn insert(&mut self, rpc: RpcId, cookie: Option<u64>) -> Key {
+    pub(crate) fn insert(&mut self, rpc: RpcKey, cookie: Option<u64>) -> Key {
         self.add(Way::Network(rpc), None, cookie)
     }
 
@@ -160,7 +160,7 @@ impl Calls {
     }
 
     /// The request of a call through memory has left.
-    pub(super) fn sent(&mut self, key: Key, ticket: Ticket) {
+    pub(super) fn sent(&mut self, key: Key, ticket: SendTicket) {
         if let Some(call) = self.local(key) {
             call.ticket = Some(ticket);
         }
@@ -174,7 +174,7 @@ impl Calls {
     }
 
     /// A call that went through memory goes over the network now.
-    pub(super) fn reroute(&mut self, key: Key, rpc: RpcId) {
+    pub(super) fn reroute(&mut self, key: Key, rpc: RpcKey) {
         if let Some(call) = self.get_mut(key) {
             call.way = Way::Network(rpc);
             call.local = None;
@@ -281,7 +281,7 @@ impl Key {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Abandoned {
     /// It was under way over the network.
-    Running(RpcId),
+    Running(RpcKey),
     /// It was under way through memory.
     RunningLocally { pair: u64, held: Held },
     /// It had ended with a response of so many bytes.

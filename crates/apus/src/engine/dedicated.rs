@@ -1,9 +1,9 @@
 //! How does a thread of its own turn the loop?
 
-use super::poll::Poll;
+use super::poll::PollMode;
 use super::shard::Shard;
 use super::want::Closing;
-use crate::overload::Share;
+use crate::overload::CoreShare;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::io;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 pub(crate) fn start(
     shard: &Arc<Shard>,
     cpu: Option<usize>,
-    poll: Poll,
+    poll: PollMode,
     share: u32,
 ) -> io::Result<JoinHandle<()>> {
     let taken = shard.lock().turn.take();
@@ -49,12 +49,12 @@ pub(crate) fn start(
 
 /// How often a thread with a share looks at what it has used. Ours: ten times in a period, so that it takes no
 /// more than a tenth too much, which is held against the next period; a look is two system calls.
-const LOOK: Duration = Duration::from_nanos(Share::PERIOD / 10);
+const LOOK: Duration = Duration::from_nanos(CoreShare::PERIOD / 10);
 
 /// Turns the loop until the endpoint is closed, and rests for the remainder of a period when the share is used up and
 /// somebody else has work on this core.
-fn turn_with_a_share(shard: &Shard, poll: Poll, percent: u32) {
-    let mut share = Share::of_percent(percent);
+fn turn_with_a_share(shard: &Shard, poll: PollMode, percent: u32) {
+    let mut share = CoreShare::of_percent(percent);
     let mut receive = shard.receive.lock().unwrap_or_else(PoisonError::into_inner);
     let mut used = processor_time();
     loop {

@@ -9,7 +9,7 @@
 //! finds the turn free.
 
 use super::alarm::Alarm;
-use super::poll::Poll;
+use super::poll::PollMode;
 use super::shard::Shard;
 use super::want::Relief;
 use std::sync::{Arc, Weak};
@@ -62,7 +62,7 @@ fn keep(shard: &Weak<Shard>, alarm: &Alarm) {
             // Whoever held it back is busy with something else.
             core.transmit_held_back();
             drop(core);
-            let (core, _) = shard.turn(&Relief, Poll::Block, None);
+            let (core, _) = shard.turn(&Relief, PollMode::Block, None);
             seen = core.turn.changes();
             in_vain = 0;
             interval = INTERVAL;

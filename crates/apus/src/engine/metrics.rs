@@ -35,7 +35,7 @@ apus_proto::__counters! {
         /// requests waited.
         held_replies,
         /// Times that a dedicated engine had used up its share of its core and left it to others
-        /// ([`Builder::share`](crate::Builder::share)).
+        /// ([`EndpointBuilder::core_share`](crate::EndpointBuilder::core_share)).
         rests,
         /// Calls that went through memory to a server of this host.
         local_calls,

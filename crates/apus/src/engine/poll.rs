@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(into = "String", try_from = "String"))]
-pub enum Poll {
+pub enum PollMode {
     /// Never sleep.
     Spin,
     /// Spin for this long, then sleep.
@@ -20,7 +20,7 @@ pub enum Poll {
     Block,
 }
 
-impl Poll {
+impl PollMode {
     /// The kernel module's `poll_usecs`: 50 µs (row H-5, reference 2.4).
     pub const DEFAULT_SPIN: Duration = Duration::from_micros(50);
 
@@ -44,7 +44,7 @@ impl Poll {
     }
 }
 
-impl Default for Poll {
+impl Default for PollMode {
     fn default() -> Self {
         Self::Hybrid(Self::DEFAULT_SPIN)
     }
@@ -133,25 +133,25 @@ fn pause() {
     loom::thread::yield_now();
 }
 
-impl std::str::FromStr for Poll {
-    type Err = PollError;
+impl std::str::FromStr for PollMode {
+    type Err = ParsePollModeError;
 
     /// `spin`, `block`, `hybrid`, or `hybrid=100` (microseconds).
-    fn from_str(text: &str) -> Result<Self, PollError> {
+    fn from_str(text: &str) -> Result<Self, ParsePollModeError> {
         match text.split_once('=') {
             None if text == "spin" => Ok(Self::Spin),
             None if text == "block" => Ok(Self::Block),
             None if text == "hybrid" => Ok(Self::default()),
             Some(("hybrid", usecs)) => match usecs.parse() {
                 Ok(usecs) => Ok(Self::Hybrid(Duration::from_micros(usecs))),
-                Err(_) => Err(PollError),
+                Err(_) => Err(ParsePollModeError),
             },
-            _ => Err(PollError),
+            _ => Err(ParsePollModeError),
         }
     }
 }
 
-impl std::fmt::Display for Poll {
+impl std::fmt::Display for PollMode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Spin => f.pad("spin"),
@@ -163,17 +163,17 @@ impl std::fmt::Display for Poll {
 }
 
 #[cfg(feature = "serde")]
-impl From<Poll> for String {
-    fn from(poll: Poll) -> Self {
+impl From<PollMode> for String {
+    fn from(poll: PollMode) -> Self {
         poll.to_string()
     }
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<String> for Poll {
-    type Error = PollError;
+impl TryFrom<String> for PollMode {
+    type Error = ParsePollModeError;
 
-    fn try_from(text: String) -> Result<Self, PollError> {
+    fn try_from(text: String) -> Result<Self, ParsePollModeError> {
         text.parse()
     }
 }
@@ -181,7 +181,7 @@ impl TryFrom<String> for Poll {
 /// A text that names no way to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected `spin`, `block`, `hybrid` or `hybrid=MICROSECONDS`, such as `hybrid=50`")]
-pub struct PollError;
+pub struct ParsePollModeError;
 
 #[cfg(test)]
 mod tests {
@@ -190,23 +190,26 @@ mod tests {
     #[test]
     fn texts_and_values_agree() {
         for text in ["spin", "block", "hybrid", "hybrid=7"] {
-            assert_eq!(text.parse::<Poll>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<PollMode>().unwrap().to_string(), text);
         }
         for text in ["", "Spin", "hybrid=", "hybrid=x", "spin=1"] {
-            assert_eq!(text.parse::<Poll>(), Err(PollError), "{text}");
+            assert_eq!(text.parse::<PollMode>(), Err(ParsePollModeError), "{text}");
         }
     }
 
     #[test]
     fn blocking_does_not_spin_and_spinning_does_not_end() {
-        assert!(!Poll::Block.spin().go_on());
-        let mut hybrid = Poll::Hybrid(Duration::from_micros(20)).spin();
+        assert!(!PollMode::Block.spin().go_on());
+        let mut hybrid = PollMode::Hybrid(Duration::from_micros(20)).spin();
         assert!(!hybrid.until(None, || false) && hybrid.spent() >= 20_000, "{}", hybrid.spent());
-        let mut spin = Poll::Spin.spin();
+        let mut spin = PollMode::Spin.spin();
         assert!((0..10_000).all(|_| spin.go_on()));
         assert!(spin.spent() > 0, "it says for how long it has, too");
-        assert!(!Poll::Hybrid(Duration::from_micros(20)).spin().until(None, || false));
-        assert!(!Poll::Spin.spin().until(Some(Instant::now()), || false), "the deadline counts");
-        assert!(Poll::Block.spin().until(None, || true));
+        assert!(!PollMode::Hybrid(Duration::from_micros(20)).spin().until(None, || false));
+        assert!(
+            !PollMode::Spin.spin().until(Some(Instant::now()), || false),
+            "the deadline counts"
+        );
+        assert!(PollMode::Block.spin().until(None, || true));
     }
 }

@@ -6,7 +6,7 @@ use super::backlog::FULL_PASSES;
 use super::core::How;
 use super::cpu::Part;
 use super::local::Inlet;
-use super::poll::Poll;
+use super::poll::PollMode;
 use super::shard::{Locked, Shard};
 use super::signal::{Wanted, Woken};
 use super::waiter::SLEEPS_ON_NETWORK;
@@ -56,7 +56,7 @@ impl Shard {
     pub(super) fn turn<W: Want>(
         &self,
         want: &W,
-        poll: Poll,
+        poll: PollMode,
         deadline: Option<Instant>,
     ) -> (Locked<'_>, Option<W::Output>) {
         let mut receive = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,7 +101,7 @@ impl Shard {
         &self,
         inlet: &mut Inlet,
         want: &W,
-        poll: Poll,
+        poll: PollMode,
         deadline: Option<Instant>,
     ) -> (Locked<'_>, Option<W::Output>) {
         let mut spin = poll.spin();

@@ -5,11 +5,11 @@ use super::clock::Clock;
 use super::core::Core;
 use super::cpu::Cpu;
 use super::local::{Inlet, Path};
-use super::poll::Poll;
+use super::poll::PollMode;
 use super::signal::Signal;
 use super::tracer::Tracer;
 use crate::overload::{Quotas, Work};
-use crate::trace::Triggers;
+use crate::trace::FreezeTriggers;
 use apus_driver::Driver;
 use apus_proto::{Config, Instant, Transport};
 use apus_trace::keep::Keeping;
@@ -29,7 +29,7 @@ pub(crate) struct Opened {
     /// Where the ids of calls begin, if the driver has a range for them.
     pub(crate) first_id: Option<u64>,
     /// Settings of the way through memory, if there shall be one.
-    pub(crate) near: Option<apus_local::Config>,
+    pub(crate) near: Option<apus_local::LocalConfig>,
 }
 
 /// One socket, one instance of the protocol, and those who turn its loop.
@@ -47,14 +47,14 @@ pub(crate) struct Shard {
     /// Until when nothing is received, in the same nanoseconds; 0 if it is.
     stopped_until: AtomicU64,
     pub(super) clock: Clock,
-    pub(crate) poll: Poll,
+    pub(crate) poll: PollMode,
     /// Packets after which a pass of the loop takes no further datagrams from the driver.
     pub(super) receive_quota: usize,
     pub(crate) local_addr: SocketAddr,
     /// Where processor time goes.
     pub(super) cpu: Arc<Cpu>,
     /// What the driver counts.
-    pub(crate) counters: Option<Arc<dyn apus_driver::Counters>>,
+    pub(crate) counters: Option<Arc<dyn apus_driver::DriverCounters>>,
     /// As long as the endpoint lives, the trace leaves files behind.
     _keeping: Option<Keeping>,
 }
@@ -65,7 +65,7 @@ pub(crate) struct Settings {
     pub(crate) quotas: Quotas,
     pub(crate) serving: bool,
     pub(crate) max_queueing: Duration,
-    pub(crate) triggers: Triggers,
+    pub(crate) triggers: FreezeTriggers,
 }
 
 impl Shard {
@@ -76,7 +76,7 @@ impl Shard {
     /// The system gives no random seed, or no descriptor for the signal.
     pub(crate) fn new(
         opened: Opened,
-        poll: Poll,
+        poll: PollMode,
         settings: Settings,
         keeping: Option<Keeping>,
     ) -> io::Result<Self> {

@@ -28,7 +28,7 @@ impl Feedback {
 
     /// Percentage of its bound at which receiving goes on. Source: Mogul & Ramakrishnan. The distance
     /// between the two makes a batch of the work: the consumer is not interrupted after each packet.
-    pub const GO_ON_PERCENT: usize = 25;
+    pub const RESUME_PERCENT: usize = 25;
 
     /// How long receiving stops at most: 1 ms, in nanoseconds. Source: Mogul & Ramakrishnan, a clock tick;
     /// the consumer may hang, and others wait for packets, too. It suits Homa: receivers ask again for what is
@@ -43,7 +43,7 @@ impl Feedback {
         let stop_at = (bound as u128 * Self::STOP_PERCENT as u128).div_ceil(100) as usize;
         Self {
             stop_at: if stop_at == 0 { 1 } else { stop_at },
-            go_on_at: (bound as u128 * Self::GO_ON_PERCENT as u128 / 100) as usize,
+            go_on_at: (bound as u128 * Self::RESUME_PERCENT as u128 / 100) as usize,
             time_limit: Self::TIME_LIMIT,
             stopped_until: None,
             stops: 0,
@@ -71,7 +71,7 @@ impl Feedback {
     /// After the time limit it says yes once, however long the queue is; if it is still too long at the next
     /// look, receiving stops again. So a consumer that hangs leaves one turn in a millisecond to the others.
     #[must_use]
-    pub fn look(&mut self, queued: usize, now: Instant) -> bool {
+    pub fn check(&mut self, queued: usize, now: Instant) -> bool {
         match self.stopped_until {
             Some(until) if queued > self.go_on_at => {
                 if now < until {
@@ -94,7 +94,7 @@ impl Feedback {
         }
     }
 
-    /// If receiving has stopped: until when at most. It goes on sooner if a [`look`](Self::look) finds the
+    /// If receiving has stopped: until when at most. It goes on sooner if a [`check`](Self::check) finds the
     /// queue short.
     #[must_use]
     pub const fn until(&self) -> Option<Instant> {
@@ -123,23 +123,23 @@ mod tests {
     #[test]
     fn it_stops_at_three_quarters_and_goes_on_at_one() {
         let mut feedback = Feedback::new(32);
-        assert!(feedback.look(23, START));
-        assert!(!feedback.look(24, START));
-        assert!(!feedback.look(9, START), "below three quarters is not enough");
-        assert!(feedback.look(8, START));
-        assert!(feedback.look(23, START), "as before the stop");
+        assert!(feedback.check(23, START));
+        assert!(!feedback.check(24, START));
+        assert!(!feedback.check(9, START), "below three quarters is not enough");
+        assert!(feedback.check(8, START));
+        assert!(feedback.check(23, START), "as before the stop");
         assert_eq!((feedback.stops(), feedback.timeouts(), feedback.until()), (1, 0, None));
     }
 
     #[test]
     fn a_consumer_that_hangs_leaves_one_turn_in_a_time_limit() {
         let mut feedback = Feedback::new(32);
-        assert!(!feedback.look(32, START));
+        assert!(!feedback.check(32, START));
         let end = START.plus(Feedback::TIME_LIMIT);
         assert_eq!(feedback.until(), Some(end));
-        assert!(!feedback.look(32, Instant::from_nanos(end.as_nanos() - 1)));
-        assert!(feedback.look(32, end));
-        assert!(!feedback.look(32, end), "one turn only");
+        assert!(!feedback.check(32, Instant::from_nanos(end.as_nanos() - 1)));
+        assert!(feedback.check(32, end));
+        assert!(!feedback.check(32, end), "one turn only");
         assert_eq!(feedback.until(), Some(end.plus(Feedback::TIME_LIMIT)));
         assert_eq!((feedback.stops(), feedback.timeouts()), (2, 1));
     }
@@ -147,19 +147,19 @@ mod tests {
     #[test]
     fn the_time_limit_can_be_changed_and_be_absent() {
         let mut feedback = Feedback::new(4).with_time_limit(5);
-        assert!(!feedback.look(3, START));
-        assert!(feedback.look(3, START.plus(5)));
+        assert!(!feedback.check(3, START));
+        assert!(feedback.check(3, START.plus(5)));
         let mut feedback = Feedback::new(4).with_time_limit(u64::MAX);
-        assert!(!feedback.look(3, START) && !feedback.look(3, START.plus(u64::MAX - 1)));
+        assert!(!feedback.check(3, START) && !feedback.check(3, START.plus(u64::MAX - 1)));
     }
 
     #[test]
     fn queues_of_any_length_stop_when_full_and_go_on_when_empty() {
         for bound in (0..=100).chain([usize::MAX]) {
             let mut feedback = Feedback::new(bound);
-            assert!(feedback.look(0, START), "{bound}");
-            assert!(!feedback.look(bound.max(1), START), "{bound}");
-            assert!(feedback.look(0, START), "{bound}");
+            assert!(feedback.check(0, START), "{bound}");
+            assert!(!feedback.check(bound.max(1), START), "{bound}");
+            assert!(feedback.check(0, START), "{bound}");
         }
     }
 }

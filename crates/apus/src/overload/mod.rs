@@ -9,23 +9,23 @@
 //! |---|---|---|
 //! | [`quota`](Budget) | what one turn does of each kind of work | the next kind has its turn |
 //! | [`feedback`](Feedback) | what waits for the application | receiving stops until it has caught up |
-//! | [`share`](Share) | how much of a core the loop takes from others | receiving stops until the period ends |
+//! | [`share`](CoreShare) | how much of a core the loop takes from others | receiving stops until the period ends |
 //!
 //! Whatever is not received stays in the kernel's socket buffer, and what does not fit there is dropped at
 //! once: the cheapest place, as nothing has been spent on it.
 //!
 //! ```
-//! use apus::overload::{Budget, Feedback, Instant, Quotas, Share, Work};
+//! use apus::overload::{Budget, Feedback, Instant, Quotas, CoreShare, Work};
 //!
 //! let mut budget = Budget::new(Quotas::default());
 //! let mut feedback = Feedback::new(32);
-//! let mut share = Share::of_percent(50);
+//! let mut share = CoreShare::of_percent(50);
 //! # let (mut now, mut queue, mut socket) = (0, 0, 100);
 //! # for _ in 0..10 {
 //! // One turn of a loop, at `now`:
 //! let begins = Instant::from_nanos(now);
 //! budget.begin();
-//! if share.until(begins).is_none() && feedback.look(queue, begins) {
+//! if share.until(begins).is_none() && feedback.check(queue, begins) {
 //!     let received = budget.left(Work::Receive).min(socket);
 //!     budget.spend(Work::Receive, received);
 //!     socket -= received;
@@ -42,7 +42,7 @@
 //! - **O1** Nothing here reads a clock, calls the system, or decides by chance: time is handed in, and the
 //!   same calls have the same results.
 //! - **O2** Nothing stops receiving for ever: each stop ends at an instant that is known when it begins
-//!   ([`Feedback::until`], [`Share::until`]). Whoever sleeps meanwhile, sleeps until then at most.
+//!   ([`Feedback::until`], [`CoreShare::until`]). Whoever sleeps meanwhile, sleeps until then at most.
 
 mod feedback;
 mod quota;
@@ -51,4 +51,4 @@ mod share;
 pub use apus_proto::Instant;
 pub use feedback::Feedback;
 pub use quota::{Budget, Quotas, RoundRobin, Work};
-pub use share::Share;
+pub use share::CoreShare;

@@ -10,7 +10,7 @@ use super::Instant;
 /// Time that was not used is not saved up: a loop that was idle for long has no right to run for long. Time
 /// that was used beyond the limit, because a turn is not interrupted, is held against the next period.
 #[derive(Clone, Debug)]
-pub struct Share {
+pub struct CoreShare {
     period: u64,
     /// Nanoseconds of each period that may be used.
     allowed: u64,
@@ -21,7 +21,7 @@ pub struct Share {
     inhibitions: u64,
 }
 
-impl Share {
+impl CoreShare {
     /// Length of a period: 10 ms, in nanoseconds. Source: Mogul & Ramakrishnan. Long against a turn of some
     /// microseconds, so that the limit is met; short enough that what waits for its end is not yet missed:
     /// Homa asks again after 5 ms of silence, and a peer is given up after 20 such questions.
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_limit_inhibits_until_the_period_ends() {
-        let mut share = Share::of_percent(50);
+        let mut share = CoreShare::of_percent(50);
         share.charge(4 * MS, at(14));
         assert_eq!(share.until(at(14)), None);
         share.charge(MS, at(15));
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_was_overdrawn_is_paid_back_and_what_was_not_used_is_lost() {
-        let mut share = Share::of_percent(25);
+        let mut share = CoreShare::of_percent(25);
         share.charge(4 * MS, at(4));
         assert_eq!(share.until(at(10)), None);
         share.charge(MS, at(11));
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_very_long_turn_costs_one_period_at_most() {
-        let mut share = Share::of_percent(50);
+        let mut share = CoreShare::of_percent(50);
         share.charge(1_000 * MS, at(9));
         assert_eq!(share.until(at(10)), Some(at(20)));
         assert_eq!(share.until(at(20)), None);
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn over_many_periods_a_greedy_loop_gets_its_share() {
         for percent in [1, 25, 50, 75, 99] {
-            let mut share = Share::of_percent(percent);
+            let mut share = CoreShare::of_percent(percent);
             let (mut now, mut used) = (Instant::ZERO, 0_u64);
             while now < at(10_000) {
                 if let Some(until) = share.until(now) {
@@ -159,11 +159,11 @@ mod tests {
     #[test]
     fn the_whole_core_is_never_inhibited_and_no_number_is_refused() {
         for percent in [100, 101, u32::MAX] {
-            let mut share = Share::of_percent(percent);
+            let mut share = CoreShare::of_percent(percent);
             share.charge(u64::MAX, at(1));
             assert_eq!(share.until(at(1)), None);
         }
-        let mut share = Share::new(0, 0);
+        let mut share = CoreShare::new(0, 0);
         assert_eq!(share.until(at(0)), None);
         share.charge(1, at(1));
         assert!(share.until(at(1)).is_some());

@@ -3,7 +3,7 @@
 //! `apus_NAME_total` with the label of the family and the endpoint's address. Units are its base units: nanoseconds become seconds.
 //! The durations of RPCs that OpenTelemetry has names for have those names.
 
-use crate::snapshot::{Buckets, Endpoint, Family, Snapshot, Sort, families};
+use crate::snapshot::{Buckets, EndpointSnapshot, Family, FamilyKind, Snapshot, families};
 use apus_proto::COARSE_BOUNDS;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
@@ -62,9 +62,9 @@ impl Families {
     fn encode_family(&self, family: &Family, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let Named { name, unit, scale } = named(family);
         let sort = match family.sort {
-            Sort::Counter => MetricType::Counter,
-            Sort::Gauge => MetricType::Gauge,
-            Sort::Histogram => MetricType::Histogram,
+            FamilyKind::Counter => MetricType::Counter,
+            FamilyKind::Gauge => MetricType::Gauge,
+            FamilyKind::Histogram => MetricType::Histogram,
         };
         let mut metric = encoder.encode_descriptor(&name, &family.help, unit.as_ref(), sort)?;
         for snapshot in &self.snapshots {
@@ -98,7 +98,7 @@ impl Families {
         let mut metric =
             encoder.encode_descriptor(name, &family.help, Some(&seconds), MetricType::Histogram)?;
         for snapshot in &self.snapshots {
-            let mut all: BTreeMap<Labels, Endpoint> = BTreeMap::new();
+            let mut all: BTreeMap<Labels, EndpointSnapshot> = BTreeMap::new();
             for endpoint in &snapshot.endpoints {
                 let mut labels = vec![("rpc_system_name", "apus".to_owned())];
                 if is_server {
@@ -155,21 +155,21 @@ enum Value<'a> {
 }
 
 /// The members of a family that an endpoint has, by what they differ in.
-fn members<'a>(endpoint: &'a Endpoint, family: &'a Family) -> Vec<(&'a str, Value<'a>)> {
+fn members<'a>(endpoint: &'a EndpointSnapshot, family: &'a Family) -> Vec<(&'a str, Value<'a>)> {
     let member = |name: &'a str| match name.split_once('.') {
         Some((own, member)) => (own == family.name).then_some(member),
         None => (name == family.name).then_some(""),
     };
     match family.sort {
-        Sort::Counter => {
+        FamilyKind::Counter => {
             let all = endpoint.counters.iter();
             all.filter_map(|(name, value)| Some((member(name)?, Value::Count(*value)))).collect()
         }
-        Sort::Gauge => {
+        FamilyKind::Gauge => {
             let all = endpoint.gauges.iter();
             all.filter_map(|(name, value)| Some((member(name)?, Value::Stand(*value)))).collect()
         }
-        Sort::Histogram => {
+        FamilyKind::Histogram => {
             let all = endpoint.histograms.iter();
             all.filter_map(|(name, value)| Some((member(name)?, Value::Seen(value)))).collect()
         }

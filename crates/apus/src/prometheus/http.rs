@@ -1,7 +1,7 @@
 //! How are the counters served over HTTP?
 
 use super::{CONTENT_TYPE, text};
-use crate::live;
+use crate::introspection;
 use crate::snapshot::Snapshot;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -44,7 +44,7 @@ impl Exporter {
     ///
     /// The address cannot be bound, or the system gives no thread.
     pub fn start(address: SocketAddr) -> io::Result<Self> {
-        Self::of(address, false, || vec![live::own()])
+        Self::of(address, false, || vec![introspection::own()])
     }
 
     /// The same for the snapshots that `source` takes at each request. With `by_process` each value says which process it is of.

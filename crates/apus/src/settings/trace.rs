@@ -4,32 +4,32 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::builder::Builder;
-use crate::trace::{TraceFiles, Triggers};
+use crate::builder::EndpointBuilder;
+use crate::trace::{FreezeTriggers, TraceFiles};
 
 /// What freezes the time trace, and which files that leaves behind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TraceSettings {
-    /// Where files go when the trace freezes by itself: [`Builder::trace_files`]. Nowhere if it is empty.
+    /// Where files go when the trace freezes by itself: [`EndpointBuilder::trace_files`]. Nowhere if it is empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
     /// How many files that may hold: [`TraceFiles::at_most`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_files: Option<usize>,
-    /// [`Triggers::slow_rpc`], in microseconds; 0: however long it takes.
+    /// [`FreezeTriggers::slow_rpc`], in microseconds; 0: however long it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slow_rpc_usecs: Option<u64>,
-    /// [`Triggers::restart`].
+    /// [`FreezeTriggers::restart`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart: Option<bool>,
-    /// [`Triggers::lost_packet`].
+    /// [`FreezeTriggers::lost_packet`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_packet: Option<bool>,
-    /// [`Triggers::tell_peers`].
+    /// [`FreezeTriggers::freeze_peers`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tell_peers: Option<bool>,
-    /// [`Triggers::heed_peers`].
+    /// [`FreezeTriggers::obey_peers`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heed_peers: Option<bool>,
 }
@@ -40,21 +40,21 @@ impl TraceSettings {
     }
 
     /// The same for an endpoint.
-    pub(super) fn apply(&self, builder: Builder) -> Builder {
-        let builder = builder.freeze_when(self.triggers());
+    pub(super) fn apply(&self, builder: EndpointBuilder) -> EndpointBuilder {
+        let builder = builder.freeze_triggers(self.triggers());
         match self.files() {
             Some(files) => builder.trace_files(files),
             None => builder,
         }
     }
 
-    fn triggers(&self) -> Triggers {
+    fn triggers(&self) -> FreezeTriggers {
         let yes = |said: Option<bool>| said.unwrap_or(false);
-        let triggers = Triggers::new()
+        let triggers = FreezeTriggers::new()
             .restart(yes(self.restart))
             .lost_packet(yes(self.lost_packet))
-            .tell_peers(yes(self.tell_peers))
-            .heed_peers(yes(self.heed_peers));
+            .freeze_peers(yes(self.tell_peers))
+            .obey_peers(yes(self.heed_peers));
         match self.slow_rpc_usecs {
             None | Some(0) => triggers,
             Some(usecs) => triggers.slow_rpc(Duration::from_micros(usecs)),

@@ -2,7 +2,7 @@
 
 /// How often values were seen, by size. Only buckets that hold something are there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "live", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "introspection", derive(serde::Serialize, serde::Deserialize))]
 pub struct Buckets {
     /// Sum of all values.
     pub sum: u64,

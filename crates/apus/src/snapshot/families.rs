@@ -2,11 +2,11 @@
 
 use crate::endpoint::Queues;
 use crate::engine::metrics::EngineMetrics;
-use apus_proto::{Admission, Live, Meaning, Progress, Recovery, Scheduling};
+use apus_proto::{Admission, Live, Metadata, Progress, Recovery, Scheduling};
 
 /// What a family consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Sort {
+pub enum FamilyKind {
     /// Counts that only grow.
     Counter,
     /// Values that stand at the moment.
@@ -25,7 +25,7 @@ pub struct Family {
     /// What its members differ in, like `type`: what stands behind the dot. `None` if there is only one.
     pub label: Option<&'static str>,
     /// What it consists of.
-    pub sort: Sort,
+    pub sort: FamilyKind,
     /// What it means, in one line.
     pub help: String,
 }
@@ -56,8 +56,8 @@ const GROUPS: &[(&str, &str)] = &[
 #[must_use]
 pub fn families() -> Vec<Family> {
     let mut all = Vec::new();
-    let mut group = |group, sort, prefix: &str, meanings: &[Meaning]| {
-        let family = |meaning: &Meaning| Family {
+    let mut group = |group, sort, prefix: &str, meanings: &[Metadata]| {
+        let family = |meaning: &Metadata| Family {
             group,
             name: format!("{prefix}{}", meaning.name),
             label: None,
@@ -66,16 +66,17 @@ pub fn families() -> Vec<Family> {
         };
         all.extend(meanings.iter().map(family));
     };
-    group("progress", Sort::Counter, "", Progress::MEANINGS);
-    group("reception", Sort::Counter, "", EngineMetrics::MEANINGS);
-    group("recovery", Sort::Counter, "", Recovery::MEANINGS);
-    group("scheduling", Sort::Counter, "", Scheduling::MEANINGS);
-    group("admission", Sort::Counter, "", Admission::MEANINGS);
-    group("live", Sort::Gauge, "", Live::MEANINGS);
-    group("live", Sort::Gauge, "", Queues::MEANINGS);
-    let driver: Vec<_> =
-        apus_udp::Counters::meanings().map(|(name, help)| Meaning { name, help }).collect();
-    group("driver", Sort::Counter, "driver_", &driver);
+    group("progress", FamilyKind::Counter, "", Progress::METADATA);
+    group("reception", FamilyKind::Counter, "", EngineMetrics::METADATA);
+    group("recovery", FamilyKind::Counter, "", Recovery::METADATA);
+    group("scheduling", FamilyKind::Counter, "", Scheduling::METADATA);
+    group("admission", FamilyKind::Counter, "", Admission::METADATA);
+    group("live", FamilyKind::Gauge, "", Live::METADATA);
+    group("live", FamilyKind::Gauge, "", Queues::METADATA);
+    let driver: Vec<_> = apus_socket::SocketCounters::metadata()
+        .map(|(name, help)| Metadata { name, help })
+        .collect();
+    group("driver", FamilyKind::Counter, "driver_", &driver);
     all.extend(labelled());
     let place = |group: &str| GROUPS.iter().position(|(name, _)| *name == group);
     all.sort_by_key(|family| place(family.group));
@@ -84,7 +85,7 @@ pub fn families() -> Vec<Family> {
 
 /// Families with several members, and histograms.
 fn labelled() -> impl Iterator<Item = Family> {
-    use Sort::{Counter, Histogram};
+    use FamilyKind::{Counter, Histogram};
     let families = [
         ("packets", "packets_sent", Some("type"), Counter, "Packets sent."),
         (
@@ -167,16 +168,16 @@ fn labelled() -> impl Iterator<Item = Family> {
 mod tests {
     use super::*;
     use crate::endpoint::Metrics;
-    use crate::snapshot::{CANARIES, Endpoint};
+    use crate::snapshot::{CANARIES, EndpointSnapshot};
     use std::collections::{BTreeMap, BTreeSet};
 
-    fn everything() -> Endpoint {
-        let names = apus_udp::Counters::meanings().map(|(name, _)| (name, 0)).collect();
+    fn everything() -> EndpointSnapshot {
+        let names = apus_socket::SocketCounters::metadata().map(|(name, _)| (name, 0)).collect();
         let mut metrics = Metrics { driver: names, ..Metrics::default() };
         metrics.messages.record(1);
         metrics.protocol.calls.answered.record(1, 1);
         metrics.protocol.calls.served.record(1, 1);
-        Endpoint::new("127.0.0.1:1".parse().unwrap(), &metrics)
+        EndpointSnapshot::new("127.0.0.1:1".parse().unwrap(), &metrics)
     }
 
     #[test]
@@ -185,9 +186,9 @@ mod tests {
         let known: BTreeMap<&str, &Family> = all.iter().map(|f| (f.name.as_str(), f)).collect();
         assert_eq!(known.len(), all.len(), "names differ");
         let endpoint = everything();
-        let counted = endpoint.counters.keys().map(|name| (name, Sort::Counter));
-        let gauges = endpoint.gauges.keys().map(|name| (name, Sort::Gauge));
-        let histograms = endpoint.histograms.keys().map(|name| (name, Sort::Histogram));
+        let counted = endpoint.counters.keys().map(|name| (name, FamilyKind::Counter));
+        let gauges = endpoint.gauges.keys().map(|name| (name, FamilyKind::Gauge));
+        let histograms = endpoint.histograms.keys().map(|name| (name, FamilyKind::Histogram));
         let mut seen = BTreeSet::new();
         for (name, sort) in counted.chain(gauges).chain(histograms) {
             let (family, member) =

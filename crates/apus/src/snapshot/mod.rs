@@ -12,7 +12,7 @@ mod values;
 
 pub use buckets::Buckets;
 pub use canaries::{CANARIES, Canary};
-pub use families::{Family, Sort, families};
+pub use families::{Family, FamilyKind, families};
 
 use crate::endpoint::Metrics;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 
 /// The counters of all endpoints of a process.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "live", derive(serde::Serialize, serde::Deserialize), serde(default))]
+#[cfg_attr(feature = "introspection", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Snapshot {
     /// Version of apus that counted.
     pub version: String,
@@ -35,27 +35,27 @@ pub struct Snapshot {
     /// Nanoseconds of processor time that the process has used, all threads together.
     pub cpu_nanos: u64,
     /// Its endpoints.
-    pub endpoints: Vec<Endpoint>,
+    pub endpoints: Vec<EndpointSnapshot>,
 }
 
 /// The counters of one endpoint.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "live", derive(serde::Serialize, serde::Deserialize))]
-pub struct Endpoint {
+#[cfg_attr(feature = "introspection", derive(serde::Serialize, serde::Deserialize))]
+pub struct EndpointSnapshot {
     /// Where it is.
     pub address: SocketAddr,
     /// What only grows.
-    #[cfg_attr(feature = "live", serde(default))]
+    #[cfg_attr(feature = "introspection", serde(default))]
     pub counters: BTreeMap<String, u64>,
     /// What stands at the moment.
-    #[cfg_attr(feature = "live", serde(default))]
+    #[cfg_attr(feature = "introspection", serde(default))]
     pub gauges: BTreeMap<String, u64>,
     /// How often which values were seen.
-    #[cfg_attr(feature = "live", serde(default))]
+    #[cfg_attr(feature = "introspection", serde(default))]
     pub histograms: BTreeMap<String, Buckets>,
 }
 
-impl Endpoint {
+impl EndpointSnapshot {
     /// The counters of an endpoint at `address`.
     #[must_use]
     pub fn new(address: SocketAddr, metrics: &Metrics) -> Self {
@@ -123,7 +123,7 @@ impl Snapshot {
     /// times are differences, too.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
-        let endpoint = |now: &Endpoint| {
+        let endpoint = |now: &EndpointSnapshot| {
             let earlier = before.endpoints.iter().find(|earlier| earlier.address == now.address);
             earlier.map_or_else(|| now.clone(), |earlier| now.since(earlier))
         };
@@ -138,7 +138,7 @@ impl Snapshot {
 
     /// All endpoints as if they were one; its address is that of the first one.
     #[must_use]
-    pub fn total(&self) -> Option<Endpoint> {
+    pub fn total(&self) -> Option<EndpointSnapshot> {
         let (first, others) = self.endpoints.split_first()?;
         let mut total = first.clone();
         others.iter().for_each(|other| total.add(other));
@@ -150,13 +150,13 @@ impl Snapshot {
 mod tests {
     use super::*;
 
-    fn endpoint(calls: u64) -> Endpoint {
+    fn endpoint(calls: u64) -> EndpointSnapshot {
         let mut metrics = Metrics::default();
         metrics.protocol.progress.client_responses_done = calls;
         metrics.protocol.packets_sent[0] = 2 * calls;
         metrics.protocol.live.peers = 3;
         (0..calls).for_each(|_| metrics.protocol.calls.answered.record(6_000, 1));
-        Endpoint::new("127.0.0.1:4000".parse().unwrap(), &metrics)
+        EndpointSnapshot::new("127.0.0.1:4000".parse().unwrap(), &metrics)
     }
 
     fn snapshot(calls: u64) -> Snapshot {
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(Snapshot::default().total(), None);
     }
 
-    #[cfg(feature = "live")]
+    #[cfg(feature = "introspection")]
     #[test]
     fn what_is_written_can_be_read() {
         let text = serde_json::to_string(&snapshot(7)).unwrap();

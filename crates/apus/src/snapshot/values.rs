@@ -2,7 +2,7 @@
 
 use super::Buckets;
 use crate::endpoint::Metrics;
-use apus_proto::{COARSE_BOUNDS, Coarse, DropReason, Kind};
+use apus_proto::{COARSE_BOUNDS, CoarseHistogram, DropReason, Kind};
 
 /// What only grows.
 pub(super) fn counters(metrics: &Metrics) -> Vec<(String, u64)> {
@@ -43,7 +43,7 @@ pub(super) fn histograms(metrics: &Metrics) -> Vec<(String, Buckets)> {
     let calls = &metrics.protocol.calls;
     let mut answered = calls.answered;
     answered.add(&metrics.local_calls);
-    let fine = |durations: &apus_proto::Durations| {
+    let fine = |durations: &apus_proto::DurationHistogram| {
         Buckets::new(durations.coarse().nanos(), durations.fine())
     };
     let sizes = Buckets::new(metrics.messages.bytes(), metrics.messages.buckets());
@@ -60,7 +60,7 @@ pub(super) fn histograms(metrics: &Metrics) -> Vec<(String, Buckets)> {
     all
 }
 
-fn coarse(durations: &Coarse) -> Buckets {
+fn coarse(durations: &CoarseHistogram) -> Buckets {
     let bounds = COARSE_BOUNDS.into_iter().chain([u64::MAX]);
     let all = bounds.zip(durations.counts().iter().copied());
     Buckets::new(durations.nanos(), all.filter(|(_, count)| *count > 0))

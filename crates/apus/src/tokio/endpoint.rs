@@ -1,15 +1,15 @@
 //! What does an async application talk to?
 
 use super::Request;
-use crate::builder::Builder;
+use crate::builder::EndpointBuilder;
 use crate::call::{CallId, CallOptions, Completion};
 use crate::endpoint::Metrics;
 use crate::engine::asynchronous::{self, WaitFor};
 use crate::engine::shard::{Opened, Shard};
 use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
 use crate::error::{BindError, CallError, Closed};
-#[cfg(feature = "live")]
-use crate::live::Presence;
+#[cfg(feature = "introspection")]
+use crate::introspection::Presence;
 use crate::submit::{Submission, cancel};
 use apus_driver::Driver;
 use apus_proto::{Payload, RpcInfo};
@@ -30,7 +30,7 @@ pub struct Endpoint {
 
 /// Shuts the endpoint down when the last clone goes.
 struct Open {
-    #[cfg(feature = "live")]
+    #[cfg(feature = "introspection")]
     _presence: Option<Presence>,
     shard: Arc<Shard>,
 }
@@ -52,10 +52,10 @@ impl Endpoint {
     ///
     /// Outside of a tokio runtime with IO enabled.
     pub async fn bind(address: impl ToSocketAddrs + std::fmt::Debug) -> Result<Self, BindError> {
-        Self::bind_with(Builder::default(), address).await
+        Self::bind_with(EndpointBuilder::default(), address).await
     }
 
-    /// The same with other settings than the defaults. Its [`crate::Engine`] and [`crate::Poll`] have
+    /// The same with other settings than the defaults. Its [`crate::Engine`] and [`crate::PollMode`] have
     /// no meaning here: a task of the runtime turns the loop, and sleeps when there is nothing to do.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Endpoint {
     ///
     /// As for [`Endpoint::bind`].
     pub async fn bind_with(
-        builder: Builder,
+        builder: EndpointBuilder,
         address: impl ToSocketAddrs + std::fmt::Debug,
     ) -> Result<Self, BindError> {
         let text = format!("{address:?}");
@@ -89,7 +89,7 @@ impl Endpoint {
     ///
     /// As for [`Endpoint::bind`].
     pub fn client() -> Result<Self, BindError> {
-        Self::client_with(Builder::default())
+        Self::client_with(EndpointBuilder::default())
     }
 
     /// The same with other settings than the defaults.
@@ -101,7 +101,7 @@ impl Endpoint {
     /// # Panics
     ///
     /// As for [`Endpoint::bind`].
-    pub fn client_with(builder: Builder) -> Result<Self, BindError> {
+    pub fn client_with(builder: EndpointBuilder) -> Result<Self, BindError> {
         let opened = builder.open_any()?;
         Self::start(&builder.serve(false), opened)
     }
@@ -115,16 +115,19 @@ impl Endpoint {
     /// # Panics
     ///
     /// As for [`Endpoint::bind`].
-    pub fn on(builder: &Builder, driver: Box<dyn Driver>) -> Result<Self, BindError> {
+    pub fn with_driver(
+        builder: &EndpointBuilder,
+        driver: Box<dyn Driver>,
+    ) -> Result<Self, BindError> {
         Self::start(builder, builder.on_top_of(driver))
     }
 
-    fn start(builder: &Builder, opened: Opened) -> Result<Self, BindError> {
-        let shard = builder.shard(opened, crate::Poll::Block)?;
+    fn start(builder: &EndpointBuilder, opened: Opened) -> Result<Self, BindError> {
+        let shard = builder.shard(opened, crate::PollMode::Block)?;
         let address = shard.local_addr;
         asynchronous::start(&shard).map_err(|source| BindError::Start { address, source })?;
         let open = Open {
-            #[cfg(feature = "live")]
+            #[cfg(feature = "introspection")]
             _presence: builder.is_observable().then(|| Presence::enter(&shard)).flatten(),
             shard: shard.clone(),
         };
@@ -174,7 +177,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends a request. Its end will come out of [`Endpoint::recv`], together with `cookie`.
+    /// Sends a request. Its end will come out of [`Endpoint::recv_completion`], together with `cookie`.
     ///
     /// Waits for room if too much is under way (see [`CallOptions::no_wait`]).
     ///
@@ -212,7 +215,7 @@ impl Endpoint {
     /// # Errors
     ///
     /// [`Closed`]: the endpoint does not work any more, and all ends have been received.
-    pub async fn recv(&self) -> Result<Completion, Closed> {
+    pub async fn recv_completion(&self) -> Result<Completion, Closed> {
         let ended = WaitFor::new(&self.shard, AnyCompletion).await;
         match ended {
             Some(ended) => Ok(ended.into()),
@@ -227,8 +230,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// As for [`Endpoint::recv`].
-    pub async fn recv_many(
+    /// As for [`Endpoint::recv_completion`].
+    pub async fn recv_completions(
         &self,
         ends: &mut Vec<Completion>,
         limit: usize,
@@ -283,7 +286,7 @@ impl Endpoint {
         Ok(core.take_all(&AnyRequest, first, limit, |arrived| requests.push(request(arrived))))
     }
 
-    /// Lets a call go that was sent: its end will not come out of [`Endpoint::recv`]. `false` if it has
+    /// Lets a call go that was sent: its end will not come out of [`Endpoint::recv_completion`]. `false` if it has
     /// ended already. The server may have executed it.
     pub fn cancel(&self, call: CallId) -> bool {
         cancel(&mut self.shard.lock(), call)
@@ -303,13 +306,13 @@ impl Endpoint {
     /// Asks all peers with whom this endpoint has a session, or shares memory, to freeze their traces
     /// ([`trace`](crate::trace)), and freezes that of this process; how many were asked: whoever is met in both ways is asked
     /// in both, and counts twice. They do so if they are set up to
-    /// ([`Triggers::heed_peers`](crate::trace::Triggers::heed_peers)), and nobody answers. Packets may be lost: ask
+    /// ([`FreezeTriggers::obey_peers`](crate::trace::FreezeTriggers::obey_peers)), and nobody answers. Packets may be lost: ask
     /// again, it does no harm.
     pub fn freeze_peers(&self) -> usize {
         self.shard.lock().freeze_peers()
     }
 
-    /// Whether calls to peers of this host can go through memory ([`Builder::local`]): it was wanted, and the system
+    /// Whether calls to peers of this host can go through memory ([`EndpointBuilder::local`]): it was wanted, and the system
     /// gave what it takes.
     #[must_use]
     pub fn has_local_path(&self) -> bool {

@@ -41,8 +41,8 @@ impl Request {
 
     /// The client's address.
     #[must_use]
-    pub const fn from(&self) -> SocketAddr {
-        self.inner.from()
+    pub const fn peer_addr(&self) -> SocketAddr {
+        self.inner.peer_addr()
     }
 
     /// Answers. Waits for room if too many bytes wait to be sent.

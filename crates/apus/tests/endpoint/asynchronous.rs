@@ -2,8 +2,8 @@
 
 use crate::bytes;
 use apus::tokio::Endpoint;
-use apus::{Builder, Config, Outcome};
-use apus_driver::loopback::Network;
+use apus::{Config, EndpointBuilder, Execution};
+use apus_driver::loopback::LoopbackNetwork;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use tokio::runtime::Runtime;
@@ -14,10 +14,10 @@ fn runtime() -> Runtime {
 }
 
 /// Two endpoints on a network of their own; their loops are turned by `runtime`.
-fn pair(runtime: &Runtime, builder: &Builder) -> (Endpoint, Endpoint) {
+fn pair(runtime: &Runtime, builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     let _inside = runtime.enter();
-    let network = Network::new();
-    let on = || Endpoint::on(builder, Box::new(network.host())).unwrap();
+    let network = LoopbackNetwork::new();
+    let on = || Endpoint::with_driver(builder, Box::new(network.host())).unwrap();
     (on(), on())
 }
 
@@ -29,22 +29,22 @@ fn poll<F: Future>(future: &mut Pin<Box<F>>) -> Poll<F::Output> {
 #[test]
 fn ends_are_received_although_the_endpoint_was_shut_down() {
     let runtime = runtime();
-    let (client, server) = pair(&runtime, &Builder::default());
+    let (client, server) = pair(&runtime, &EndpointBuilder::default());
     runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
-    let mut recv = Box::pin(client.recv());
+    let mut recv = Box::pin(client.recv_completion());
     assert!(poll(&mut recv).is_pending(), "nobody answers");
     client.shutdown();
     let Poll::Ready(Ok(end)) = poll(&mut recv) else { panic!("the call has ended") };
     assert_eq!(end.cookie, 5);
     assert!(end.result.is_err());
     drop(recv);
-    assert!(runtime.block_on(client.recv()).is_err(), "that was the only one");
+    assert!(runtime.block_on(client.recv_completion()).is_err(), "that was the only one");
 }
 
 #[test]
 fn cancelling_the_last_call_ends_a_drain() {
     let runtime = runtime();
-    let (client, server) = pair(&runtime, &Builder::default());
+    let (client, server) = pair(&runtime, &EndpointBuilder::default());
     let call = runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
     let mut drain = Box::pin(client.drain());
     assert!(poll(&mut drain).is_pending(), "nobody answers");
@@ -56,7 +56,7 @@ fn cancelling_the_last_call_ends_a_drain() {
 #[test]
 fn a_drain_that_was_told_is_over_whatever_is_sent_then() {
     let runtime = runtime();
-    let (client, server) = pair(&runtime, &Builder::default());
+    let (client, server) = pair(&runtime, &EndpointBuilder::default());
     let call = runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
     let mut drain = Box::pin(client.drain());
     assert!(poll(&mut drain).is_pending());
@@ -69,7 +69,8 @@ fn a_drain_that_was_told_is_over_whatever_is_sent_then() {
 #[test]
 fn a_call_that_is_cancelled_makes_room() {
     let runtime = runtime();
-    let builder = Builder::default().config(Config::builder().max_client_rpcs(1).build().unwrap());
+    let builder =
+        EndpointBuilder::default().config(Config::builder().max_client_rpcs(1).build().unwrap());
     let (client, server) = pair(&runtime, &builder);
     let call = runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
     let mut send = Box::pin(client.send(server.local_addr(), "y", 6));
@@ -82,7 +83,7 @@ fn a_call_that_is_cancelled_makes_room() {
 #[test]
 fn an_endpoint_is_closed_with_a_runtime_that_never_ran() {
     let idle = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (client, _server) = pair(&idle, &Builder::default());
+    let (client, _server) = pair(&idle, &EndpointBuilder::default());
     drop(idle);
     let error = runtime().block_on(client.recv_request()).unwrap_err();
     assert!(error.to_string().contains("runtime"), "{error}");
@@ -92,12 +93,12 @@ fn an_endpoint_is_closed_with_a_runtime_that_never_ran() {
 #[test]
 fn an_endpoint_is_closed_with_its_runtime() {
     let turning = runtime();
-    let (client, server) = pair(&turning, &Builder::default());
+    let (client, server) = pair(&turning, &EndpointBuilder::default());
     let mut call = Box::pin(client.call(server.local_addr(), bytes(0, 100)));
     assert!(poll(&mut call).is_pending());
     drop(turning);
     let Poll::Ready(Err(error)) = poll(&mut call) else { panic!("nobody will answer") };
-    assert_ne!(error.outcome(), Outcome::Executed, "{error}");
+    assert_ne!(error.execution(), Execution::Executed, "{error}");
     drop(call);
     let error = runtime().block_on(client.recv_request()).unwrap_err();
     assert!(error.to_string().contains("runtime"), "{error}");

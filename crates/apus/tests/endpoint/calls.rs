@@ -1,7 +1,9 @@
 //! Calls and their ends.
 
 use crate::{assert_at_rest, bytes, echo_pair, pair};
-use apus::{Builder, Bytes, CallError, CallOptions, FailReason, Outcome, Payload, Refusal};
+use apus::{
+    Bytes, CallError, CallOptions, EndpointBuilder, Execution, FailureKind, Payload, Refusal,
+};
 use std::time::Duration;
 
 /// One byte, about one packet (1472 bytes less 56 of header), many packets, a megabyte.
@@ -9,7 +11,7 @@ const SIZES: [usize; 8] = [1, 2, 1415, 1416, 1417, 10_000, 100_000, 1_000_000];
 
 #[test]
 fn messages_of_all_sizes_come_back_unchanged() {
-    let (client, server, echo) = echo_pair(&Builder::default());
+    let (client, server, echo) = echo_pair(&EndpointBuilder::default());
     for (seed, size) in SIZES.into_iter().enumerate() {
         let request = bytes(seed, size);
         assert_eq!(client.call(server, request.clone()).unwrap(), request, "{size}");
@@ -19,7 +21,7 @@ fn messages_of_all_sizes_come_back_unchanged() {
 
 #[test]
 fn a_message_is_given_in_slices_and_comes_as_one() {
-    let (client, server, _echo) = echo_pair(&Builder::default());
+    let (client, server, _echo) = echo_pair(&EndpointBuilder::default());
     let slices = [bytes(1, 10), bytes(2, 3_000), bytes(3, 1)];
     let whole = slices.concat();
     let payload: Payload = slices.map(Bytes::from).into();
@@ -28,24 +30,24 @@ fn a_message_is_given_in_slices_and_comes_as_one() {
 
 #[test]
 fn ends_of_sent_calls_come_with_their_cookies() {
-    let (client, server, echo) = echo_pair(&Builder::default());
+    let (client, server, echo) = echo_pair(&EndpointBuilder::default());
     for cookie in 0..200 {
         client.send(server, bytes(cookie, 1 + cookie * 20), cookie as u64).unwrap();
     }
     let mut seen = [false; 200];
     for _ in 0..200 {
-        let end = client.recv().unwrap();
+        let end = client.recv_completion().unwrap();
         let cookie = end.cookie as usize;
         assert_eq!(end.result.unwrap(), bytes(cookie, 1 + cookie * 20));
         assert!(!std::mem::replace(&mut seen[cookie], true), "each end comes once");
     }
-    assert!(client.try_recv().unwrap().is_none());
+    assert!(client.try_recv_completion().unwrap().is_none());
     assert_at_rest(&[&client, &echo.endpoint]);
 }
 
 #[test]
 fn what_is_there_is_received_together() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     for cookie in 0..50 {
         client.send(server.local_addr(), bytes(cookie, 10), cookie as u64).unwrap();
     }
@@ -63,7 +65,7 @@ fn what_is_there_is_received_together() {
     }
     let mut ends = Vec::new();
     while ends.len() < 50 {
-        assert!((1..=30).contains(&client.recv_many(&mut ends, 30).unwrap()));
+        assert!((1..=30).contains(&client.recv_completions(&mut ends, 30).unwrap()));
     }
     ends.sort_unstable_by_key(|end| end.cookie);
     for (cookie, end) in ends.into_iter().enumerate() {
@@ -76,7 +78,7 @@ fn what_is_there_is_received_together() {
 
 #[test]
 fn an_endpoint_calls_and_serves_at_the_same_time() {
-    let (a, b) = pair(&Builder::default());
+    let (a, b) = pair(&EndpointBuilder::default());
     let echo = |endpoint: &apus::Endpoint| crate::echo(endpoint.clone());
     let servers = [echo(&a), echo(&b)];
     for i in 0..50 {
@@ -91,13 +93,13 @@ fn an_endpoint_calls_and_serves_at_the_same_time() {
 
 #[test]
 fn a_cancelled_call_has_no_end_and_its_server_is_told() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     let call = client.send(server.local_addr(), "never mind", 1).unwrap();
     // The confirmation of a first contact is the client's loop's work.
     let request = std::thread::scope(|scope| {
         let receiver = scope.spawn(|| server.recv_request().unwrap());
         while !receiver.is_finished() {
-            assert!(client.try_recv().unwrap().is_none());
+            assert!(client.try_recv_completion().unwrap().is_none());
         }
         receiver.join().unwrap()
     });
@@ -110,39 +112,39 @@ fn a_cancelled_call_has_no_end_and_its_server_is_told() {
         request.reply("too late")
     });
     assert!(matches!(answered, Err(apus::ReplyError::ClientGone)), "{answered:?}");
-    assert!(client.try_recv().unwrap().is_none());
+    assert!(client.try_recv_completion().unwrap().is_none());
     assert_at_rest(&[&client, &server]);
 }
 
 #[test]
 fn a_deadline_ends_a_call_that_is_not_answered() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     let options = CallOptions::new().timeout(Duration::from_millis(20));
     let error = client.call_with(server.local_addr(), "hello?", options).unwrap_err();
     let CallError::Failed(error) = error else { panic!("{error}") };
-    assert_eq!(error.reason, FailReason::DeadlineExceeded);
+    assert_eq!(error.kind, FailureKind::DeadlineExceeded);
 }
 
 #[test]
 fn a_request_that_is_dropped_fails_at_its_client() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     let address = server.local_addr();
     std::thread::scope(|scope| {
         scope.spawn(|| drop(server.recv_request().unwrap()));
         let error = client.call(address, "please").unwrap_err();
         let CallError::Failed(error) = error else { panic!("{error}") };
-        assert_eq!(error.reason, FailReason::Refused(Refusal::Abandoned));
-        assert_eq!(error.outcome, Outcome::Unknown);
+        assert_eq!(error.kind, FailureKind::Refused(Refusal::Abandoned));
+        assert_eq!(error.execution, Execution::Unknown);
     });
     assert_at_rest(&[&client, &server]);
 }
 
 #[test]
 fn an_endpoint_that_does_not_serve_says_so() {
-    let (client, server) = pair(&Builder::default().serve(false));
+    let (client, server) = pair(&EndpointBuilder::default().serve(false));
     let server_loop = crate::echo(server.clone());
     let error = client.call(server.local_addr(), "anybody?").unwrap_err();
-    assert_eq!(error.outcome(), Outcome::NotExecuted);
+    assert_eq!(error.execution(), Execution::NotExecuted);
     assert!(error.to_string().contains("not serving"), "{error}");
     server.shutdown();
     assert_eq!(server_loop.join().unwrap(), 0);
@@ -150,19 +152,19 @@ fn an_endpoint_that_does_not_serve_says_so() {
 
 #[test]
 fn arguments_out_of_range_are_refused() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     let error = client.call(server.local_addr(), Vec::<u8>::new()).unwrap_err();
     assert!(error.to_string().contains("at least one byte"), "{error}");
     let long = vec![0_u8; 64 * 1024 * 1024 + 1];
     let error = client.call(server.local_addr(), long).unwrap_err();
     assert!(error.to_string().contains("max_message"), "{error}");
-    assert_eq!(error.outcome(), Outcome::NotExecuted);
+    assert_eq!(error.execution(), Execution::NotExecuted);
     assert_at_rest(&[&client]);
 }
 
 #[test]
 fn a_reply_out_of_range_is_refused_and_the_client_learns_it() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     let address = server.local_addr();
     std::thread::scope(|scope| {
         scope.spawn(|| {

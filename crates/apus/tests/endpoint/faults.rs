@@ -2,24 +2,24 @@
 //! twice.
 
 use crate::{ShutDown, assert_at_rest, bytes};
-use apus::{Builder, Endpoint, Poll};
+use apus::{Endpoint, EndpointBuilder, PollMode};
 use apus_driver::fault::{FaultConfig, Faults, Faulty, PER_MILLION};
-use apus_driver::loopback::Network;
+use apus_driver::loopback::LoopbackNetwork;
 use std::collections::HashSet;
 use std::sync::Mutex;
 
 const PER_CENT: u32 = PER_MILLION / 100;
 
-fn endpoint(network: &Network, seed: u64, faults: Faults) -> Endpoint {
+fn endpoint(network: &LoopbackNetwork, seed: u64, faults: Faults) -> Endpoint {
     let config = FaultConfig { seed, receive: faults, ..FaultConfig::default() };
     let driver = Faulty::new(network.host(), config).unwrap();
-    Builder::default().poll(Poll::Block).on(Box::new(driver)).unwrap()
+    EndpointBuilder::default().poll_mode(PollMode::Block).with_driver(Box::new(driver)).unwrap()
 }
 
 /// Calls of all sizes from one endpoint to another, all of which must come back intact, and be executed
 /// once.
 fn all_calls_survive(seed: u64, faults: Faults, calls: usize) {
-    let network = Network::new();
+    let network = LoopbackNetwork::new();
     let client = endpoint(&network, seed, faults);
     let server = endpoint(&network, seed + 1, faults);
     let executed = Mutex::new(HashSet::new());
@@ -44,7 +44,7 @@ fn all_calls_survive(seed: u64, faults: Faults, calls: usize) {
             client.send(server.local_addr(), request(number), number as u64).unwrap();
         }
         for _ in 0..calls {
-            let end = client.recv().unwrap();
+            let end = client.recv_completion().unwrap();
             let number = end.cookie as usize;
             let payload = end.result.unwrap_or_else(|error| panic!("call {number}: {error}"));
             assert_eq!(payload, request(number), "call {number}");

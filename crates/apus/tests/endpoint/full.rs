@@ -1,7 +1,7 @@
 //! A socket that is full: whoever has the turn sleeps until there is room, and the clock goes on.
 
-use apus::{Builder, CallOptions, Poll};
-use apus_driver::{Arrival, Burst, Capabilities, Driver, Receive, Report, Transmit};
+use apus::{CallOptions, EndpointBuilder, PollMode};
+use apus_driver::{Arrival, Burst, Capabilities, Driver, NetworkReport, ReceiveHalf, TransmitHalf};
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -37,13 +37,13 @@ impl Driver for Stuffed {
         SocketAddr::from(([10, 0, 0, 1], 1))
     }
 
-    fn split(self: Box<Self>) -> (Box<dyn Transmit>, Box<dyn Receive>) {
+    fn split(self: Box<Self>) -> (Box<dyn TransmitHalf>, Box<dyn ReceiveHalf>) {
         let receive = Silent(self.stream.try_clone().unwrap());
         (self, Box::new(receive))
     }
 }
 
-impl Transmit for Stuffed {
+impl TransmitHalf for Stuffed {
     fn send(&mut self, _: &Burst<'_>) -> io::Result<()> {
         self.full = true;
         Ok(())
@@ -72,7 +72,7 @@ impl Transmit for Stuffed {
 
 struct Silent(UnixStream);
 
-impl Receive for Silent {
+impl ReceiveHalf for Silent {
     fn receive(&mut self, _: usize) -> io::Result<usize> {
         Ok(0)
     }
@@ -83,7 +83,7 @@ impl Receive for Silent {
 
     fn drain(&mut self, _: &mut dyn FnMut(Arrival<'_>)) {}
 
-    fn reports(&mut self, _: &mut dyn FnMut(Report<'_>)) {}
+    fn reports(&mut self, _: &mut dyn FnMut(NetworkReport<'_>)) {}
 }
 
 impl AsFd for Silent {
@@ -94,7 +94,7 @@ impl AsFd for Silent {
 
 #[test]
 fn whoever_waits_for_a_full_socket_sleeps_and_sees_its_timers() {
-    for poll in [Poll::Block, Poll::Hybrid(Duration::from_micros(50))] {
+    for poll in [PollMode::Block, PollMode::Hybrid(Duration::from_micros(50))] {
         let (mut stream, mut other) = UnixStream::pair().unwrap();
         stream.set_nonblocking(true).unwrap();
         let mut stuffing = 0;
@@ -103,7 +103,8 @@ fn whoever_waits_for_a_full_socket_sleeps_and_sees_its_timers() {
         }
         let (open, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let driver = Stuffed { open: open.clone(), sent: sent.clone(), full: false, stream };
-        let endpoint = Builder::default().poll(poll).on(Box::new(driver)).unwrap();
+        let endpoint =
+            EndpointBuilder::default().poll_mode(poll).with_driver(Box::new(driver)).unwrap();
         let to = SocketAddr::from(([10, 0, 0, 2], 1));
         let options = CallOptions::new().timeout(Duration::from_millis(50));
         let error = endpoint.call_with(to, "hello", options).unwrap_err();
@@ -116,7 +117,7 @@ fn whoever_waits_for_a_full_socket_sleeps_and_sees_its_timers() {
         open.store(true, Ordering::SeqCst);
         other.read_exact(&mut vec![0; stuffing]).unwrap();
         while !sent.load(Ordering::SeqCst) {
-            assert!(endpoint.recv_timeout(Duration::from_millis(1)).unwrap().is_none());
+            assert!(endpoint.recv_completion_timeout(Duration::from_millis(1)).unwrap().is_none());
         }
     }
 }

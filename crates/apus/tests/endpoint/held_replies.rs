@@ -2,7 +2,7 @@
 
 use crate::overload::UNDER_WAY;
 use crate::{Endpoint, ShutDown, roomy_pair};
-use apus::{Builder, Poll};
+use apus::{EndpointBuilder, PollMode};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,8 +13,10 @@ use std::time::Duration;
 /// Replies wait while requests do, if each takes little time and the keeper has not got the turn. On a busy machine the
 /// keeper gets it now and then, and gives it back when somebody waits for a request: so these come in bursts.
 fn a_reply_that_waits_arrives_whatever_its_thread_does(then: impl FnOnce(&Endpoint) + Send) {
-    let (client, server) =
-        roomy_pair(&Builder::default().poll(Poll::Block), 400 * UNDER_WAY as usize);
+    let (client, server) = roomy_pair(
+        &EndpointBuilder::default().poll_mode(PollMode::Block),
+        400 * UNDER_WAY as usize,
+    );
     let held = AtomicU64::new(u64::MAX);
     std::thread::scope(|scope| {
         let _ends = ShutDown(&[&client, &server]);
@@ -39,7 +41,8 @@ fn a_reply_that_waits_arrives_whatever_its_thread_does(then: impl FnOnce(&Endpoi
                 sent += 1;
             }
             while ended < sent && !has_come(&answered) {
-                if let Some(end) = client.recv_timeout(Duration::from_millis(1)).unwrap() {
+                if let Some(end) = client.recv_completion_timeout(Duration::from_millis(1)).unwrap()
+                {
                     ended += 1;
                     let held = held.load(Ordering::Relaxed);
                     assert!(end.cookie != held || end.result.is_ok(), "it was replied to: {end:?}");

@@ -1,16 +1,16 @@
 //! Back-pressure: a caller waits for room, or is told that there is none.
 
 use crate::{ShutDown, assert_at_rest, bytes, echo, echo_pair, pair};
-use apus::{Builder, CallOptions, Config};
+use apus::{CallOptions, Config, EndpointBuilder};
 use std::time::Duration;
 
-fn small() -> Builder {
+fn small() -> EndpointBuilder {
     let config = Config::builder()
         .max_message(10_000)
         .max_send_bytes_per_peer(20_000)
         .max_send_bytes(20_000)
         .max_client_rpcs(8);
-    Builder::default().config(config.build().unwrap())
+    EndpointBuilder::default().config(config.build().unwrap())
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn a_caller_waits_for_room() {
     std::thread::scope(|scope| {
         let receiver = scope.spawn(|| {
             for _ in 0..100 {
-                client.recv().unwrap().result.unwrap();
+                client.recv_completion().unwrap().result.unwrap();
             }
         });
         for cookie in 0..100 {
@@ -48,7 +48,7 @@ fn a_caller_that_does_not_wait_is_told() {
     let _ends = ShutDown(&[&server]);
     echo(server.clone());
     for _ in 0..sent {
-        client.recv().unwrap().result.unwrap();
+        client.recv_completion().unwrap().result.unwrap();
     }
 }
 
@@ -63,14 +63,15 @@ fn ends_that_nobody_receives_count_as_calls() {
     let options = CallOptions::new().timeout(Duration::from_millis(30));
     let error = client.send_with(server, "one too many", 8, options).unwrap_err();
     assert!(error.to_string().contains("deadline"), "{error}");
-    client.recv().unwrap();
+    client.recv_completion().unwrap();
     client.send(server, "now", 8).unwrap();
 }
 
 /// CAP-2: the end of a call makes room, whoever receives it.
 #[test]
 fn callers_take_turns_when_one_call_is_the_limit() {
-    let builder = Builder::default().config(Config::builder().max_client_rpcs(1).build().unwrap());
+    let builder =
+        EndpointBuilder::default().config(Config::builder().max_client_rpcs(1).build().unwrap());
     let (client, server, echo) = echo_pair(&builder);
     std::thread::scope(|scope| {
         for _ in 0..3 {
@@ -91,5 +92,5 @@ fn a_deadline_covers_the_wait_for_room() {
     client.send(server.local_addr(), bytes(0, 9_000), 1).unwrap();
     let options = CallOptions::new().timeout(Duration::from_millis(20));
     let error = client.call_with(server.local_addr(), bytes(0, 9_000), options).unwrap_err();
-    assert_eq!(error.outcome(), apus::Outcome::NotExecuted, "{error}");
+    assert_eq!(error.execution(), apus::Execution::NotExecuted, "{error}");
 }

@@ -1,16 +1,16 @@
 //! How endpoints end, and what becomes of those who talk to them.
 
 use crate::{bytes, pair};
-use apus::{Builder, Closed, Config, Endpoint, Outcome, Profile};
-use apus_driver::loopback::Network;
+use apus::{Closed, Config, Endpoint, EndpointBuilder, Execution, Profile};
+use apus_driver::loopback::LoopbackNetwork;
 use std::time::Duration;
 
 #[test]
 fn shutting_down_ends_every_wait() {
-    let (a, b) = pair(&Builder::default());
+    let (a, b) = pair(&EndpointBuilder::default());
     std::thread::scope(|scope| {
         let waits = [
-            scope.spawn(|| a.recv().map(drop)),
+            scope.spawn(|| a.recv_completion().map(drop)),
             scope.spawn(|| a.recv_request().map(drop)),
             scope.spawn(|| a.recv_request().map(drop)),
         ];
@@ -32,7 +32,7 @@ fn shutting_down_ends_every_wait() {
 
 #[test]
 fn ends_that_came_before_the_shutdown_can_be_received_after_it() {
-    let (client, server, _echo) = crate::echo_pair(&Builder::default());
+    let (client, server, _echo) = crate::echo_pair(&EndpointBuilder::default());
     client.send(server, "x", 5).unwrap();
     while client.metrics().protocol.progress.client_responses_done == 0 {
         // Somebody must turn the loop, and the end must stay.
@@ -40,46 +40,47 @@ fn ends_that_came_before_the_shutdown_can_be_received_after_it() {
     }
     client.send(server, bytes(0, 10), 6).unwrap();
     client.shutdown();
-    let first = client.recv().unwrap();
+    let first = client.recv_completion().unwrap();
     assert_eq!((first.cookie, first.result.unwrap()), (5, "x".into()));
-    let second = client.recv().unwrap();
+    let second = client.recv_completion().unwrap();
     assert_eq!(second.cookie, 6);
     assert!(second.result.is_err());
-    assert!(client.recv().is_err());
+    assert!(client.recv_completion().is_err());
 }
 
 #[test]
 fn a_call_to_a_closed_port_fails_at_once() {
-    let network = Network::new();
-    let client = Builder::default().on(Box::new(network.host())).unwrap();
-    let gone = Builder::default().on(Box::new(network.host())).unwrap();
+    let network = LoopbackNetwork::new();
+    let client = EndpointBuilder::default().with_driver(Box::new(network.host())).unwrap();
+    let gone = EndpointBuilder::default().with_driver(Box::new(network.host())).unwrap();
     let address = gone.local_addr();
     drop(gone);
     let error = client.call(address, "hello").unwrap_err();
     assert!(error.to_string().contains("port closed"), "{error}");
-    assert_eq!(error.outcome(), Outcome::NotExecuted);
+    assert_eq!(error.execution(), Execution::NotExecuted);
 }
 
 #[test]
 fn a_silent_peer_is_given_up() {
-    let network = Network::new();
+    let network = LoopbackNetwork::new();
     let config = Config::builder().timeout_usecs(50_000).build().unwrap();
-    let client = Builder::default().config(config).on(Box::new(network.host())).unwrap();
+    let client =
+        EndpointBuilder::default().config(config).with_driver(Box::new(network.host())).unwrap();
     // A host that takes packets and never answers.
     let silent = network.host();
     let address = apus_driver::Driver::local_addr(&silent);
     let error = client.call(address, "hello").unwrap_err();
     assert!(error.to_string().contains("peer silent"), "{error}");
-    assert_eq!(error.outcome(), Outcome::NotExecuted, "it never asked for a confirmation");
+    assert_eq!(error.execution(), Execution::NotExecuted, "it never asked for a confirmation");
 }
 
 /// In the kernel profile ids are unique per host: whoever brings the driver says where they begin.
 #[test]
 fn ids_begin_where_the_builder_says() {
-    let network = Network::new();
+    let network = LoopbackNetwork::new();
     let config = Config::builder().profile(Profile::Kernel).build().unwrap();
-    let builder = Builder::default().config(config).first_id(1 << 40);
-    let client = builder.on(Box::new(network.host())).unwrap();
+    let builder = EndpointBuilder::default().config(config).first_id(1 << 40);
+    let client = builder.with_driver(Box::new(network.host())).unwrap();
     let silent = network.host();
     let address = apus_driver::Driver::local_addr(&silent);
     client.send(address, "one", 1).unwrap();
@@ -91,7 +92,7 @@ fn ids_begin_where_the_builder_says() {
 
 #[test]
 fn the_last_clone_ends_the_endpoint() {
-    let (a, b) = pair(&Builder::default());
+    let (a, b) = pair(&EndpointBuilder::default());
     let address = a.local_addr();
     let clone = a.clone();
     drop(a);
@@ -105,7 +106,7 @@ fn the_last_clone_ends_the_endpoint() {
 
 #[test]
 fn a_reply_arrives_although_its_server_ends() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     let address = server.local_addr();
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -122,7 +123,7 @@ fn a_reply_arrives_although_its_server_ends() {
 /// What was given up has not arrived.
 #[test]
 fn a_drain_does_not_confuse_a_shutdown_with_an_arrival() {
-    let (a, b) = pair(&Builder::default());
+    let (a, b) = pair(&EndpointBuilder::default());
     assert!(a.drain(Duration::ZERO), "nothing was sent");
     a.send(b.local_addr(), "hello", 0).unwrap();
     a.shutdown();
@@ -134,14 +135,14 @@ fn a_drain_does_not_confuse_a_shutdown_with_an_arrival() {
 /// AMO-5: the application has the request, and may have done what it says.
 #[test]
 fn a_shutdown_does_not_promise_that_a_request_in_service_was_not_executed() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     let address = server.local_addr();
     std::thread::scope(|scope| {
         let call = scope.spawn(|| client.call(address, "order"));
         let request = server.recv_request().unwrap();
         server.shutdown();
         let error = call.join().unwrap().unwrap_err();
-        assert_eq!(error.outcome(), Outcome::Unknown, "{error}");
+        assert_eq!(error.execution(), Execution::Unknown, "{error}");
         drop(request);
     });
 }
@@ -160,7 +161,7 @@ fn bad_addresses_are_named() {
 #[test]
 fn shutting_down_at_any_moment() {
     for round in 0..50 {
-        let (a, b) = pair(&Builder::default().poll(apus::Poll::Block));
+        let (a, b) = pair(&EndpointBuilder::default().poll_mode(apus::PollMode::Block));
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| while b.recv_request().is_ok_and(|r| r.reply("x").is_ok()) {});

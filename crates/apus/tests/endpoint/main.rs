@@ -16,21 +16,22 @@ mod overload;
 mod packets;
 mod partners;
 
-use apus::{Builder, Endpoint};
-use apus_driver::loopback::{Network, NetworkConfig};
+use apus::{Endpoint, EndpointBuilder};
+use apus_driver::loopback::{LoopbackConfig, LoopbackNetwork};
 use echo::echo;
 use partners::{ShutDown, assert_at_rest, bytes, echo_pair};
 
 /// Two endpoints on a network of their own.
-fn pair(builder: &Builder) -> (Endpoint, Endpoint) {
-    let network = Network::new();
-    let on = || builder.clone().on(Box::new(network.host())).unwrap();
+fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
+    let network = LoopbackNetwork::new();
+    let on = || builder.clone().with_driver(Box::new(network.host())).unwrap();
     (on(), on())
 }
 
 /// The same, on a network with room for so many packets at each host.
-fn roomy_pair(builder: &Builder, queue: usize) -> (Endpoint, Endpoint) {
-    let network = Network::with_config(NetworkConfig { queue, ..NetworkConfig::default() });
-    let on = || builder.clone().on(Box::new(network.host())).unwrap();
+fn roomy_pair(builder: &EndpointBuilder, queue: usize) -> (Endpoint, Endpoint) {
+    let network =
+        LoopbackNetwork::with_config(LoopbackConfig { queue, ..LoopbackConfig::default() });
+    let on = || builder.clone().with_driver(Box::new(network.host())).unwrap();
     (on(), on())
 }

@@ -1,13 +1,13 @@
 //! Many threads on one endpoint.
 
 use crate::{ShutDown, assert_at_rest, bytes, echo_pair, pair};
-use apus::{Builder, Endpoint, Poll};
+use apus::{Endpoint, EndpointBuilder, PollMode};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[test]
 fn many_callers_share_an_endpoint() {
-    for poll in [Poll::Block, Poll::default()] {
-        let (client, server, echo) = echo_pair(&Builder::default().poll(poll));
+    for poll in [PollMode::Block, PollMode::default()] {
+        let (client, server, echo) = echo_pair(&EndpointBuilder::default().poll_mode(poll));
         std::thread::scope(|scope| {
             for thread in 0..8 {
                 let client = &client;
@@ -25,7 +25,7 @@ fn many_callers_share_an_endpoint() {
 
 #[test]
 fn many_receivers_serve_one_endpoint() {
-    let (client, server) = pair(&Builder::default().poll(Poll::Block));
+    let (client, server) = pair(&EndpointBuilder::default().poll_mode(PollMode::Block));
     let address = server.local_addr();
     let served = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -43,7 +43,7 @@ fn many_receivers_serve_one_endpoint() {
             client.send(address, bytes(cookie, 100), cookie as u64).unwrap();
         }
         for _ in 0..1_000 {
-            let end = client.recv().unwrap();
+            let end = client.recv_completion().unwrap();
             assert_eq!(end.result.unwrap(), bytes(end.cookie as usize, 100));
         }
         assert_at_rest(&[&client, &server]);
@@ -54,7 +54,7 @@ fn many_receivers_serve_one_endpoint() {
 /// Callers, receivers of ends and receivers of requests wait side by side and pass the turn around.
 #[test]
 fn all_kinds_of_waiting_at_once() {
-    let (a, b) = pair(&Builder::default().poll(Poll::Block));
+    let (a, b) = pair(&EndpointBuilder::default().poll_mode(PollMode::Block));
     let serve = |endpoint: &Endpoint| {
         while let Ok(request) = endpoint.recv_request() {
             let payload = request.payload().clone();
@@ -66,7 +66,7 @@ fn all_kinds_of_waiting_at_once() {
             let to = there.local_addr();
             here.send(to, bytes(i, 64), i as u64).unwrap();
             assert_eq!(here.call(to, bytes(i, 2_000)).unwrap(), bytes(i, 2_000));
-            here.recv().unwrap().result.unwrap();
+            here.recv_completion().unwrap().result.unwrap();
         }
     };
     std::thread::scope(|scope| {
@@ -84,9 +84,9 @@ fn all_kinds_of_waiting_at_once() {
 
 #[test]
 fn whoever_waits_lets_corked_messages_leave() {
-    let (client, server, _echo) = echo_pair(&Builder::default());
+    let (client, server, _echo) = echo_pair(&EndpointBuilder::default());
     let _cork = client.cork();
     client.send(server, bytes(0, 100), 1).unwrap();
-    assert_eq!(client.recv().unwrap().result.unwrap(), bytes(0, 100));
+    assert_eq!(client.recv_completion().unwrap().result.unwrap(), bytes(0, 100));
     assert_eq!(client.call(server, bytes(1, 100)).unwrap(), bytes(1, 100));
 }

@@ -1,8 +1,8 @@
 //! Situation: somebody looks at the counters of endpoints that have done something.
 
 use crate::{bytes, echo_pair, pair};
-use apus::snapshot::{Endpoint as Counted, Sort, families};
-use apus::{Builder, CallOptions, Endpoint};
+use apus::snapshot::{EndpointSnapshot as Counted, FamilyKind, families};
+use apus::{CallOptions, Endpoint, EndpointBuilder};
 use std::time::Duration;
 
 fn counted(endpoint: &Endpoint) -> Counted {
@@ -11,7 +11,7 @@ fn counted(endpoint: &Endpoint) -> Counted {
 
 #[test]
 fn sizes_and_durations_of_calls_are_counted() {
-    let (client, address, server) = echo_pair(&Builder::default());
+    let (client, address, server) = echo_pair(&EndpointBuilder::default());
     for length in [1, 64, 65, 5_000, 200_000] {
         client.call(address, bytes(1, length)).unwrap();
     }
@@ -33,7 +33,7 @@ fn sizes_and_durations_of_calls_are_counted() {
 
 #[test]
 fn calls_that_fail_are_counted_by_reason() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     // Nobody receives the request.
     let options = CallOptions::new().timeout(Duration::from_millis(1));
     client.call_with(server.local_addr(), "x", options).unwrap_err();
@@ -45,7 +45,7 @@ fn calls_that_fail_are_counted_by_reason() {
 
 #[test]
 fn messages_that_wait_for_grants_are_integrated_over_time() {
-    let (client, address, server) = echo_pair(&Builder::default());
+    let (client, address, server) = echo_pair(&EndpointBuilder::default());
     client.call(address, bytes(3, 3_000_000)).unwrap();
     let counted = counted(&server.endpoint);
     assert!(counted.counter("granted_bytes") > 0, "it was too long to be unscheduled");
@@ -57,7 +57,7 @@ fn messages_that_wait_for_grants_are_integrated_over_time() {
 #[test]
 fn processor_time_is_sampled() {
     const PARTS: [&str; 4] = ["receive_nanos", "protocol_nanos", "send_nanos", "poll_nanos"];
-    let (client, address, server) = echo_pair(&Builder::default());
+    let (client, address, server) = echo_pair(&EndpointBuilder::default());
     let is_missing = |endpoint: &Endpoint| {
         let counted = counted(endpoint);
         PARTS.iter().any(|part| counted.counter(part) == 0)
@@ -73,7 +73,7 @@ fn processor_time_is_sampled() {
 
 #[test]
 fn whoever_finds_the_lock_taken_is_counted() {
-    let (client, address, _server) = echo_pair(&Builder::default());
+    let (client, address, _server) = echo_pair(&EndpointBuilder::default());
     let misses = || counted(&client).counter("lock_misses");
     // Threads that do nothing but take it: sooner or later two meet, and the first count ends it.
     std::thread::scope(|scope| {
@@ -90,7 +90,7 @@ fn whoever_finds_the_lock_taken_is_counted() {
 
 #[test]
 fn what_waits_is_seen() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     let call = client.send(server.local_addr(), "x", 0).unwrap();
     assert_eq!(client.metrics().queues.calls, 1);
     assert!(client.cancel(call));
@@ -110,9 +110,9 @@ fn page() -> String {
         let label =
             family.label.map_or_else(String::new, |label| format!(".{}", label.to_uppercase()));
         let sort = match family.sort {
-            Sort::Counter => "counter",
-            Sort::Gauge => "gauge",
-            Sort::Histogram => "histogram",
+            FamilyKind::Counter => "counter",
+            FamilyKind::Gauge => "gauge",
+            FamilyKind::Histogram => "histogram",
         };
         page += &format!("| `{}{label}` | {sort} | {} |\n", family.name, family.help);
     }
@@ -151,10 +151,10 @@ type Recorded = (
 fn a_recorder_of_the_facade_gets_what_has_changed() {
     use metrics_util::debugging::DebuggingRecorder;
 
-    let (client, address, _server) = echo_pair(&Builder::default());
+    let (client, address, _server) = echo_pair(&EndpointBuilder::default());
     let recorder = DebuggingRecorder::new();
     let recorded = recorder.snapshotter();
-    let mut publisher = apus::facade::Publisher::default();
+    let mut publisher = apus::metrics_bridge::Publisher::default();
     let mut publish = || {
         let publish = || publisher.publish(client.local_addr(), &client.metrics());
         metrics::with_local_recorder(&recorder, publish);

@@ -1,15 +1,15 @@
 //! Ways to turn the loop, and what they cost in handoffs.
 
 use crate::{ShutDown, assert_at_rest, bytes, echo_pair, pair};
-use apus::{Builder, Endpoint, Engine, Poll};
+use apus::{Endpoint, EndpointBuilder, Engine, PollMode};
 use std::net::SocketAddr;
 use std::time::Duration;
 
 #[test]
 fn every_way_to_wait_works() {
-    for poll in [Poll::Spin, Poll::default(), Poll::Block] {
+    for poll in [PollMode::Spin, PollMode::default(), PollMode::Block] {
         for engine in [Engine::Waiters, Engine::Dedicated { cpu: None }] {
-            let builder = Builder::default().poll(poll).engine(engine);
+            let builder = EndpointBuilder::default().poll_mode(poll).engine(engine);
             let (client, server, echo) = echo_pair(&builder);
             for i in 0..20 {
                 assert_eq!(client.call(server, bytes(i, 3_000)).unwrap(), bytes(i, 3_000));
@@ -22,12 +22,13 @@ fn every_way_to_wait_works() {
 /// With nothing arriving and no timer set, only the deadline ends a wait.
 #[test]
 fn a_deadline_ends_every_way_to_wait() {
-    for poll in [Poll::Spin, Poll::default(), Poll::Block] {
+    for poll in [PollMode::Spin, PollMode::default(), PollMode::Block] {
         for engine in [Engine::Waiters, Engine::Dedicated { cpu: None }] {
-            let (endpoint, _other) = pair(&Builder::default().poll(poll).engine(engine));
-            assert!(endpoint.try_recv().unwrap().is_none());
+            let (endpoint, _other) =
+                pair(&EndpointBuilder::default().poll_mode(poll).engine(engine));
+            assert!(endpoint.try_recv_completion().unwrap().is_none());
             assert!(endpoint.try_recv_request().unwrap().is_none());
-            assert!(endpoint.recv_timeout(Duration::from_millis(3)).unwrap().is_none());
+            assert!(endpoint.recv_completion_timeout(Duration::from_millis(3)).unwrap().is_none());
             assert!(endpoint.recv_request_timeout(Duration::from_millis(3)).unwrap().is_none());
         }
     }
@@ -36,7 +37,7 @@ fn a_deadline_ends_every_way_to_wait() {
 /// Whoever waits polls: the message needs no handoff and nobody is woken.
 #[test]
 fn a_receiver_that_polls_itself_needs_no_handoff() {
-    let (client, server, echo) = echo_pair(&Builder::default().poll(Poll::Spin));
+    let (client, server, echo) = echo_pair(&EndpointBuilder::default().poll_mode(PollMode::Spin));
     let messages = |endpoint: &Endpoint| endpoint.metrics().engine.messages;
     let before = [&client, &echo.endpoint].map(messages);
     for i in 0..500 {
@@ -56,7 +57,7 @@ fn a_receiver_that_polls_itself_needs_no_handoff() {
 /// keeper had the turn when it began.
 #[test]
 fn a_thread_that_never_waits_takes_the_turn_from_the_keeper() {
-    let (client, server, _echo) = echo_pair(&Builder::default());
+    let (client, server, _echo) = echo_pair(&EndpointBuilder::default());
     while client.metrics().engine.keeper_turns == 0 {
         std::thread::yield_now();
     }
@@ -64,7 +65,7 @@ fn a_thread_that_never_waits_takes_the_turn_from_the_keeper() {
     let (mut own, mut handoffs) = (0, 0);
     for cookie in 0..100_000 {
         client.send(server, "hello", cookie).unwrap();
-        while client.try_recv().unwrap().is_none() {
+        while client.try_recv_completion().unwrap().is_none() {
             std::thread::yield_now();
         }
         let before = std::mem::replace(&mut handoffs, client.metrics().engine.handoffs);
@@ -80,12 +81,12 @@ fn a_thread_that_never_waits_takes_the_turn_from_the_keeper() {
 #[test]
 fn a_dedicated_engine_hands_each_message_over_once() {
     for receivers in 1..=4 {
-        let builder = Builder::default().poll(Poll::Block);
+        let builder = EndpointBuilder::default().poll_mode(PollMode::Block);
         let (client, server) = {
-            let network = apus_driver::loopback::Network::new();
-            let client = builder.clone().on(Box::new(network.host())).unwrap();
+            let network = apus_driver::loopback::LoopbackNetwork::new();
+            let client = builder.clone().with_driver(Box::new(network.host())).unwrap();
             let engine = Engine::Dedicated { cpu: None };
-            let server = builder.engine(engine).on(Box::new(network.host())).unwrap();
+            let server = builder.engine(engine).with_driver(Box::new(network.host())).unwrap();
             (client, server)
         };
         std::thread::scope(|scope| {

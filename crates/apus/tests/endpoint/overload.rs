@@ -2,10 +2,11 @@
 
 use crate::{ShutDown, bytes, roomy_pair};
 use apus::{
-    Builder, CallError, CallOptions, Config, Endpoint, Engine, FailReason, Poll, Refusal, RpcError,
+    CallError, CallOptions, Config, Endpoint, EndpointBuilder, Engine, FailureKind, PollMode,
+    Refusal, RpcError,
 };
 use apus_driver::Driver;
-use apus_driver::loopback::Network;
+use apus_driver::loopback::LoopbackNetwork;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,14 +18,14 @@ pub(crate) const UNDER_WAY: u64 = 2_000;
 /// the server is through with it, and not why.
 ///
 /// Nobody gives up: on a busy machine a server may get to nothing but answering RESENDs for longer than a second.
-pub(crate) fn pair(builder: &Builder) -> (Endpoint, Endpoint) {
+pub(crate) fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     let patient = Config::builder().timeout_usecs(3_600_000_000).build().unwrap();
     // A client that the system stops for a while is asked again and again meanwhile.
     roomy_pair(&builder.clone().config(patient), 400 * UNDER_WAY as usize)
 }
 
 fn is_overloaded(error: &RpcError) -> bool {
-    matches!(error.reason, FailReason::Refused(Refusal::Overloaded))
+    matches!(error.kind, FailureKind::Refused(Refusal::Overloaded))
 }
 
 /// Serves one request after the other, each with 50 µs of work, and counts.
@@ -51,7 +52,7 @@ fn press(client: &Endpoint, to: SocketAddr, most: u64) -> (u64, u64) {
             client.send(to, bytes(sent as usize % 100, 100), sent).unwrap();
             sent += 1;
         }
-        match client.recv().unwrap().result {
+        match client.recv_completion().unwrap().result {
             Ok(_) => {}
             Err(error) => {
                 assert!(is_overloaded(&error), "{error}");
@@ -67,7 +68,8 @@ fn press(client: &Endpoint, to: SocketAddr, most: u64) -> (u64, u64) {
 #[test]
 fn far_too_many_requests_are_refused_and_those_accepted_are_all_answered() {
     for engine in [Engine::Waiters, Engine::Dedicated { cpu: None }] {
-        let (client, server) = pair(&Builder::default().engine(engine).poll(Poll::Block));
+        let (client, server) =
+            pair(&EndpointBuilder::default().engine(engine).poll_mode(PollMode::Block));
         std::thread::scope(|scope| {
             let _ends = ShutDown(&[&client, &server]);
             let serving = scope.spawn(|| serve_slowly(&server));
@@ -96,14 +98,14 @@ fn far_too_many_requests_are_refused_and_those_accepted_are_all_answered() {
 /// A reply that was accepted leaves: the protocol forgets what has not when the endpoint is shut down.
 #[test]
 fn a_reply_under_a_cork_leaves_before_its_endpoint_is_shut_down() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     client.send(server.local_addr(), "hello", 1).unwrap();
     let request = server.recv_request().unwrap();
     let cork = server.cork();
     request.reply("world").unwrap();
     server.shutdown();
     drop(cork);
-    assert_eq!(client.recv().unwrap().result.unwrap(), "world");
+    assert_eq!(client.recv_completion().unwrap().result.unwrap(), "world");
 }
 
 /// A thread that always finds a request looks at the network now and then, and so keeps the keeper away: its timers
@@ -111,8 +113,13 @@ fn a_reply_under_a_cork_leaves_before_its_endpoint_is_shut_down() {
 #[test]
 fn timers_have_their_turn_while_requests_wait() {
     const REQUESTS: u64 = 10;
-    let network = Network::new();
-    let on = || Builder::default().poll(Poll::Block).on(Box::new(network.host())).unwrap();
+    let network = LoopbackNetwork::new();
+    let on = || {
+        EndpointBuilder::default()
+            .poll_mode(PollMode::Block)
+            .with_driver(Box::new(network.host()))
+            .unwrap()
+    };
     let (client, server, silent) = (on(), on(), network.host());
     let cork = client.cork();
     for number in 0..REQUESTS {
@@ -135,7 +142,7 @@ fn timers_have_their_turn_while_requests_wait() {
 
 #[test]
 fn an_endpoint_that_is_told_so_lets_requests_wait_for_as_long_as_they_like() {
-    let (client, server) = pair(&Builder::default().max_queueing(Duration::MAX));
+    let (client, server) = pair(&EndpointBuilder::default().max_queueing(Duration::MAX));
     std::thread::scope(|scope| {
         let _ends = ShutDown(&[&client, &server]);
         let serving = scope.spawn(|| serve_slowly(&server));
@@ -149,8 +156,10 @@ fn an_endpoint_that_is_told_so_lets_requests_wait_for_as_long_as_they_like() {
 #[test]
 fn an_engine_with_a_share_leaves_its_core_to_others() {
     let cpu = first_cpu();
-    let settings =
-        Builder::default().poll(Poll::Spin).engine(Engine::Dedicated { cpu: Some(cpu) }).share(20);
+    let settings = EndpointBuilder::default()
+        .poll_mode(PollMode::Spin)
+        .engine(Engine::Dedicated { cpu: Some(cpu) })
+        .core_share(20);
     let server = settings.bind("127.0.0.1:0").unwrap();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {

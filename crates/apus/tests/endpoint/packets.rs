@@ -1,11 +1,11 @@
 //! What only a way with packets shows.
 
 use crate::{assert_at_rest, bytes, echo_pair, pair};
-use apus::Builder;
+use apus::EndpointBuilder;
 
 #[test]
 fn what_lives_can_be_looked_at() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     client.send(server.local_addr(), bytes(0, 100), 0).unwrap();
     let info = client.info();
     assert_eq!(info.len(), 1);
@@ -17,7 +17,7 @@ fn what_lives_can_be_looked_at() {
 /// Requirement SEND-10.
 #[test]
 fn a_cork_lets_messages_leave_together() {
-    let (client, server, echo) = echo_pair(&Builder::default());
+    let (client, server, echo) = echo_pair(&EndpointBuilder::default());
     let cork = client.cork();
     for cookie in 0..10 {
         client.send(server, bytes(0, 100), cookie).unwrap();
@@ -31,7 +31,7 @@ fn a_cork_lets_messages_leave_together() {
     client.send(server, bytes(0, 100), 64).unwrap();
     drop(cork);
     for _ in 0..65 {
-        client.recv().unwrap().result.unwrap();
+        client.recv_completion().unwrap().result.unwrap();
     }
     assert_at_rest(&[&client, &echo.endpoint]);
 }
@@ -39,7 +39,8 @@ fn a_cork_lets_messages_leave_together() {
 #[test]
 fn a_receive_batch_is_as_large_as_the_builder_says() {
     for packets in [0, 1] {
-        let (client, address, _server) = echo_pair(&Builder::default().receive_batch(packets));
+        let (client, address, _server) =
+            echo_pair(&EndpointBuilder::default().receive_batch(packets));
         assert_eq!(client.call(address, vec![7; 200_000]).unwrap().len(), 200_000);
         let metrics = client.metrics().engine;
         assert!(metrics.packets_arrived > 20, "{metrics:?}");
@@ -50,7 +51,7 @@ fn a_receive_batch_is_as_large_as_the_builder_says() {
 /// While the application computes, the keeper grants, asks again and acknowledges.
 #[test]
 fn the_loop_turns_while_nobody_waits() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     // Far more than is unscheduled: it needs grants.
     client.send(server.local_addr(), bytes(1, 400_000), 0).unwrap();
     while server.metrics().protocol.progress.server_requests_done == 0 {
@@ -65,7 +66,7 @@ fn the_loop_turns_while_nobody_waits() {
 /// A pass of the loop ends, however long the message.
 #[test]
 fn a_long_message_uses_up_quotas() {
-    let (client, server, echo) = echo_pair(&Builder::default());
+    let (client, server, echo) = echo_pair(&EndpointBuilder::default());
     while client.metrics().engine.quota_exhaustions == 0
         || echo.endpoint.metrics().engine.quota_exhaustions == 0
     {

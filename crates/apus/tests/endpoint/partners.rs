@@ -2,13 +2,13 @@
 
 use crate::echo::echo;
 use crate::pair;
-use apus::{Builder, Endpoint};
+use apus::{Endpoint, EndpointBuilder};
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// A client, and the address of an echo server.
-pub(crate) fn echo_pair(builder: &Builder) -> (Endpoint, SocketAddr, EchoServer) {
+pub(crate) fn echo_pair(builder: &EndpointBuilder) -> (Endpoint, SocketAddr, EchoServer) {
     let (client, server) = pair(builder);
     let address = server.local_addr();
     let thread = echo(server.clone());

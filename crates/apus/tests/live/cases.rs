@@ -1,8 +1,8 @@
 //! What do processes see of themselves and of each other? Each case runs in a process of its own.
 
 use crate::traces;
-use apus::live::{Error, Process, processes};
-use apus::{Builder, Endpoint};
+use apus::introspection::{Error, Process, processes};
+use apus::{Endpoint, EndpointBuilder};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -40,7 +40,7 @@ fn it_answers_while_it_has_endpoints() {
     assert!(snapshot.cpu_nanos > 0 && snapshot.program.starts_with("live"), "{snapshot:?}");
     let later = found[0].snapshot().unwrap();
     assert!(later.monotonic_nanos > snapshot.monotonic_nanos);
-    assert_eq!(apus::live::own().endpoints.len(), 2);
+    assert_eq!(apus::introspection::own().endpoints.len(), 2);
 
     drop(server.clone());
     drop(server);
@@ -54,7 +54,7 @@ fn it_answers_while_it_has_endpoints() {
 }
 
 fn live_rpcs_are_shown() {
-    let over_the_network = || Builder::default().local(false);
+    let over_the_network = || EndpointBuilder::default().local(false);
     let server = over_the_network().bind("127.0.0.1:0").unwrap();
     let client = over_the_network().client().unwrap();
     client.send(server.local_addr(), "12345", 0).unwrap();
@@ -67,7 +67,7 @@ fn live_rpcs_are_shown() {
     assert_eq!(found("server").state, "in_service");
     assert_eq!(found("server").id, found("client").id);
     request.reply("x").unwrap();
-    client.recv().unwrap();
+    client.recv_completion().unwrap();
     assert!(client.drain(std::time::Duration::from_secs(60)));
 }
 
@@ -97,7 +97,7 @@ fn nonsense_is_refused() {
 }
 
 fn a_hidden_endpoint_is_hidden() {
-    let _hidden = Builder::default().observable(false).client().unwrap();
+    let _hidden = EndpointBuilder::default().observable(false).client().unwrap();
     assert_eq!(processes().unwrap(), []);
     let seen = Endpoint::client().unwrap();
     let snapshot = Process::new(id()).snapshot().unwrap();
@@ -115,7 +115,7 @@ fn an_open_folder_is_not_trusted() {
     let client = Endpoint::client().unwrap();
     client.send(server.local_addr(), "x", 0).unwrap();
     server.recv_request().unwrap().reply("y").unwrap();
-    assert_eq!(client.recv().unwrap().result.unwrap(), "y");
+    assert_eq!(client.recv_completion().unwrap().result.unwrap(), "y");
     let error = processes().unwrap_err().to_string();
     assert!(error.contains("chmod 700"), "{error}");
 }

@@ -1,8 +1,8 @@
 //! Situation: Prometheus scrapes a process.
 
 use apus::prometheus::{Exporter, text};
-use apus::snapshot::{Endpoint as Counted, Snapshot, families};
-use apus::{Builder, Endpoint};
+use apus::snapshot::{EndpointSnapshot as Counted, Snapshot, families};
+use apus::{Endpoint, EndpointBuilder};
 use prometheus_parse::{Sample, Scrape, Value};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -37,13 +37,13 @@ fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> f64 {
 
 /// A server and a client between which this many calls went over the network, and one that failed.
 fn after_calls(count: usize) -> (Endpoint, Endpoint) {
-    let over_the_network = || Builder::default().local(false);
+    let over_the_network = || EndpointBuilder::default().local(false);
     let server = over_the_network().bind("127.0.0.1:0").unwrap();
     let client = over_the_network().client().unwrap();
     for cookie in 0..count {
         client.send(server.local_addr(), vec![7; 100], cookie as u64).unwrap();
         server.recv_request().unwrap().reply(vec![8; 2_000]).unwrap();
-        client.recv().unwrap().result.unwrap();
+        client.recv_completion().unwrap().result.unwrap();
     }
     let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     client.call(closed, "x").unwrap_err();

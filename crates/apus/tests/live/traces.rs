@@ -1,8 +1,8 @@
 //! What can be had of the time trace of a live process? Each case runs in a process of its own.
 
-use apus::live::{Error, Process};
+use apus::introspection::{Error, Process};
 use apus::trace::{self, Event, FreezeReason, Sampling};
-use apus::{Builder, Endpoint};
+use apus::{Endpoint, EndpointBuilder};
 use std::process::id;
 
 /// A client that has a server.
@@ -13,7 +13,7 @@ struct Pair {
 
 impl Pair {
     fn new() -> Self {
-        let over_the_network = || Builder::default().local(false);
+        let over_the_network = || EndpointBuilder::default().local(false);
         let server = over_the_network().bind("127.0.0.1:0").unwrap();
         Self { client: over_the_network().client().unwrap(), server }
     }
@@ -21,7 +21,7 @@ impl Pair {
     fn call(&self) {
         self.client.send(self.server.local_addr(), "hello", 0).unwrap();
         self.server.recv_request().unwrap().reply("HELLO").unwrap();
-        assert_eq!(self.client.recv().unwrap().result.unwrap(), "HELLO");
+        assert_eq!(self.client.recv_completion().unwrap().result.unwrap(), "HELLO");
     }
 }
 

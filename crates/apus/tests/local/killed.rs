@@ -2,7 +2,7 @@
 //!
 //! This program runs itself as the server.
 
-use apus::{CallError, CallOptions, Endpoint, FailReason, Outcome};
+use apus::{CallError, CallOptions, Endpoint, Execution, FailureKind};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -84,14 +84,14 @@ fn a_call_that_the_server_took_fails_and_says_that_nobody_knows() {
     // It has read the first when it has answered the second.
     client.call(server.address, "warm up").unwrap();
     server.kill();
-    let error = client.recv().unwrap().result.unwrap_err();
-    assert_eq!((error.reason, error.outcome), (FailReason::PeerEnded, Outcome::Unknown));
+    let error = client.recv_completion().unwrap().result.unwrap_err();
+    assert_eq!((error.kind, error.execution), (FailureKind::PeerEnded, Execution::Unknown));
     assert_eq!(client.metrics().engine.local_pairs_ended, 1);
     // Nobody listens there any more, as the network says.
     let CallError::Failed(error) = client.call(server.address, "hello?").unwrap_err() else {
         panic!("it was accepted")
     };
-    assert_eq!(error.reason, FailReason::PortClosed, "{error}");
+    assert_eq!(error.kind, FailureKind::PortClosed, "{error}");
 }
 
 /// What may be executed twice goes over the network, and learns there that the port is closed.
@@ -104,7 +104,7 @@ fn an_idempotent_call_tries_the_network() {
     client.send_with(server.address, "take this", 1, options).unwrap();
     client.call(server.address, "warm up").unwrap();
     server.kill();
-    let error = client.recv().unwrap().result.unwrap_err();
-    assert_ne!(error.reason, FailReason::PeerEnded, "{error}");
+    let error = client.recv_completion().unwrap().result.unwrap_err();
+    assert_ne!(error.kind, FailureKind::PeerEnded, "{error}");
     assert_eq!(client.metrics().engine.local_fallbacks, 1);
 }

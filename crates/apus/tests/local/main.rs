@@ -21,14 +21,14 @@ mod killed;
 mod tasks;
 mod ways;
 
-use apus::{Builder, Endpoint};
+use apus::{Endpoint, EndpointBuilder};
 use echo::echo;
 use partners::{ShutDown, assert_at_rest, bytes, echo_pair};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Two endpoints, each of which has found the other in memory.
-fn pair(builder: &Builder) -> (Endpoint, Endpoint) {
+fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     let bind = || builder.clone().bind("127.0.0.1:0").unwrap();
     let (a, b) = (bind(), bind());
     acquaint(&a, &b);
@@ -37,7 +37,7 @@ fn pair(builder: &Builder) -> (Endpoint, Endpoint) {
 }
 
 /// The same: memory loses nothing.
-fn roomy_pair(builder: &Builder, _: usize) -> (Endpoint, Endpoint) {
+fn roomy_pair(builder: &EndpointBuilder, _: usize) -> (Endpoint, Endpoint) {
     pair(builder)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::bytes;
 use apus::tokio::Endpoint;
-use apus::{Builder, CallOptions, FailReason};
+use apus::{CallOptions, EndpointBuilder, FailureKind};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -57,7 +57,8 @@ fn a_thread_calls_a_task_and_the_other_way_round() {
     let runtime = several_threads();
     let server = runtime.block_on(Endpoint::bind("127.0.0.1:0")).unwrap();
     runtime.spawn(echo(server.clone()));
-    let client = Builder::default().poll(apus::Poll::Block).bind("127.0.0.1:0").unwrap();
+    let client =
+        EndpointBuilder::default().poll_mode(apus::PollMode::Block).bind("127.0.0.1:0").unwrap();
     let thread = crate::echo(client.clone());
     while client.metrics().engine.local_calls < 100 {
         assert_eq!(client.call(server.local_addr(), bytes(1, 500)).unwrap(), bytes(1, 500));
@@ -79,10 +80,12 @@ fn a_sleeper_looks_at_the_network_that_has_woken_it_whatever_came_through_memory
     let runtime = several_threads();
     let task = runtime.block_on(Endpoint::bind("127.0.0.1:0")).unwrap();
     runtime.spawn(echo(task.clone()));
-    let sleeper = Builder::default().poll(apus::Poll::Block).bind("127.0.0.1:0").unwrap();
+    let sleeper =
+        EndpointBuilder::default().poll_mode(apus::PollMode::Block).bind("127.0.0.1:0").unwrap();
     let thread = crate::echo(sleeper.clone());
-    let near = Builder::default().poll(apus::Poll::Block).client().unwrap();
-    let far = Builder::default().poll(apus::Poll::Block).local(false).client().unwrap();
+    let near = EndpointBuilder::default().poll_mode(apus::PollMode::Block).client().unwrap();
+    let far =
+        EndpointBuilder::default().poll_mode(apus::PollMode::Block).local(false).client().unwrap();
     let sleeps = || [task.metrics().engine.sleeps, sleeper.metrics().engine.sleeps];
     for (index, server) in [task.local_addr(), sleeper.local_addr()].into_iter().enumerate() {
         let enough = near.metrics().engine.local_calls + 100;
@@ -113,6 +116,6 @@ fn a_deadline_ends_a_call_of_a_task() {
         let options = CallOptions::new().timeout(Duration::from_millis(10));
         let error = client.call_with(server.local_addr(), "hello?", options).await.unwrap_err();
         let apus::CallError::Failed(error) = error else { panic!("{error}") };
-        assert_eq!(error.reason, FailReason::DeadlineExceeded);
+        assert_eq!(error.kind, FailureKind::DeadlineExceeded);
     });
 }

@@ -1,20 +1,20 @@
 //! Which way calls take, and what changes it.
 
 use crate::{acquaint, assert_at_rest, bytes, echo, pair};
-use apus::{Builder, CallOptions, Endpoint};
+use apus::{CallOptions, Endpoint, EndpointBuilder};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 #[test]
 fn calls_go_through_memory_and_their_server_sees_who_calls() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     let before = [&client, &server].map(|endpoint| endpoint.metrics().engine);
     client.send(server.local_addr(), bytes(0, 300_000), 7).unwrap();
     let request = server.recv_request().unwrap();
-    assert_eq!(request.from(), client.local_addr());
+    assert_eq!(request.peer_addr(), client.local_addr());
     assert_eq!(*request.payload(), bytes(0, 300_000));
     request.reply(bytes(1, 200_000)).unwrap();
-    let end = client.recv().unwrap();
+    let end = client.recv_completion().unwrap();
     assert_eq!((end.cookie, end.result.unwrap()), (7, bytes(1, 200_000).into()));
     let after = [&client, &server].map(|endpoint| endpoint.metrics().engine);
     assert_eq!(after[0].local_calls - before[0].local_calls, 1);
@@ -67,7 +67,7 @@ fn whoever_does_not_want_memory_gets_messages_over_the_network() {
 /// Messages that are longer than the rings go on while the applications on both sides do something else.
 #[test]
 fn the_loop_turns_while_nobody_waits() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     let before = server.metrics().engine;
     client.send(server.local_addr(), bytes(1, 4_000_000), 0).unwrap();
     while server.metrics().engine.local_requests == before.local_requests {
@@ -103,7 +103,7 @@ fn a_server_that_is_started_anew_is_found_again() {
 /// What a server refuses when it is shut down was never executed; of what its application had taken, nobody knows.
 #[test]
 fn a_server_that_is_shut_down_says_what_it_did_not_execute() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     for cookie in 0..10 {
         client.send(server.local_addr(), "please", cookie).unwrap();
     }
@@ -115,8 +115,8 @@ fn a_server_that_is_shut_down_says_what_it_did_not_execute() {
     server.shutdown();
     let mut unknown = 0;
     for _ in 0..10 {
-        let error = client.recv().unwrap().result.unwrap_err();
-        unknown += u32::from(error.outcome == apus::Outcome::Unknown);
+        let error = client.recv_completion().unwrap().result.unwrap_err();
+        unknown += u32::from(error.execution == apus::Execution::Unknown);
     }
     assert_eq!(unknown, 1, "the one that was taken");
     drop(taken);
@@ -140,7 +140,7 @@ fn an_address_of_another_host_is_not_looked_for_here() {
 /// Neither side waits: what has not left is not there.
 #[test]
 fn a_cork_holds_back_what_goes_through_memory() {
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     let requests = |server: &Endpoint| server.metrics().engine.local_requests;
     let before = requests(&server);
     let cork = client.cork();
@@ -163,7 +163,7 @@ fn a_cork_holds_back_what_goes_through_memory() {
     assert_eq!(*server.recv_request().unwrap().payload(), bytes(1, 10));
     drop(got);
     for _ in 0..33 {
-        client.recv().unwrap().result.unwrap_err();
+        client.recv_completion().unwrap().result.unwrap_err();
     }
     assert_at_rest(&[&client, &server]);
 }

@@ -1,7 +1,7 @@
 //! Endpoints over raw IP, between hosts that are network namespaces with a cable between them. What this machine does
 //! not allow or lacks is said, and passes.
 
-#[path = "../../../apus-raw/tests/raw/namespace.rs"]
+#[path = "../../../socket/tests/raw/namespace.rs"]
 mod namespace;
 
 use std::net::SocketAddr;
@@ -10,22 +10,23 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use apus::{
-    Builder, CallError, CallOptions, Config, Endpoint, Engine, FailReason, Profile, RawConfig,
+    CallError, CallOptions, Config, Endpoint, EndpointBuilder, Engine, FailureKind, Profile,
+    RawConfig,
 };
 use apus_proto::Kind;
 use namespace::{Namespace, Pair, possible};
 
 /// The limits of the kernel module: asked again every 5 ms, given up after 100 ms (rows T-3, T-4).
-fn kernels_patience() -> Builder {
+fn kernels_patience() -> EndpointBuilder {
     let config = Config::builder().profile(Profile::Kernel).timeout_usecs(100_000);
     Endpoint::builder().config(config.build().unwrap())
 }
 
-fn bind(host: &Namespace, settings: Builder, address: &str) -> Endpoint {
+fn bind(host: &Namespace, settings: EndpointBuilder, address: &str) -> Endpoint {
     host.inside(|| settings.raw(RawConfig::default()).bind(address).unwrap())
 }
 
-fn client(host: &Namespace, settings: Builder) -> Endpoint {
+fn client(host: &Namespace, settings: EndpointBuilder) -> Endpoint {
     host.inside(|| settings.raw(RawConfig::default()).client().unwrap())
 }
 
@@ -174,7 +175,7 @@ fn pauses_change_nothing() {
     for round in 0..3 {
         check(&client, server.local_addr(), 50_000, round);
         // A second in which nothing comes.
-        assert!(client.recv_timeout(Duration::from_secs(1)).unwrap().is_none());
+        assert!(client.recv_completion_timeout(Duration::from_secs(1)).unwrap().is_none());
     }
     server.shutdown();
     serving.join().unwrap();
@@ -189,7 +190,7 @@ fn a_host_without_the_protocol_ends_calls_to_it_at_once_and_others_go_on() {
     let client = client(&pair.left, Endpoint::builder());
     let error = client.call("10.9.0.2:4000".parse().unwrap(), "x").unwrap_err();
     let CallError::Failed(error) = error else { panic!("{error}") };
-    assert_eq!(error.reason, FailReason::ProtocolUnreachable);
+    assert_eq!(error.kind, FailureKind::ProtocolUnreachable);
     let server = bind(&pair.right, Endpoint::builder(), "10.9.0.2:4000");
     let serving = serve(&pair.right, &server, reversed);
     check(&client, server.local_addr(), 5000, 1);
@@ -249,7 +250,7 @@ fn endpoints_of_one_host_are_told_apart_by_their_ids() {
             client.send(server.local_addr(), message(300, number), round).unwrap();
         }
         for (number, client) in clients.iter().enumerate() {
-            let ended = client.recv().unwrap();
+            let ended = client.recv_completion().unwrap();
             assert!(ended.result.unwrap() == reversed(message(300, number)));
         }
     }

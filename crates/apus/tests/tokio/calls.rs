@@ -2,7 +2,9 @@
 
 use crate::{assert_at_rest, bytes, echo, echo_pair, on_each_runtime, pair, until};
 use apus::tokio::Endpoint;
-use apus::{Builder, Bytes, CallError, CallOptions, FailReason, Outcome, Payload, Refusal};
+use apus::{
+    Bytes, CallError, CallOptions, EndpointBuilder, Execution, FailureKind, Payload, Refusal,
+};
 use std::time::Duration;
 
 /// One byte, about one packet (1472 bytes less 56 of header), many packets, a megabyte.
@@ -11,7 +13,7 @@ const SIZES: [usize; 8] = [1, 2, 1415, 1416, 1417, 10_000, 100_000, 1_000_000];
 #[test]
 fn messages_of_all_sizes_come_back_unchanged() {
     on_each_runtime(async || {
-        let (client, server, address) = echo_pair(&Builder::default());
+        let (client, server, address) = echo_pair(&EndpointBuilder::default());
         for (seed, size) in SIZES.into_iter().enumerate() {
             let request = bytes(seed, size);
             assert_eq!(client.call(address, request.clone()).await.unwrap(), request, "{size}");
@@ -23,7 +25,7 @@ fn messages_of_all_sizes_come_back_unchanged() {
 #[test]
 fn a_message_is_given_in_slices_and_comes_as_one() {
     on_each_runtime(async || {
-        let (client, _server, address) = echo_pair(&Builder::default());
+        let (client, _server, address) = echo_pair(&EndpointBuilder::default());
         let slices = [bytes(1, 10), bytes(2, 3_000), bytes(3, 1)];
         let whole = slices.concat();
         let payload: Payload = slices.map(Bytes::from).into();
@@ -34,13 +36,13 @@ fn a_message_is_given_in_slices_and_comes_as_one() {
 #[test]
 fn ends_of_sent_calls_come_with_their_cookies() {
     on_each_runtime(async || {
-        let (client, server, address) = echo_pair(&Builder::default());
+        let (client, server, address) = echo_pair(&EndpointBuilder::default());
         for cookie in 0..200 {
             client.send(address, bytes(cookie, 1 + cookie * 20), cookie as u64).await.unwrap();
         }
         let mut seen = [false; 200];
         for _ in 0..200 {
-            let end = client.recv().await.unwrap();
+            let end = client.recv_completion().await.unwrap();
             let cookie = end.cookie as usize;
             assert_eq!(end.result.unwrap(), bytes(cookie, 1 + cookie * 20));
             assert!(!std::mem::replace(&mut seen[cookie], true), "each end comes once");
@@ -52,7 +54,7 @@ fn ends_of_sent_calls_come_with_their_cookies() {
 #[test]
 fn an_endpoint_calls_and_serves_at_the_same_time() {
     on_each_runtime(async || {
-        let (a, b) = pair(&Builder::default());
+        let (a, b) = pair(&EndpointBuilder::default());
         let servers = [echo(a.clone()), echo(b.clone())];
         for i in 0..50 {
             assert_eq!(a.call(b.local_addr(), bytes(i, 500)).await.unwrap(), bytes(i, 500));
@@ -69,12 +71,12 @@ fn an_endpoint_calls_and_serves_at_the_same_time() {
 #[test]
 fn a_request_knows_its_client() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Builder::default());
+        let (client, server) = pair(&EndpointBuilder::default());
         let to = server.local_addr();
         let call = client.call(to, "who am I?");
         let serve = async {
             let request = server.recv_request().await.unwrap();
-            assert_eq!(request.from(), client.local_addr());
+            assert_eq!(request.peer_addr(), client.local_addr());
             assert_eq!(request.payload(), "who am I?");
             request.reply("you").await.unwrap();
         };
@@ -86,26 +88,26 @@ fn a_request_knows_its_client() {
 #[test]
 fn a_deadline_ends_a_call_that_is_not_answered() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Builder::default());
+        let (client, server) = pair(&EndpointBuilder::default());
         let options = CallOptions::new().timeout(Duration::from_millis(20));
         let error = client.call_with(server.local_addr(), "hello?", options).await.unwrap_err();
         let CallError::Failed(error) = error else { panic!("{error}") };
-        assert_eq!(error.reason, FailReason::DeadlineExceeded);
+        assert_eq!(error.kind, FailureKind::DeadlineExceeded);
         client.send_with(server.local_addr(), "and now?", 5, options).await.unwrap();
-        let end = client.recv().await.unwrap();
-        assert_eq!((end.cookie, end.result.unwrap_err().reason), (5, FailReason::DeadlineExceeded));
+        let end = client.recv_completion().await.unwrap();
+        assert_eq!((end.cookie, end.result.unwrap_err().kind), (5, FailureKind::DeadlineExceeded));
     });
 }
 
 #[test]
 fn a_request_that_is_dropped_fails_at_its_client() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Builder::default());
+        let (client, server) = pair(&EndpointBuilder::default());
         let drops = async { drop(server.recv_request().await.unwrap()) };
         let (result, ()) = tokio::join!(client.call(server.local_addr(), "please"), drops);
         let CallError::Failed(error) = result.unwrap_err() else { panic!("the server answered") };
-        assert_eq!(error.reason, FailReason::Refused(Refusal::Abandoned));
-        assert_eq!(error.outcome, Outcome::Unknown);
+        assert_eq!(error.kind, FailureKind::Refused(Refusal::Abandoned));
+        assert_eq!(error.execution, Execution::Unknown);
         assert_at_rest(&[&client, &server]).await;
     });
 }
@@ -113,7 +115,7 @@ fn a_request_that_is_dropped_fails_at_its_client() {
 #[test]
 fn a_sent_call_that_is_cancelled_has_no_end() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Builder::default());
+        let (client, server) = pair(&EndpointBuilder::default());
         let call = client.send(server.local_addr(), "never mind", 1).await.unwrap();
         let request = server.recv_request().await.unwrap();
         assert!(client.cancel(call));
@@ -122,7 +124,7 @@ fn a_sent_call_that_is_cancelled_has_no_end() {
         assert!(matches!(request.reply("too late").await, Err(apus::ReplyError::ClientGone)));
         client.send(server.local_addr(), "another", 2).await.unwrap();
         server.recv_request().await.unwrap().reply("yes").await.unwrap();
-        assert_eq!(client.recv().await.unwrap().cookie, 2, "nothing comes of the first");
+        assert_eq!(client.recv_completion().await.unwrap().cookie, 2, "nothing comes of the first");
         assert_at_rest(&[&client, &server]).await;
     });
 }
@@ -130,9 +132,9 @@ fn a_sent_call_that_is_cancelled_has_no_end() {
 #[test]
 fn an_endpoint_that_does_not_serve_says_so() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Builder::default().serve(false));
+        let (client, server) = pair(&EndpointBuilder::default().serve(false));
         let error = client.call(server.local_addr(), "anybody?").await.unwrap_err();
-        assert_eq!(error.outcome(), Outcome::NotExecuted);
+        assert_eq!(error.execution(), Execution::NotExecuted);
         assert!(error.to_string().contains("not serving"), "{error}");
     });
 }
@@ -140,14 +142,14 @@ fn an_endpoint_that_does_not_serve_says_so() {
 #[test]
 fn arguments_out_of_range_are_refused() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Builder::default());
+        let (client, server) = pair(&EndpointBuilder::default());
         let address = server.local_addr();
         let error = client.call(address, Vec::<u8>::new()).await.unwrap_err();
         assert!(error.to_string().contains("at least one byte"), "{error}");
         let long = vec![0_u8; 64 * 1024 * 1024 + 1];
         let error = client.call(address, long).await.unwrap_err();
         assert!(error.to_string().contains("max_message"), "{error}");
-        assert_eq!(error.outcome(), Outcome::NotExecuted);
+        assert_eq!(error.execution(), Execution::NotExecuted);
         assert_at_rest(&[&client]).await;
 
         let refuse = async {
@@ -163,7 +165,7 @@ fn arguments_out_of_range_are_refused() {
 #[test]
 fn what_lives_can_be_looked_at() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Builder::default());
+        let (client, server) = pair(&EndpointBuilder::default());
         client.send(server.local_addr(), bytes(0, 100), 0).await.unwrap();
         let info = client.info();
         assert_eq!(info.len(), 1);

@@ -1,7 +1,7 @@
 //! Futures that are dropped before they are ready.
 
 use crate::{assert_at_rest, bytes, echo, on_each_runtime, pair, until};
-use apus::{Builder, Config, ConfigBuilder, ReplyError};
+use apus::{Config, ConfigBuilder, EndpointBuilder, ReplyError};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
@@ -15,7 +15,7 @@ async fn begin<F: Future>(mut future: std::pin::Pin<&mut F>) {
 #[test]
 fn a_dropped_call_is_aborted_and_its_server_is_told() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Builder::default());
+        let (client, server) = pair(&EndpointBuilder::default());
         let address = server.local_addr();
         let request = {
             let mut call = pin!(client.call(address, "never mind"));
@@ -32,7 +32,7 @@ fn a_dropped_call_is_aborted_and_its_server_is_told() {
 #[test]
 fn other_calls_go_on() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Builder::default());
+        let (client, server) = pair(&EndpointBuilder::default());
         let address = server.local_addr();
         let mut kept = Vec::new();
         for i in 0..40 {
@@ -64,7 +64,7 @@ fn other_calls_go_on() {
 #[test]
 fn a_half_sent_request_leaves_nothing() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Builder::default());
+        let (client, server) = pair(&EndpointBuilder::default());
         let address = server.local_addr();
         {
             let mut call = pin!(client.call(address, bytes(0, 5_000_000)));
@@ -80,7 +80,7 @@ fn a_half_sent_request_leaves_nothing() {
 #[test]
 fn a_response_that_nobody_takes_is_freed() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Builder::default());
+        let (client, server) = pair(&EndpointBuilder::default());
         {
             let mut call = pin!(client.call(server.local_addr(), "hello"));
             begin(call.as_mut()).await;
@@ -97,7 +97,7 @@ fn a_response_that_nobody_takes_is_freed() {
 #[test]
 fn a_dropped_receiver_loses_no_message() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Builder::default());
+        let (client, server) = pair(&EndpointBuilder::default());
         for i in 0..200 {
             let mut impatient = [0; 2].map(|_| Box::pin(server.recv_request()));
             for receiver in &mut impatient {
@@ -111,13 +111,13 @@ fn a_dropped_receiver_loses_no_message() {
             let request = waiting.as_mut().await.unwrap();
             assert_eq!(*request.payload(), bytes(i, 8));
 
-            let mut impatient = Box::pin(client.recv());
+            let mut impatient = Box::pin(client.recv_completion());
             begin(impatient.as_mut()).await;
             request.reply("done").await.unwrap();
             until(|| client.metrics().protocol.progress.client_responses_done == i as u64 + 1)
                 .await;
             drop(impatient);
-            assert_eq!(client.recv().await.unwrap().cookie, i as u64);
+            assert_eq!(client.recv_completion().await.unwrap().cookie, i as u64);
         }
         assert_at_rest(&[&client, &server]).await;
     });
@@ -130,7 +130,7 @@ fn narrow() -> ConfigBuilder {
 #[test]
 fn a_call_dropped_while_it_waits_for_room_was_never_made() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Builder::default().config(narrow().build().unwrap()));
+        let (client, server) = pair(&EndpointBuilder::default().config(narrow().build().unwrap()));
         let address = server.local_addr();
         client.send(address, bytes(0, 9_000), 1).await.unwrap();
         {
@@ -138,7 +138,7 @@ fn a_call_dropped_while_it_waits_for_room_was_never_made() {
             begin(call.as_mut()).await;
         }
         server.recv_request().await.unwrap().reply("first").await.unwrap();
-        assert_eq!(client.recv().await.unwrap().result.unwrap(), "first");
+        assert_eq!(client.recv_completion().await.unwrap().result.unwrap(), "first");
         assert_eq!(client.metrics().protocol.progress.client_requests_started, 1);
         assert_at_rest(&[&client, &server]).await;
     });
@@ -148,10 +148,10 @@ fn a_call_dropped_while_it_waits_for_room_was_never_made() {
 #[test]
 fn a_dropped_reply_lets_its_request_go() {
     on_each_runtime(async || {
-        let network = apus_driver::loopback::Network::new();
+        let network = apus_driver::loopback::LoopbackNetwork::new();
         let on = |config: ConfigBuilder| {
-            let builder = Builder::default().config(config.build().unwrap());
-            apus::tokio::Endpoint::on(&builder, Box::new(network.host())).unwrap()
+            let builder = EndpointBuilder::default().config(config.build().unwrap());
+            apus::tokio::Endpoint::with_driver(&builder, Box::new(network.host())).unwrap()
         };
         // A server that does not ask for acknowledgments: they come with the client's next request.
         let (client, server) = (on(Config::builder()), on(narrow().need_ack_usecs(10_000_000)));
@@ -160,17 +160,17 @@ fn a_dropped_reply_lets_its_request_go() {
         let first = server.recv_request().await.unwrap();
         let second = server.recv_request().await.unwrap();
         first.reply(bytes(0, 9_000)).await.unwrap();
-        assert_eq!(client.recv().await.unwrap().result.unwrap(), bytes(0, 9_000));
+        assert_eq!(client.recv_completion().await.unwrap().result.unwrap(), bytes(0, 9_000));
         {
             let mut reply = pin!(second.reply(bytes(1, 9_000)));
             begin(reply.as_mut()).await;
         }
-        let error = client.recv().await.unwrap().result.unwrap_err();
+        let error = client.recv_completion().await.unwrap().result.unwrap_err();
         assert!(error.to_string().contains("without a reply"), "{error}");
         client.send(server.local_addr(), "z", 3).await.unwrap();
         let third = server.recv_request().await.unwrap();
         assert_eq!(server.metrics().protocol.live.send_bytes, 0, "the acknowledgment came along");
         third.reply(bytes(2, 9_000)).await.unwrap();
-        assert_eq!(client.recv().await.unwrap().result.unwrap(), bytes(2, 9_000));
+        assert_eq!(client.recv_completion().await.unwrap().result.unwrap(), bytes(2, 9_000));
     });
 }

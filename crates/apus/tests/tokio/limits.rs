@@ -1,16 +1,16 @@
 //! Back-pressure: a caller waits for room, or is told that there is none.
 
 use crate::{assert_at_rest, bytes, echo_pair, on_each_runtime, pair};
-use apus::{Builder, CallOptions, Config};
+use apus::{CallOptions, Config, EndpointBuilder};
 use std::time::Duration;
 
-fn small() -> Builder {
+fn small() -> EndpointBuilder {
     let config = Config::builder()
         .max_message(10_000)
         .max_send_bytes_per_peer(20_000)
         .max_send_bytes(20_000)
         .max_client_rpcs(8);
-    Builder::default().config(config.build().unwrap())
+    EndpointBuilder::default().config(config.build().unwrap())
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_sender_waits_for_a_receiver_of_ends() {
         };
         let receiver = async {
             for _ in 0..100 {
-                client.recv().await.unwrap().result.unwrap();
+                client.recv_completion().await.unwrap().result.unwrap();
             }
         };
         tokio::join!(sender, receiver);
@@ -74,7 +74,7 @@ fn a_deadline_covers_the_wait_for_room() {
         client.send(address, bytes(0, 9_000), 1).await.unwrap();
         let options = CallOptions::new().timeout(Duration::from_millis(20));
         let error = client.call_with(address, bytes(0, 9_000), options).await.unwrap_err();
-        assert_eq!(error.outcome(), apus::Outcome::NotExecuted, "{error}");
+        assert_eq!(error.execution(), apus::Execution::NotExecuted, "{error}");
         assert!(error.to_string().contains("deadline"), "{error}");
     });
 }

@@ -2,8 +2,8 @@
 
 use crate::{bytes, echo, on_each_runtime, pair, until};
 use apus::tokio::Endpoint;
-use apus::{Builder, Closed, Config, Outcome};
-use apus_driver::loopback::Network;
+use apus::{Closed, Config, EndpointBuilder, Execution};
+use apus_driver::loopback::LoopbackNetwork;
 
 #[test]
 fn shutting_down_ends_every_wait() {
@@ -12,7 +12,7 @@ fn shutting_down_ends_every_wait() {
             .max_message(10_000)
             .max_send_bytes_per_peer(10_000)
             .max_send_bytes(10_000);
-        let (a, b) = pair(&Builder::default().config(config.build().unwrap()));
+        let (a, b) = pair(&EndpointBuilder::default().config(config.build().unwrap()));
         let address = b.local_addr();
         let on = |a: &Endpoint| a.clone();
         let requests: Vec<_> = (0..2)
@@ -30,7 +30,7 @@ fn shutting_down_ends_every_wait() {
             .collect();
         let ends = tokio::spawn({
             let a = on(&a);
-            async move { a.recv().await.map(drop) }
+            async move { a.recv_completion().await.map(drop) }
         });
         let drain = tokio::spawn({
             let a = on(&a);
@@ -59,21 +59,21 @@ fn shutting_down_ends_every_wait() {
 #[test]
 fn ends_that_came_before_the_shutdown_can_be_received_after_it() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Builder::default());
+        let (client, server) = pair(&EndpointBuilder::default());
         client.send(server.local_addr(), "x", 5).await.unwrap();
         server.recv_request().await.unwrap().reply("y").await.unwrap();
         until(|| client.metrics().protocol.progress.client_responses_done == 1).await;
         client.shutdown();
-        let end = client.recv().await.unwrap();
+        let end = client.recv_completion().await.unwrap();
         assert_eq!((end.cookie, end.result.unwrap()), (5, "y".into()));
-        assert!(client.recv().await.is_err());
+        assert!(client.recv_completion().await.is_err());
     });
 }
 
 #[test]
 fn the_last_clone_ends_the_endpoint() {
     on_each_runtime(async || {
-        let (a, b) = pair(&Builder::default());
+        let (a, b) = pair(&EndpointBuilder::default());
         let address = a.local_addr();
         let clone = a.clone();
         drop(a);
@@ -83,35 +83,36 @@ fn the_last_clone_ends_the_endpoint() {
         drop(clone);
         let error = b.call(address, "and now?").await.unwrap_err();
         // The system says so, or the peer fell silent: its task ends when it is polled next.
-        assert_ne!(error.outcome(), Outcome::Executed, "{error}");
+        assert_ne!(error.execution(), Execution::Executed, "{error}");
     });
 }
 
 #[test]
 fn a_request_may_outlive_its_endpoint() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Builder::default());
+        let (client, server) = pair(&EndpointBuilder::default());
         client.send(server.local_addr(), "x", 5).await.unwrap();
         let request = server.recv_request().await.unwrap();
         drop(server);
         assert!(request.reply("too late").await.is_err());
-        let error = client.recv().await.unwrap().result.unwrap_err();
+        let error = client.recv_completion().await.unwrap().result.unwrap_err();
         assert!(error.to_string().contains("without a reply"), "{error}");
-        assert_eq!(error.outcome, Outcome::Unknown, "the application had it");
+        assert_eq!(error.execution, Execution::Unknown, "the application had it");
     });
 }
 
 #[test]
 fn a_call_to_a_closed_port_fails_at_once() {
     on_each_runtime(async || {
-        let network = Network::new();
-        let client = Endpoint::on(&Builder::default(), Box::new(network.host())).unwrap();
+        let network = LoopbackNetwork::new();
+        let client =
+            Endpoint::with_driver(&EndpointBuilder::default(), Box::new(network.host())).unwrap();
         let gone = network.host();
         let address = apus_driver::Driver::local_addr(&gone);
         drop(gone);
         let error = client.call(address, "hello").await.unwrap_err();
         assert!(error.to_string().contains("port closed"), "{error}");
-        assert_eq!(error.outcome(), Outcome::NotExecuted);
+        assert_eq!(error.execution(), Execution::NotExecuted);
     });
 }
 
@@ -131,7 +132,7 @@ fn bad_addresses_are_named() {
 fn a_runtime_may_end_before_its_endpoint() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (client, server) = runtime.block_on(async {
-        let (client, server) = pair(&Builder::default());
+        let (client, server) = pair(&EndpointBuilder::default());
         echo(server.clone());
         assert_eq!(client.call(server.local_addr(), "x").await.unwrap(), "x");
         (client, server)

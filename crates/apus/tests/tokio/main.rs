@@ -8,9 +8,9 @@ mod limits;
 mod lives;
 mod many;
 
-use apus::Builder;
+use apus::EndpointBuilder;
 use apus::tokio::Endpoint;
-use apus_driver::loopback::Network;
+use apus_driver::loopback::LoopbackNetwork;
 use std::net::SocketAddr;
 use tokio::task::JoinHandle;
 
@@ -23,9 +23,9 @@ fn on_each_runtime<F: Future<Output = ()>>(test: impl Fn() -> F) {
 }
 
 /// Two endpoints on a network of their own.
-fn pair(builder: &Builder) -> (Endpoint, Endpoint) {
-    let network = Network::new();
-    let on = || Endpoint::on(builder, Box::new(network.host())).unwrap();
+fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
+    let network = LoopbackNetwork::new();
+    let on = || Endpoint::with_driver(builder, Box::new(network.host())).unwrap();
     (on(), on())
 }
 
@@ -44,7 +44,7 @@ fn echo(server: Endpoint) -> JoinHandle<u64> {
 }
 
 /// A client, and an echo server with its address. The server's task ends with its runtime.
-fn echo_pair(builder: &Builder) -> (Endpoint, Endpoint, SocketAddr) {
+fn echo_pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint, SocketAddr) {
     let (client, server) = pair(builder);
     let address = server.local_addr();
     echo(server.clone());

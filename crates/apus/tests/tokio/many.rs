@@ -1,13 +1,13 @@
 //! Many tasks on one endpoint.
 
 use crate::{assert_at_rest, bytes, echo, echo_pair, on_each_runtime, pair};
-use apus::Builder;
+use apus::EndpointBuilder;
 use apus::tokio::Endpoint;
 
 #[test]
 fn many_callers_share_an_endpoint() {
     on_each_runtime(async || {
-        let (client, server, address) = echo_pair(&Builder::default());
+        let (client, server, address) = echo_pair(&EndpointBuilder::default());
         let tasks: Vec<_> = (0..64)
             .map(|task| {
                 let client = client.clone();
@@ -29,13 +29,13 @@ fn many_callers_share_an_endpoint() {
 #[test]
 fn many_receivers_serve_one_endpoint() {
     on_each_runtime(async || {
-        let (client, server) = pair(&Builder::default());
+        let (client, server) = pair(&EndpointBuilder::default());
         let receivers: Vec<_> = (0..8).map(|_| echo(server.clone())).collect();
         for cookie in 0..1_000 {
             client.send(server.local_addr(), bytes(cookie, 100), cookie as u64).await.unwrap();
         }
         for _ in 0..1_000 {
-            let end = client.recv().await.unwrap();
+            let end = client.recv_completion().await.unwrap();
             assert_eq!(end.result.unwrap(), bytes(end.cookie as usize, 100));
         }
         assert_at_rest(&[&client, &server]).await;
@@ -52,7 +52,7 @@ fn many_receivers_serve_one_endpoint() {
 #[test]
 fn all_kinds_of_waiting_at_once() {
     on_each_runtime(async || {
-        let (a, b) = pair(&Builder::default());
+        let (a, b) = pair(&EndpointBuilder::default());
         for endpoint in [&a, &a, &b, &b] {
             echo(endpoint.clone());
         }
@@ -62,7 +62,7 @@ fn all_kinds_of_waiting_at_once() {
                 for i in 0..100 {
                     here.send(to, bytes(i, 64), i as u64).await.unwrap();
                     assert_eq!(here.call(to, bytes(i, 2_000)).await.unwrap(), bytes(i, 2_000));
-                    here.recv().await.unwrap().result.unwrap();
+                    here.recv_completion().await.unwrap().result.unwrap();
                 }
             })
         };

@@ -1,15 +1,18 @@
 //! What does a trace leave behind when it freezes?
 
 use crate::{Tracing, pair, serve_while};
-use apus::trace::{self, Event, FreezeReason, Trace, TraceFiles, Triggers, left};
-use apus::{BindError, Builder, Endpoint, Poll};
+use apus::trace::{self, Event, FreezeReason, FreezeTriggers, Trace, TraceFiles, left};
+use apus::{BindError, Endpoint, EndpointBuilder, PollMode};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Whose every call is slow.
-fn slow(files: TraceFiles) -> Builder {
-    let triggers = Triggers::new().slow_rpc(Duration::ZERO);
-    Builder::default().poll(Poll::Block).freeze_when(triggers).trace_files(files)
+fn slow(files: TraceFiles) -> EndpointBuilder {
+    let triggers = FreezeTriggers::new().slow_rpc(Duration::ZERO);
+    EndpointBuilder::default()
+        .poll_mode(PollMode::Block)
+        .freeze_triggers(triggers)
+        .trace_files(files)
 }
 
 /// The files in a folder by their names, without host and process.
@@ -98,7 +101,8 @@ fn what_is_frozen_on_demand_stays_and_leaves_no_file() {
 fn what_a_peer_has_frozen_leaves_a_file() {
     let _tracing = Tracing::all();
     let place = tempfile::tempdir().unwrap();
-    let heeding = Builder::default().freeze_when(Triggers::new().heed_peers(true));
+    let heeding =
+        EndpointBuilder::default().freeze_triggers(FreezeTriggers::new().obey_peers(true));
     let (client, server) = pair(&heeding.trace_files(TraceFiles::new(place.path())));
     std::thread::scope(|scope| {
         scope.spawn(|| server.recv_request().unwrap().reply("hello").unwrap());

@@ -9,8 +9,8 @@ mod tasks;
 mod triggers;
 
 use apus::trace::{self, Event, Record, Rpc, Sampling, Side, Trace};
-use apus::{Builder, Endpoint};
-use apus_driver::loopback::Network;
+use apus::{Endpoint, EndpointBuilder};
+use apus_driver::loopback::LoopbackNetwork;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -73,9 +73,9 @@ fn only(records: &[Record], event: Event) -> Vec<Record> {
 }
 
 /// Two endpoints on a network of their own.
-fn pair(builder: &Builder) -> (Endpoint, Endpoint) {
-    let network = Network::new();
-    let on = || builder.clone().on(Box::new(network.host())).unwrap();
+fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
+    let network = LoopbackNetwork::new();
+    let on = || builder.clone().with_driver(Box::new(network.host())).unwrap();
     (on(), on())
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{Tracing, names, only, pair, serve_while};
 use apus::trace::{Event, Record, Sampling, Side};
-use apus::{Builder, Endpoint, Engine, Poll};
+use apus::{Endpoint, EndpointBuilder, Engine, PollMode};
 use std::collections::BTreeSet;
 
 /// The stages of the last call of `client`, and what they are for its server.
@@ -38,7 +38,8 @@ const SERVER: [&str; 8] = [
 fn a_call_goes_through_all_stages_in_order_on_both_sides() {
     for engine in [Engine::Waiters, Engine::Dedicated { cpu: None }] {
         let tracing = Tracing::all();
-        let (client, server) = pair(&Builder::default().engine(engine).poll(Poll::Block));
+        let (client, server) =
+            pair(&EndpointBuilder::default().engine(engine).poll_mode(PollMode::Block));
         let to = server.local_addr();
         serve_while(&server, || {
             for _ in 0..3 {
@@ -70,7 +71,9 @@ fn a_call_goes_through_all_stages_in_order_on_both_sides() {
 #[test]
 fn with_an_engine_of_its_own_messages_are_handed_to_threads_that_are_named() {
     let tracing = Tracing::all();
-    let builder = Builder::default().engine(Engine::Dedicated { cpu: None }).poll(Poll::Block);
+    let builder = EndpointBuilder::default()
+        .engine(Engine::Dedicated { cpu: None })
+        .poll_mode(PollMode::Block);
     let (client, server) = pair(&builder);
     serve_while(&server, || {
         for _ in 0..20 {
@@ -95,7 +98,7 @@ fn with_an_engine_of_its_own_messages_are_handed_to_threads_that_are_named() {
 #[test]
 fn many_calls_at_a_time_go_through_the_same_stages() {
     let tracing = Tracing::all();
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     serve_while(&server, || {
         client.call(server.local_addr(), "to begin with").unwrap();
         let cork = client.cork();
@@ -105,7 +108,7 @@ fn many_calls_at_a_time_go_through_the_same_stages() {
         drop(cork);
         let mut ends = Vec::new();
         while ends.len() < 20 {
-            client.recv_many(&mut ends, 20).unwrap();
+            client.recv_completions(&mut ends, 20).unwrap();
         }
     });
     let mine = tracing.of(client.local_addr(), Side::Client);
@@ -124,7 +127,7 @@ fn many_calls_at_a_time_go_through_the_same_stages() {
 #[test]
 fn a_long_message_says_when_it_was_granted_what_it_sent_and_when() {
     let tracing = Tracing::all();
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     serve_while(&server, || {
         client.call(server.local_addr(), "to begin with").unwrap();
         client.call(server.local_addr(), vec![7; 300_000]).unwrap();
@@ -143,7 +146,9 @@ fn a_long_message_says_when_it_was_granted_what_it_sent_and_when() {
     let made_up = only(&mine, Event::DataSent);
     let made_up: u64 = made_up
         .iter()
-        .map(|record| u64::from(apus_trace::event::Data::from_numbers(record.a, record.b).packets))
+        .map(|record| {
+            u64::from(apus_trace::event::DataFields::from_numbers(record.a, record.b).packets)
+        })
         .sum();
     assert_eq!(left, made_up);
 }
@@ -173,7 +178,7 @@ fn what_comes_through_memory_has_stages_as_well() {
 #[test]
 fn threads_that_sleep_and_what_they_do_when_awake_are_recorded() {
     let tracing = Tracing::all();
-    let (client, server) = pair(&Builder::default().poll(Poll::Block));
+    let (client, server) = pair(&EndpointBuilder::default().poll_mode(PollMode::Block));
     serve_while(&server, || {
         for _ in 0..10 {
             client.call(server.local_addr(), "hello").unwrap();
@@ -198,7 +203,7 @@ fn threads_that_sleep_and_what_they_do_when_awake_are_recorded() {
 fn both_ends_trace_the_same_calls_and_no_others() {
     let sampling: Sampling = "sampled=8".parse().unwrap();
     let tracing = Tracing::with(sampling);
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     serve_while(&server, || {
         for _ in 0..200 {
             client.call(server.local_addr(), "hello").unwrap();
@@ -217,7 +222,7 @@ fn both_ends_trace_the_same_calls_and_no_others() {
 #[test]
 fn nothing_is_recorded_while_it_is_off_and_all_is_well() {
     let tracing = Tracing::with(Sampling::Off);
-    let (client, server) = pair(&Builder::default());
+    let (client, server) = pair(&EndpointBuilder::default());
     serve_while(&server, || {
         for _ in 0..100 {
             client.call(server.local_addr(), vec![7; 20_000]).unwrap();

@@ -1,10 +1,10 @@
 //! Which stages does a call of a task go through?
 
 use crate::{Tracing, names, only};
-use apus::Builder;
+use apus::EndpointBuilder;
 use apus::tokio::Endpoint;
 use apus::trace::{Event, Side};
-use apus_driver::loopback::Network;
+use apus_driver::loopback::LoopbackNetwork;
 
 #[test]
 fn tasks_are_handed_their_messages_and_woken() {
@@ -12,8 +12,10 @@ fn tasks_are_handed_their_messages_and_woken() {
     let runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = { runtime }.worker_threads(2).enable_all().build().unwrap();
     let (from, to) = runtime.block_on(async {
-        let network = Network::new();
-        let on = || Endpoint::on(&Builder::default(), Box::new(network.host())).unwrap();
+        let network = LoopbackNetwork::new();
+        let on = || {
+            Endpoint::with_driver(&EndpointBuilder::default(), Box::new(network.host())).unwrap()
+        };
         let (client, server) = (on(), on());
         let to = server.local_addr();
         tokio::spawn(async move {

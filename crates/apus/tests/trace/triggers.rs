@@ -1,10 +1,10 @@
 //! What freezes a trace?
 
 use crate::{ShutDown, Tracing, only, pair, serve_while};
-use apus::trace::{self, Event, FreezeReason, Record, Sampling, Side, Triggers};
-use apus::{Builder, Endpoint, Poll};
+use apus::trace::{self, Event, FreezeReason, FreezeTriggers, Record, Sampling, Side};
+use apus::{Endpoint, EndpointBuilder, PollMode};
 use apus_driver::fault::{FaultConfig, Faults, Faulty, PER_MILLION};
-use apus_driver::loopback::Network;
+use apus_driver::loopback::LoopbackNetwork;
 use std::time::Duration;
 
 /// Why the trace is frozen.
@@ -15,7 +15,7 @@ fn reason() -> Option<FreezeReason> {
 #[test]
 fn nothing_freezes_a_trace_unless_it_is_said() {
     let tracing = Tracing::all();
-    let (client, server) = lossy_pair(Triggers::new());
+    let (client, server) = lossy_pair(FreezeTriggers::new());
     serve_while(&server, || {
         for _ in 0..30 {
             client.call(server.local_addr(), vec![7; 20_000]).unwrap();
@@ -30,8 +30,9 @@ fn nothing_freezes_a_trace_unless_it_is_said() {
 #[test]
 fn a_slow_call_freezes_the_trace_though_it_is_not_traced() {
     let tracing = Tracing::with("sampled=4000000000".parse().unwrap());
-    let slow = Triggers::new().slow_rpc(Duration::from_millis(5));
-    let (client, server) = pair(&Builder::default().poll(Poll::Block).freeze_when(slow));
+    let slow = FreezeTriggers::new().slow_rpc(Duration::from_millis(5));
+    let (client, server) =
+        pair(&EndpointBuilder::default().poll_mode(PollMode::Block).freeze_triggers(slow));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let request = server.recv_request().unwrap();
@@ -76,8 +77,8 @@ fn a_slow_call_through_memory_freezes_the_trace_too() {
     let hour = Duration::from_secs(3_600);
     for (limit, expected) in [(5, Some(FreezeReason::SlowRpc)), (hour.as_millis() as u64, None)] {
         let tracing = Tracing::with("sampled=4000000000".parse().unwrap());
-        let slow = Triggers::new().slow_rpc(Duration::from_millis(limit)).tell_peers(true);
-        let builder = Builder::default().poll(Poll::Block).freeze_when(slow);
+        let slow = FreezeTriggers::new().slow_rpc(Duration::from_millis(limit)).freeze_peers(true);
+        let builder = EndpointBuilder::default().poll_mode(PollMode::Block).freeze_triggers(slow);
         let bind = || builder.clone().bind("127.0.0.1:0").unwrap();
         let (client, server) = (bind(), bind());
         let local_calls = || client.metrics().engine.local_calls;
@@ -107,14 +108,15 @@ fn a_slow_call_through_memory_freezes_the_trace_too() {
 }
 
 /// Two endpoints, whose network loses one packet in five.
-fn lossy_pair(triggers: Triggers) -> (Endpoint, Endpoint) {
-    let network = Network::new();
+fn lossy_pair(triggers: FreezeTriggers) -> (Endpoint, Endpoint) {
+    let network = LoopbackNetwork::new();
     let faults = Faults { loss: PER_MILLION / 5, ..Faults::none() };
     let on = |seed| {
         let config = FaultConfig { seed, receive: faults, ..FaultConfig::default() };
         let driver = Faulty::new(network.host(), config).unwrap();
-        let builder = Builder::default().poll(Poll::Block).freeze_when(triggers);
-        builder.on(Box::new(driver)).unwrap()
+        let builder =
+            EndpointBuilder::default().poll_mode(PollMode::Block).freeze_triggers(triggers);
+        builder.with_driver(Box::new(driver)).unwrap()
     };
     (on(1), on(2))
 }
@@ -122,7 +124,7 @@ fn lossy_pair(triggers: Triggers) -> (Endpoint, Endpoint) {
 #[test]
 fn a_lost_packet_freezes_the_trace_with_what_led_to_it() {
     let tracing = Tracing::with(Sampling::default());
-    let (client, server) = lossy_pair(Triggers::new().lost_packet(true));
+    let (client, server) = lossy_pair(FreezeTriggers::new().lost_packet(true));
     serve_while(&server, || {
         while reason().is_none() {
             client.call(server.local_addr(), vec![7; 20_000]).unwrap();
@@ -135,7 +137,7 @@ fn a_lost_packet_freezes_the_trace_with_what_led_to_it() {
     let again = [Event::DataSent, Event::DataReceived].map(|event| {
         let data = trace
             .all(event)
-            .map(|(_, record)| apus_trace::event::Data::from_numbers(record.a, record.b));
+            .map(|(_, record)| apus_trace::event::DataFields::from_numbers(record.a, record.b));
         data.filter(|data| data.retransmitted).count()
     });
     assert!(again[0] + again[1] > 0, "and got it again, traced or not");
@@ -144,7 +146,7 @@ fn a_lost_packet_freezes_the_trace_with_what_led_to_it() {
 #[test]
 fn a_lost_request_is_restarted_and_freezes_the_trace() {
     let tracing = Tracing::with(Sampling::default());
-    let (client, server) = lossy_pair(Triggers::new().restart(true));
+    let (client, server) = lossy_pair(FreezeTriggers::new().restart(true));
     serve_while(&server, || {
         while reason().is_none() {
             client.call(server.local_addr(), "hello").unwrap();
@@ -157,10 +159,13 @@ fn a_lost_request_is_restarted_and_freezes_the_trace() {
 }
 
 /// Two endpoints that have made a call to each other, set up like this.
-fn acquainted(client: Triggers, server: Triggers) -> (Endpoint, Endpoint) {
-    let network = Network::new();
+fn acquainted(client: FreezeTriggers, server: FreezeTriggers) -> (Endpoint, Endpoint) {
+    let network = LoopbackNetwork::new();
     let on = |triggers| {
-        Builder::default().poll(Poll::Block).freeze_when(triggers).on(Box::new(network.host()))
+        EndpointBuilder::default()
+            .poll_mode(PollMode::Block)
+            .freeze_triggers(triggers)
+            .with_driver(Box::new(network.host()))
     };
     let (client, server) = (on(client).unwrap(), on(server).unwrap());
     std::thread::scope(|scope| {
@@ -174,8 +179,8 @@ fn acquainted(client: Triggers, server: Triggers) -> (Endpoint, Endpoint) {
 fn peers_freeze_theirs_if_they_are_set_up_to() {
     for heed in [false, true] {
         let tracing = Tracing::all();
-        let heeding = Triggers::new().heed_peers(heed);
-        let (client, server) = acquainted(Triggers::new(), heeding);
+        let heeding = FreezeTriggers::new().obey_peers(heed);
+        let (client, server) = acquainted(FreezeTriggers::new(), heeding);
         let mut frozen = false;
         for round in 1.. {
             assert_eq!(client.freeze_peers(), 1);
@@ -202,7 +207,8 @@ fn peers_freeze_theirs_if_they_are_set_up_to() {
 #[test]
 fn peers_that_are_met_in_memory_are_asked_there_too() {
     let tracing = Tracing::all();
-    let bind = || Builder::default().poll(Poll::Block).bind("127.0.0.1:0").unwrap();
+    let bind =
+        || EndpointBuilder::default().poll_mode(PollMode::Block).bind("127.0.0.1:0").unwrap();
     let (client, server) = (bind(), bind());
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -238,8 +244,8 @@ fn peers_that_are_met_in_memory_are_asked_there_too() {
 fn whoever_is_frozen_by_itself_tells_its_peers_if_it_shall() {
     for tell in [false, true] {
         let _tracing = Tracing::with(Sampling::default());
-        let triggers = Triggers::new().slow_rpc(Duration::ZERO).tell_peers(tell);
-        let (client, server) = acquainted(triggers, Triggers::new());
+        let triggers = FreezeTriggers::new().slow_rpc(Duration::ZERO).freeze_peers(tell);
+        let (client, server) = acquainted(triggers, FreezeTriggers::new());
         assert_eq!(reason(), Some(FreezeReason::SlowRpc), "every call is slow");
         std::thread::scope(|scope| {
             scope.spawn(|| server.recv_request().unwrap().reply("hello").unwrap());
@@ -254,7 +260,8 @@ fn whoever_is_frozen_by_itself_tells_its_peers_if_it_shall() {
 fn a_stranger_freezes_nothing() {
     let tracing = Tracing::all();
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let heeding = Builder::default().freeze_when(Triggers::new().heed_peers(true));
+    let heeding =
+        EndpointBuilder::default().freeze_triggers(FreezeTriggers::new().obey_peers(true));
     let server = heeding.bind("127.0.0.1:0").unwrap();
     let mut freeze = [0; 28];
     // From this port to that one, its type, the length of its header, the version, and a session that nobody has.

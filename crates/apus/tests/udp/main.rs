@@ -3,13 +3,13 @@
 #[path = "../endpoint/echo.rs"]
 mod echo;
 
-use apus::{Builder, Bytes, CallOptions, Config, FailReason, Outcome, Poll};
+use apus::{Bytes, CallOptions, Config, EndpointBuilder, Execution, FailureKind, PollMode};
 use echo::echo;
 use std::net::{IpAddr, SocketAddr};
 
 /// The two sides are on one host, and shall not notice it.
-fn over_udp() -> Builder {
-    Builder::default().local(false)
+fn over_udp() -> EndpointBuilder {
+    EndpointBuilder::default().local(false)
 }
 
 /// How a call failed that was sent.
@@ -34,8 +34,8 @@ fn a_closed_port_is_reported_by_the_system() {
         let client = over_udp().config(config.clone()).client().unwrap();
         drop(socket);
         let error = failure(client.call(address, "hello"));
-        assert_eq!(error.reason, FailReason::PortClosed, "{error}");
-        assert_eq!(error.outcome, Outcome::NotExecuted);
+        assert_eq!(error.kind, FailureKind::PortClosed, "{error}");
+        assert_eq!(error.execution, Execution::NotExecuted);
         assert!(client.info().is_empty());
     }
 }
@@ -64,7 +64,7 @@ fn both_families_and_one_socket_for_both() {
             let server = server.clone();
             move || {
                 let request = server.recv_request().ok()?;
-                let from = request.from();
+                let from = request.peer_addr();
                 request.reply("you").ok()?;
                 // The acknowledgment is the client's loop's work.
                 server.drain(std::time::Duration::from_secs(60)).then_some(from)
@@ -111,10 +111,10 @@ fn a_request_and_a_reply_in_slices_are_one_packet_each() {
 
 #[test]
 fn sixty_four_megabytes() {
-    let server = over_udp().poll(Poll::Block).bind("127.0.0.1:0").unwrap();
+    let server = over_udp().poll_mode(PollMode::Block).bind("127.0.0.1:0").unwrap();
     let address = server.local_addr();
     let thread = echo(server.clone());
-    let client = over_udp().poll(Poll::Block).client().unwrap();
+    let client = over_udp().poll_mode(PollMode::Block).client().unwrap();
     let request: Bytes = (0..67_108_864_usize).map(|i| (i * 31 + i / 251) as u8).collect();
     let response = client.call(address, request.clone()).unwrap();
     assert!(response == request, "byte by byte");
@@ -152,8 +152,8 @@ fn a_restarted_server_is_recognised() {
             assert_eq!(result.unwrap(), "two");
         } else {
             let error = failure(result);
-            assert_eq!(error.reason, FailReason::PeerRestarted, "{error}");
-            assert_eq!(error.outcome, Outcome::Unknown);
+            assert_eq!(error.kind, FailureKind::PeerRestarted, "{error}");
+            assert_eq!(error.execution, Execution::Unknown);
         }
         assert_eq!(client.call(address, "three").unwrap(), "three");
         second.shutdown();

@@ -47,7 +47,7 @@ impl Core {
         self.deliver();
         let requests: Vec<Arrived> = self.requests.drain().collect();
         for request in requests {
-            self.transport.taken(request.payload.len());
+            self.transport.payload_consumed(request.payload.len());
             if let Origin::Local(pair, id) = request.origin {
                 self.abandon_locally(&pair, id, Refusal::ShuttingDown);
             }

@@ -30,8 +30,8 @@ use super::waiter::Waiter;
 use super::wakes::Wakes;
 use crate::error::Closed;
 use crate::overload::{Budget, Quotas, Work};
-use apus_driver::Transmit;
-use apus_proto::{Durations, Instant, Sizes, Transport};
+use apus_driver::TransmitHalf;
+use apus_proto::{DurationHistogram, Instant, SizeHistogram, Transport};
 use apus_trace::recorder;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     /// What the clock said at the last look.
     pub(super) time: Instant,
-    transmit: Box<dyn Transmit>,
+    transmit: Box<dyn TransmitHalf>,
     paths: Paths,
     /// Calls whose result is awaited.
     pub(crate) calls: Calls,
@@ -91,16 +91,16 @@ pub(crate) struct Core {
     pub(super) metrics: EngineMetrics,
     pub(crate) tracer: Tracer,
     /// Messages that the application got.
-    pub(crate) sizes: Sizes,
+    pub(crate) sizes: SizeHistogram,
     /// How long calls through memory took that were timed.
-    pub(crate) local_calls: Durations,
+    pub(crate) local_calls: DurationHistogram,
     pub(super) cpu: Arc<Cpu>,
 }
 
 impl Core {
     pub(crate) fn new(
         mut transport: Transport,
-        transmit: Box<dyn Transmit>,
+        transmit: Box<dyn TransmitHalf>,
         clock: Clock,
         quotas: Quotas,
         backlog: Backlog,
@@ -141,8 +141,8 @@ impl Core {
             closed: None,
             metrics: EngineMetrics::default(),
             tracer,
-            sizes: Sizes::default(),
-            local_calls: Durations::default(),
+            sizes: SizeHistogram::default(),
+            local_calls: DurationHistogram::default(),
             cpu: Arc::default(),
         }
     }

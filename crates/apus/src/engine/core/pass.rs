@@ -6,7 +6,7 @@ use super::Core;
 use crate::engine::cpu::Part;
 use crate::engine::token::ThreadToken;
 use crate::overload::Work;
-use apus_driver::{Arrival, Ecn, Receive, Report, Trouble};
+use apus_driver::{Arrival, Ecn, NetworkError, NetworkReport, ReceiveHalf};
 use apus_proto::{Transport, Unreachable};
 use apus_trace::recorder;
 
@@ -40,7 +40,7 @@ impl Core {
     }
 
     /// Hands the packets of the last receive to the protocol.
-    pub(crate) fn handle_packets(&mut self, receive: &mut dyn Receive) {
+    pub(crate) fn handle_packets(&mut self, receive: &mut dyn ReceiveHalf) {
         let now = self.time;
         let began = self.cpu.begin(Part::Protocol);
         self.backlog.look(now);
@@ -60,20 +60,20 @@ impl Core {
     }
 
     /// Tells the protocol what the network says about packets sent earlier.
-    pub(crate) fn handle_report(&mut self, report: &Report<'_>) {
+    pub(crate) fn handle_report(&mut self, report: &NetworkReport<'_>) {
         self.look_at_clock();
         let now = self.time;
         self.metrics.reports += 1;
         let trouble = match report.trouble {
-            Trouble::PortClosed => Unreachable::PortClosed,
-            Trouble::ProtocolUnreachable => Unreachable::Protocol,
-            Trouble::HostUnreachable => Unreachable::Host,
-            Trouble::NotPermitted => Unreachable::NotPermitted,
-            Trouble::TooBig => return self.renew_packet_limit(report.peer),
+            NetworkError::PortClosed => Unreachable::PortClosed,
+            NetworkError::ProtocolUnreachable => Unreachable::Protocol,
+            NetworkError::HostUnreachable => Unreachable::Host,
+            NetworkError::NotPermitted => Unreachable::NotPermitted,
+            NetworkError::TooBig => return self.renew_packet_limit(report.peer),
             // A trouble that a later driver may know.
             _ => return,
         };
-        if self.transport.may_be_ours(report.peer, report.packet) {
+        if self.transport.recognizes_own_packet(report.peer, report.packet) {
             self.transport.handle_unreachable(now, report.peer, trouble);
         }
     }

@@ -83,7 +83,7 @@ impl Core {
 
     /// The application gets a message of `bytes` bytes; counts how it was waited for.
     fn message_taken(&mut self, bytes: usize, how: How) {
-        self.transport.taken(bytes);
+        self.transport.payload_consumed(bytes);
         self.metrics.messages += 1;
         if bytes > 0 {
             self.sizes.record(bytes);

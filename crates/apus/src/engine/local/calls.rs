@@ -7,8 +7,8 @@ use crate::call::CallOptions;
 use crate::engine::calls::{Held, Key, LocalCall};
 use crate::engine::core::Core;
 use crate::engine::tracer::{Watched, stage};
-use apus_local::{Gone, Pair, SendError};
-use apus_proto::{Call, Command, CommandError, FailReason, Instant, Outcome, Payload, RpcError};
+use apus_local::{Disconnected, Pair, SendError};
+use apus_proto::{Call, Command, CommandError, Execution, FailureKind, Instant, Payload, RpcError};
 use apus_trace::Event;
 use std::collections::{BTreeSet, HashSet};
 use std::net::SocketAddr;
@@ -169,7 +169,7 @@ impl Core {
         let Some(held) = self.calls.held_by(key, number) else { return };
         self.let_go(key, held);
         if let Ok(payload) = &result {
-            self.transport.received_elsewhere(payload.len());
+            self.transport.charge_external_payload(payload.len());
             stage(self.calls.rpc(key), Event::LocalReceived, payload.len());
             if let Some((began, times)) = held.timed {
                 self.local_calls.record(began.elapsed().as_nanos() as u64, times);
@@ -205,8 +205,12 @@ impl Core {
             if let Some(pair) = local.pair(number) {
                 let _ = pair.cancel(key.cookie());
             }
-            let (reason, outcome) = (FailReason::DeadlineExceeded, Outcome::Unknown);
-            self.end_locally(number, key.cookie(), Err(RpcError { reason, outcome }));
+            let (reason, outcome) = (FailureKind::DeadlineExceeded, Execution::Unknown);
+            self.end_locally(
+                number,
+                key.cookie(),
+                Err(RpcError { kind: reason, execution: outcome }),
+            );
         }
         if let Some(local) = &mut self.local {
             local.look_again = local.look_again.filter(|at| *at > now);
@@ -215,7 +219,7 @@ impl Core {
 
     /// A pair has ended. Its calls end, or go over the network: those that the server has not read, and those that
     /// may be executed twice.
-    pub(super) fn pair_ended(&mut self, pair: &Arc<Pair>, why: Gone) {
+    pub(super) fn pair_ended(&mut self, pair: &Arc<Pair>, why: Disconnected) {
         let number = pair.number();
         let Some(local) = &mut self.local else { return };
         let to = local.routes.forget(number);
@@ -227,9 +231,13 @@ impl Core {
             let read = call.ticket.is_some_and(|ticket| pair.may_have_arrived(ticket));
             let again = to.filter(|_| !read || call.idempotent);
             if !again.is_some_and(|to| self.call_again(key, to)) {
-                let outcome = if read { Outcome::Unknown } else { Outcome::NotExecuted };
+                let outcome = if read { Execution::Unknown } else { Execution::NotExecuted };
                 let reason = reason(why);
-                self.end_locally(number, key.cookie(), Err(RpcError { reason, outcome }));
+                self.end_locally(
+                    number,
+                    key.cookie(),
+                    Err(RpcError { kind: reason, execution: outcome }),
+                );
             }
         }
         self.transmit();
@@ -258,7 +266,7 @@ impl Core {
         local.routes.clear();
         local.path.local.close();
         for (pair, key) in self.calls.all_local() {
-            let error = RpcError { reason: FailReason::ShutDown, outcome: Outcome::Unknown };
+            let error = RpcError { kind: FailureKind::ShutDown, execution: Execution::Unknown };
             self.end_locally(pair, key.cookie(), Err(error));
         }
     }
@@ -288,10 +296,10 @@ pub(super) fn command_error(error: SendError) -> CommandError {
 }
 
 /// What the caller is told if a pair ends.
-const fn reason(why: Gone) -> FailReason {
+const fn reason(why: Disconnected) -> FailureKind {
     match why {
-        Gone::Closed => FailReason::ShutDown,
-        Gone::Violation(_) | Gone::Accused => FailReason::ProtocolBroken,
-        _ => FailReason::PeerEnded,
+        Disconnected::Closed => FailureKind::ShutDown,
+        Disconnected::Violation(_) | Disconnected::Accused => FailureKind::ProtocolBroken,
+        _ => FailureKind::PeerEnded,
     }
 }

@@ -13,9 +13,11 @@
 
 use super::path::Path;
 use crate::engine::signal::{Signal, Wanted, Woken};
-use apus_driver::Receive;
-use apus_local::{Arrival, Attended, Event, Gone, Local, Pair, Quota, Sweep};
-use apus_proto::{FailReason, Outcome, RpcError};
+use apus_driver::ReceiveHalf;
+use apus_local::{
+    Disconnected, Local, Pair, PairEvent, PollEvent, PollOutcome, PollSet, ReceiveQuota,
+};
+use apus_proto::{Execution, FailureKind, RpcError};
 use bytes::Bytes;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -25,14 +27,14 @@ use std::time::{Duration, Instant};
 /// Where messages come from. Locked by the thread that has the turn, and by nobody else.
 pub(crate) struct Inlet {
     /// The driver's receiving half.
-    pub(in crate::engine) network: Box<dyn Receive>,
+    pub(in crate::engine) network: Box<dyn ReceiveHalf>,
     local: Option<Near>,
 }
 
 /// The part in memory.
 struct Near {
     local: Arc<Local>,
-    sweep: Sweep,
+    sweep: PollSet,
     /// What came with the last look.
     taken: Vec<Taken>,
     balance: Balance,
@@ -66,7 +68,7 @@ pub(super) enum Taken {
     /// There is room to send again.
     Room,
     /// A pair has ended.
-    Gone { pair: Arc<Pair>, why: Gone },
+    Gone { pair: Arc<Pair>, why: Disconnected },
 }
 
 /// How long one spins for the rest of a long message. Ours: a chunk of 32 KiB is copied in 3 µs, a wake-up takes 20 and more.
@@ -76,11 +78,11 @@ const LINGER: Duration = Duration::from_micros(20);
 const MUTED: Duration = Duration::from_millis(100);
 
 impl Inlet {
-    pub(crate) fn new(network: Box<dyn Receive>, path: Option<&Path>) -> Self {
+    pub(crate) fn new(network: Box<dyn ReceiveHalf>, path: Option<&Path>) -> Self {
         let local = path.map(|path| Near {
             has_companions: None,
             local: path.local.clone(),
-            sweep: Sweep::default(),
+            sweep: PollSet::default(),
             taken: Vec::new(),
             balance: Balance::default(),
             full: false,
@@ -152,7 +154,7 @@ impl Inlet {
         let Some(near) = &mut self.local else { return true };
         let prepared = near.full || near.local.prepare_to_sleep(&mut near.sweep);
         if !prepared {
-            near.local.awake(&near.sweep);
+            near.local.finish_sleep(&near.sweep);
         }
         prepared
     }
@@ -163,7 +165,7 @@ impl Inlet {
             self.expect_network();
         }
         let Some(near) = &mut self.local else { return };
-        near.local.awake(&near.sweep);
+        near.local.finish_sleep(&near.sweep);
         if woken.rung {
             near.attend();
         }
@@ -214,7 +216,7 @@ impl Near {
             return 0;
         }
         let Self { local, sweep, taken, balance, .. } = self;
-        let records = local.receive(sweep, Quota::default(), |pair, arrival| {
+        let records = local.receive(sweep, ReceiveQuota::default(), |pair, arrival| {
             taken.push(Taken::new(pair, arrival));
         });
         balance.looked(records);
@@ -230,11 +232,11 @@ impl Near {
     }
 
     /// The same, and waits for that. `None`: the system has refused something.
-    fn attend_for(&mut self, time: Option<Duration>) -> Option<Attended> {
+    fn attend_for(&mut self, time: Option<Duration>) -> Option<PollOutcome> {
         if self.muted_until.is_some_and(|until| Instant::now() < until) {
             return None;
         }
-        let attended = self.local.attend(&mut self.sweep, time).ok();
+        let attended = self.local.poll_sockets(&mut self.sweep, time).ok();
         self.muted_until = match attended {
             Some(_) => None,
             None => Instant::now().checked_add(MUTED),
@@ -244,29 +246,29 @@ impl Near {
 }
 
 impl Taken {
-    fn new(pair: &Arc<Pair>, arrival: Arrival) -> Self {
+    fn new(pair: &Arc<Pair>, arrival: PollEvent) -> Self {
         let number = pair.number();
-        let failed = |reason, outcome| Err(RpcError { reason, outcome });
+        let failed = |reason, outcome| Err(RpcError { kind: reason, execution: outcome });
         let event = match arrival {
-            Arrival::Gone(why) => return Self::Gone { pair: pair.clone(), why },
-            Arrival::Event(event) => event,
+            PollEvent::Gone(why) => return Self::Gone { pair: pair.clone(), why },
+            PollEvent::Event(event) => event,
         };
         match event {
-            Event::Request { id, payload } => Self::Request { pair: pair.clone(), id, payload },
-            Event::Cancelled { id } => Self::Cancelled { pair: number, id },
-            Event::Response { id, payload } => {
+            PairEvent::Request { id, payload } => Self::Request { pair: pair.clone(), id, payload },
+            PairEvent::Cancelled { id } => Self::Cancelled { pair: number, id },
+            PairEvent::Response { id, payload } => {
                 Self::Ended { pair: number, id, result: Ok(payload) }
             }
-            Event::Refused { id, why } => {
+            PairEvent::Refused { id, why } => {
                 let before = why.is_before_execution();
-                let outcome = if before { Outcome::NotExecuted } else { Outcome::Unknown };
-                Self::Ended { pair: number, id, result: failed(FailReason::Refused(why), outcome) }
+                let outcome = if before { Execution::NotExecuted } else { Execution::Unknown };
+                Self::Ended { pair: number, id, result: failed(FailureKind::Refused(why), outcome) }
             }
-            Event::Declined { id, length } => {
-                let reason = FailReason::ResponseTooLarge { length };
-                Self::Ended { pair: number, id, result: failed(reason, Outcome::Executed) }
+            PairEvent::Declined { id, length } => {
+                let reason = FailureKind::ResponseTooLarge { length };
+                Self::Ended { pair: number, id, result: failed(reason, Execution::Executed) }
             }
-            Event::Freeze => Self::Freeze { pair: pair.clone() },
+            PairEvent::Freeze => Self::Freeze { pair: pair.clone() },
             // Room, and an event that a later crate may know: whoever waits tries again.
             _ => Self::Room,
         }
@@ -321,7 +323,7 @@ impl Balance {
 #[cfg(all(test, not(apus_loom)))]
 mod tests {
     use super::*;
-    use crate::Builder;
+    use crate::EndpointBuilder;
     use std::net::UdpSocket;
 
     /// Looks at memory between two looks at the network, if each finds so many records.
@@ -360,7 +362,7 @@ mod tests {
     /// I2: a server under pressure looks on purpose, which must not leave out the network because of what came through memory.
     #[test]
     fn a_look_on_purpose_takes_what_the_network_has() {
-        let server = Builder::default().bind("127.0.0.1:0").unwrap();
+        let server = EndpointBuilder::default().bind("127.0.0.1:0").unwrap();
         let shard = server.shard();
         // With the turn nobody else takes the packet, nor changes what is due.
         while !shard.lock().turn.take() {

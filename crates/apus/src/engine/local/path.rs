@@ -1,6 +1,6 @@
 //! How is the way through memory opened, and how does an endpoint meet its peers there?
 
-use apus_local::{Config, ConnectError, Limits, Local, Name};
+use apus_local::{ConnectError, Local, LocalConfig, LocalLimits, PeerName};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
@@ -22,17 +22,17 @@ impl Path {
         address: SocketAddr,
         serve: bool,
         core: &apus_proto::Config,
-        mut config: Config,
+        mut config: LocalConfig,
         seed: u64,
     ) -> Result<Self, ConnectError> {
         let bytes = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
-        config.limits = Limits {
+        config.limits = LocalLimits {
             max_message: u32::try_from(core.max_message()).unwrap_or(u32::MAX),
             max_send_bytes: bytes(core.max_send_bytes_per_peer()),
             max_receive_bytes: bytes(core.max_receive_bytes_per_peer()),
         };
         config.identity = seed << 16 | u64::from(address.port());
-        let name = Name::of(address);
+        let name = PeerName::of(address);
         let local = Local::new(serve.then_some(&name), config)?;
         let host = match address {
             SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
@@ -45,13 +45,13 @@ impl Path {
     /// who can be greeted.
     ///
     /// Makes system calls, 20 µs or so: not under a lock.
-    pub(crate) fn greet(&self, to: SocketAddr) -> Option<Name> {
+    pub(crate) fn greet(&self, to: SocketAddr) -> Option<PeerName> {
         let to = SocketAddr::new(to.ip().to_canonical(), to.port());
         if !is_of_this_host(to.ip()) {
             return None;
         }
-        for name in Name::candidates(to) {
-            match self.local.greet(&name) {
+        for name in PeerName::candidates(to) {
+            match self.local.start_connect(&name) {
                 Ok(()) => return Some(name),
                 Err(ConnectError::NobodyListens) => {}
                 // Another user's, too many pairs, a full queue: perhaps later.

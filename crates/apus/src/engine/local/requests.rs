@@ -47,7 +47,7 @@ impl Core {
         }
         local.serving += 1;
         self.metrics.local_requests += 1;
-        self.transport.received_elsewhere(payload.len());
+        self.transport.charge_external_payload(payload.len());
         let from = local.path.address_of(&pair);
         let origin = Origin::Local(pair, id);
         let rpc = self.tracer.came_locally(id, from, payload.len());

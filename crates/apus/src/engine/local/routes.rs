@@ -3,7 +3,7 @@
 //! Peers are greeted when they are called for the first time, and again after a while if that came to nothing. What
 //! is to be greeted is decided under the core lock, and done when the lock is free ([`Routes::take_greetings`]).
 
-use apus_local::{Known, Local, Name, Pair};
+use apus_local::{Local, Pair, PeerName, PeerState};
 use apus_proto::Instant;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -31,7 +31,7 @@ enum Route {
     ToGreet,
     /// It was greeted under this name.
     Greeted {
-        name: Name,
+        name: PeerName,
         since: Instant,
     },
     /// It is greeted again when this time has come.
@@ -80,11 +80,11 @@ impl Routes {
             Some(Route::NetworkUntil(until)) if now < *until => {
                 return Some(Last::NetworkUntil(*until));
             }
-            Some(Route::Greeted { name, since }) => match local.known(name) {
-                Known::Pair(pair) => Route::Pair(pair),
-                Known::Greeted if now.since(*since) < PATIENCE => return None,
-                Known::Greeted => {
-                    local.turn_away(name);
+            Some(Route::Greeted { name, since }) => match local.peer_state(name) {
+                PeerState::Pair(pair) => Route::Pair(pair),
+                PeerState::Greeted if now.since(*since) < PATIENCE => return None,
+                PeerState::Greeted => {
+                    local.reject(name);
                     Route::NetworkUntil(now.plus(AGAIN))
                 }
                 // It has refused.
@@ -113,7 +113,7 @@ impl Routes {
     }
 
     /// `to` was greeted under this name, or could not be.
-    pub(crate) fn greeted(&mut self, to: SocketAddr, name: Option<Name>, now: Instant) {
+    pub(crate) fn greeted(&mut self, to: SocketAddr, name: Option<PeerName>, now: Instant) {
         let route = match name {
             Some(name) => Route::Greeted { name, since: now },
             None => Route::NetworkUntil(now.plus(AGAIN)),

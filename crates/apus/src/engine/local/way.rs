@@ -1,14 +1,14 @@
 //! Which way does an RPC go, and what is it called there?
 
 use apus_local::Pair;
-use apus_proto::RpcId;
+use apus_proto::RpcKey;
 use std::sync::Arc;
 
 /// The way of a call of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Over the network.
-    Network(RpcId),
+    Network(RpcKey),
     /// Through memory, over the pair with this number. Its id is the call's key.
     Local(u64),
 }
@@ -19,7 +19,7 @@ pub(crate) enum Way {
 #[repr(u64)]
 pub(crate) enum Origin {
     /// Over the network.
-    Network(RpcId),
+    Network(RpcKey),
     /// Through memory, with the id that its client has given it.
     Local(Arc<Pair>, u64),
 }

@@ -9,9 +9,9 @@
 mod notes;
 
 use super::clock::Clock;
-use crate::trace::Triggers;
-use apus_proto::probe::Watch;
-use apus_proto::{DropReason, FailReason, Instant, Role, RpcId, SenderId, Transport};
+use crate::trace::FreezeTriggers;
+use apus_proto::probe::ProbeFilter;
+use apus_proto::{DropReason, FailureKind, Instant, Role, RpcKey, SenderId, Transport};
 use apus_trace::clock::ticks;
 use apus_trace::recorder::{self, FreezeReason};
 use apus_trace::{Event, PeerIndex, Rpc, Side};
@@ -24,7 +24,7 @@ use std::sync::LazyLock;
 #[derive(Debug)]
 pub(crate) struct Tracer {
     endpoint: SocketAddr,
-    triggers: Triggers,
+    triggers: FreezeTriggers,
     /// The rule by which RPCs are traced, as the protocol knows it ([`recorder::below`]).
     below: u64,
     /// Peers and their places in the process's table, and the one that was looked up last.
@@ -38,7 +38,7 @@ pub(crate) struct Tracer {
     /// Pieces of traced messages that the driver has, and may hold back: packets, and the place of the first byte.
     leaving: SmallVec<[(Rpc, u32, u32); 8]>,
     /// Traced requests that are complete and were not delivered yet, in the order in which they will be.
-    complete: VecDeque<(RpcId, Rpc)>,
+    complete: VecDeque<(RpcKey, Rpc)>,
     /// Whether the trace was frozen, and peers shall be asked to freeze theirs.
     tells_peers: bool,
 }
@@ -61,13 +61,13 @@ static DROP_REASONS: LazyLock<Vec<&'static str>> =
 
 /// Names of the reasons for which calls fail, by [`notes::fail_number`].
 static FAIL_REASONS: LazyLock<Vec<&'static str>> =
-    LazyLock::new(|| ["other"].into_iter().chain(FailReason::NAMES).collect());
+    LazyLock::new(|| ["other"].into_iter().chain(FailureKind::NAMES).collect());
 
 /// Peers that an endpoint remembers the places of. Ours: twice as many as the process's table has.
 const MAX_PLACES: usize = 131_072;
 
 impl Tracer {
-    pub(crate) fn new(endpoint: SocketAddr, triggers: Triggers) -> Self {
+    pub(crate) fn new(endpoint: SocketAddr, triggers: FreezeTriggers) -> Self {
         recorder::name_values("drop_reason", &DROP_REASONS);
         recorder::name_values("fail_reason", &FAIL_REASONS);
         Self {
@@ -92,8 +92,8 @@ impl Tracer {
         if below != self.below {
             self.below = below;
             let slow = self.triggers.slow_nanos();
-            let watch = Watch { multiplier: recorder::MULTIPLIER, below, slow };
-            transport.watch((below > 0).then_some(watch));
+            let watch = ProbeFilter { multiplier: recorder::MULTIPLIER, below, slow };
+            transport.set_probe_filter((below > 0).then_some(watch));
             self.complete.clear();
         }
     }
@@ -112,7 +112,7 @@ impl Tracer {
     /// Records what the protocol has noted.
     #[inline]
     pub(crate) fn fetch(&mut self, transport: &mut Transport) {
-        if let Some(first) = transport.poll_note() {
+        if let Some(first) = transport.poll_probe() {
             self.record_all(first, transport);
         }
     }
@@ -168,7 +168,7 @@ impl Tracer {
 
     /// The RPC behind a request that the protocol delivers, if it is traced.
     #[inline]
-    pub(crate) fn delivered(&mut self, rpc: RpcId) -> Option<Rpc> {
+    pub(crate) fn delivered(&mut self, rpc: RpcKey) -> Option<Rpc> {
         let is_it = self.complete.front().is_some_and(|(next, _)| *next == rpc);
         if is_it { self.complete.pop_front().map(|(_, rpc)| rpc) } else { None }
     }
@@ -183,7 +183,7 @@ impl Tracer {
     pub(crate) fn called(
         &mut self,
         transport: &Transport,
-        rpc: RpcId,
+        rpc: RpcKey,
         called: u64,
         length: usize,
     ) -> Option<Rpc> {

@@ -1,26 +1,26 @@
 //! What becomes of the protocol's notes?
 
 use super::Tracer;
-use apus_proto::probe::{Note, Piece, What};
-use apus_proto::{FailReason, Kind, Transport};
+use apus_proto::probe::{Piece, ProbeEvent, ProbeKind};
+use apus_proto::{FailureKind, Kind, Transport};
 use apus_trace::clock::ticks;
-use apus_trace::event::Data;
+use apus_trace::event::DataFields;
 use apus_trace::recorder::{self, FreezeReason};
 use apus_trace::{Event, Rpc, Side};
 
 impl Tracer {
     /// Notes that are fetched together are of one call into the protocol, and get one time.
     #[cold]
-    pub(super) fn record_all(&mut self, first: Note, transport: &mut Transport) {
+    pub(super) fn record_all(&mut self, first: ProbeEvent, transport: &mut Transport) {
         let now = ticks();
         let mut next = Some(first);
         while let Some(note) = next {
             self.record(&note, now);
-            next = transport.poll_note();
+            next = transport.poll_probe();
         }
     }
 
-    fn record(&mut self, note: &Note, now: u64) {
+    fn record(&mut self, note: &ProbeEvent, now: u64) {
         // A FREEZE names RPC 0, which is none.
         let id = note.rpc.filter(|id| id.client_id() != 0);
         let Some(rpc) = id.map(|id| self.rpc(id, note.peer)) else {
@@ -29,58 +29,58 @@ impl Tracer {
         let record = |event, a, b| recorder::record_rpc_at(now, rpc, event, a, b);
         let record_piece = |event, piece| record_piece(now, rpc, event, piece);
         match note.what {
-            What::DataSent(piece) => {
+            ProbeKind::DataSent(piece) => {
                 self.leaving.push((rpc, piece.packets, piece.offset));
                 record_piece(Event::DataSent, piece);
                 self.lost_if(piece.retransmit);
             }
-            What::DataReceived(piece) => {
+            ProbeKind::DataReceived(piece) => {
                 self.came_from_kernel(rpc);
                 record_piece(Event::DataReceived, piece);
                 self.lost_if(piece.retransmit);
             }
-            What::Complete { rpc: id, length } => {
+            ProbeKind::Complete { rpc: id, length } => {
                 if rpc.side() == Side::Server {
                     self.complete.push_back((id, rpc));
                 }
                 record(Event::Parsed, 0, length.into());
             }
-            What::GrantSent { offset, priority } => {
+            ProbeKind::GrantSent { offset, priority } => {
                 record(Event::GrantSent, priority.into(), offset.into());
             }
-            What::GrantReceived { offset, priority } => {
+            ProbeKind::GrantReceived { offset, priority } => {
                 record(Event::GrantReceived, priority.into(), offset.into());
             }
-            What::GrantUsed { offset, priority } => {
+            ProbeKind::GrantUsed { offset, priority } => {
                 record(Event::GrantUsed, priority.into(), offset.into());
             }
-            What::ResendSent { offset, length, priority } => {
+            ProbeKind::ResendSent { offset, length, priority } => {
                 record_piece(Event::ResendSent, asked(offset, length, priority));
             }
-            What::ResendReceived { offset, length, priority } => {
+            ProbeKind::ResendReceived { offset, length, priority } => {
                 record_piece(Event::ResendReceived, asked(offset, length, priority));
             }
-            What::Sent { kind, flags } => {
+            ProbeKind::Sent { kind, flags } => {
                 if let Some((event, _)) = control(kind) {
                     record(event, flags.bits().into(), 0);
                 }
             }
-            What::Received { kind, flags } => {
+            ProbeKind::Received { kind, flags } => {
                 if let Some((_, event)) = control(kind) {
                     record(event, flags.bits().into(), 0);
                 }
             }
-            What::Throttled { wait } => record(Event::Throttled, 0, wait),
-            What::Gap { offset, length } => {
+            ProbeKind::Throttled { wait } => record(Event::Throttled, 0, wait),
+            ProbeKind::Gap { offset, length } => {
                 record_piece(Event::Lost, asked(offset, length, 0));
             }
-            What::Restart | What::PeerRestart => {
-                record(Event::Restart, u32::from(note.what == What::PeerRestart), 0);
+            ProbeKind::Restart | ProbeKind::PeerRestart => {
+                record(Event::Restart, u32::from(note.what == ProbeKind::PeerRestart), 0);
                 self.freeze_if(self.triggers.restart, FreezeReason::Restart);
             }
-            What::Dropped(reason) => record(Event::Dropped, reason as u32, 0),
-            What::Failed(reason) => record(Event::Failed, fail_number(reason), 0),
-            What::Slow { took } => {
+            ProbeKind::Dropped(reason) => record(Event::Dropped, reason as u32, 0),
+            ProbeKind::Failed(reason) => record(Event::Failed, fail_number(reason), 0),
+            ProbeKind::Slow { took } => {
                 record(Event::Slow, 0, took);
                 self.freeze_if(self.triggers.slow.is_some(), FreezeReason::SlowRpc);
             }
@@ -90,14 +90,14 @@ impl Tracer {
     }
 
     /// Records what concerns no RPC: a packet that could not be read, and FREEZE.
-    fn note_of_peer(&mut self, note: &Note) {
+    fn note_of_peer(&mut self, note: &ProbeEvent) {
         match note.what {
-            What::Dropped(reason) => {
+            ProbeKind::Dropped(reason) => {
                 let peer = self.place(note.peer);
                 recorder::record_peer(peer, Event::Dropped, reason as u32, 0);
             }
-            What::Sent { kind: Kind::Freeze, .. } => self.asks_to_freeze(note.peer),
-            What::Received { kind: Kind::Freeze, .. } => self.asked_to_freeze(note.peer),
+            ProbeKind::Sent { kind: Kind::Freeze, .. } => self.asks_to_freeze(note.peer),
+            ProbeKind::Received { kind: Kind::Freeze, .. } => self.asked_to_freeze(note.peer),
             // No other packet is about no RPC.
             _ => {}
         }
@@ -113,7 +113,7 @@ impl Tracer {
 }
 
 /// 0 is left to reasons without a name: none is there now, but traces that were written tell reasons by these numbers.
-pub(super) const fn fail_number(reason: FailReason) -> u32 {
+pub(super) const fn fail_number(reason: FailureKind) -> u32 {
     1 + reason.index() as u32
 }
 
@@ -125,7 +125,8 @@ const fn asked(offset: u32, length: u32, priority: u8) -> Piece {
 fn record_piece(at: u64, rpc: Rpc, event: Event, piece: Piece) {
     let Piece { offset, length, packets, priority, retransmit } = piece;
     let packets = u16::try_from(packets).unwrap_or(u16::MAX);
-    let (a, b) = Data { length, offset, packets, priority, retransmitted: retransmit }.to_numbers();
+    let (a, b) =
+        DataFields { length, offset, packets, priority, retransmitted: retransmit }.to_numbers();
     recorder::record_rpc_at(at, rpc, event, a, b);
 }
 

@@ -1,0 +1,123 @@
+//! What does the engine hand to a driver?
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::packet::BurstPackets;
+
+/// One or more packets of one message for one destination.
+///
+/// Packet `i` is the `i`-th piece of `headers` followed by the `i`-th piece of the payload. The
+/// payload is given as slices that together are the payload of all packets; a packet's piece may
+/// begin in one slice and end in another.
+///
+/// ```text
+///   headers   |h0|h1|h2|                       header_len bytes each
+///   payload   |----slice 0----|--slice 1--|    segment bytes per packet, the last one shorter
+///   packets   h0 ------  h1 -----+  h2 --
+/// ```
+///
+/// A burst contradicts itself, and [`crate::Transmit::send`] may panic in debug builds, if `headers`
+/// is empty or no multiple of `header_len`, or if the payload is not of a length that fills all
+/// packets but the last one and puts at least one byte into the last one. A burst of one packet may
+/// have no payload.
+#[derive(Clone, Copy, Debug)]
+pub struct Burst<'a> {
+    /// Where to.
+    pub to: SocketAddr,
+    /// The local address to send from; `None` lets the system choose.
+    pub from: Option<IpAddr>,
+    /// Byte for IPv4's TOS or IPv6's traffic class field; the two ECN bits are 0.
+    pub traffic_class: u8,
+    /// The packets' headers, one behind the other.
+    pub headers: &'a [u8],
+    /// Bytes of one header.
+    pub header_len: usize,
+    /// The packets' payload, one behind the other.
+    pub payload: &'a [&'a [u8]],
+    /// Payload bytes of every packet but the last one, which may have fewer.
+    pub segment: usize,
+}
+
+impl<'a> Burst<'a> {
+    /// One packet that lies in one piece, with no address to send from and traffic class 0.
+    #[must_use]
+    pub const fn single(to: SocketAddr, packet: &'a [u8]) -> Self {
+        Self {
+            to,
+            from: None,
+            traffic_class: 0,
+            headers: packet,
+            header_len: packet.len(),
+            payload: &[],
+            segment: 0,
+        }
+    }
+
+    /// The packets one by one, in order. Sensible only if the burst is consistent.
+    #[must_use]
+    #[inline]
+    pub fn each(&self) -> BurstPackets<'a> {
+        BurstPackets::new(self)
+    }
+
+    /// Number of packets.
+    #[must_use]
+    #[inline]
+    pub fn packets(&self) -> usize {
+        self.headers.len() / self.header_len
+    }
+
+    /// Bytes of payload in all packets together.
+    #[must_use]
+    #[inline]
+    pub fn payload_len(&self) -> usize {
+        match self.payload {
+            [slice] => slice.len(), // The usual case; the sum is vectorised at some expense.
+            slices => slices.iter().map(|slice| slice.len()).sum(),
+        }
+    }
+
+    /// Bytes of the first packet, which no other one exceeds.
+    #[must_use]
+    #[inline]
+    pub fn longest_packet(&self) -> usize {
+        self.header_len + self.segment.min(self.payload_len())
+    }
+
+    /// Whether the fields agree with each other; see the type.
+    #[must_use]
+    pub fn is_consistent(&self) -> bool {
+        if self.header_len == 0 || self.headers.is_empty() {
+            return false;
+        }
+        let packets = self.packets();
+        let full = (packets - 1) * self.segment;
+        let payload = self.payload_len();
+        self.headers.len().is_multiple_of(self.header_len)
+            && payload <= packets * self.segment.max(payload.min(1))
+            && (packets == 1 || payload > full)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn burst<'a>(headers: &'a [u8], payload: &'a [&'a [u8]], segment: usize) -> Burst<'a> {
+        let to = SocketAddr::from(([127, 0, 0, 1], 1));
+        Burst { to, from: None, traffic_class: 0, headers, header_len: 2, payload, segment }
+    }
+
+    #[test]
+    fn fields_that_contradict_each_other_are_seen() {
+        assert!(burst(b"aa", &[], 0).is_consistent(), "a control packet");
+        assert!(Burst::single(SocketAddr::from(([127, 0, 0, 1], 1)), b"a").is_consistent());
+        assert!(burst(b"aa", &[b"12"], 2).is_consistent());
+        assert!(burst(b"aabb", &[b"12", b"3"], 2).is_consistent(), "the last one is shorter");
+        assert!(burst(b"aabb", &[b"1234"], 2).is_consistent());
+        assert!(!burst(b"aabb", &[b"12"], 2).is_consistent(), "nothing for the second packet");
+        assert!(!burst(b"aabb", &[b"12345"], 2).is_consistent(), "a byte too many");
+        assert!(!burst(b"aab", &[b"1"], 2).is_consistent(), "half a header");
+        assert!(!burst(b"", &[], 0).is_consistent());
+    }
+}

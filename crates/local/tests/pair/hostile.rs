@@ -1,0 +1,263 @@
+//! Does a hostile peer hurt anybody but itself?
+
+use std::io::Read;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use apus_local::{
+    ConnectError, Connecting, Disconnected, Listener, Local, Pair, PairEvent, PollEvent, PollSet,
+    ReceiveQuota, Rejection, SendError, Violation,
+};
+use bytes::Bytes;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use rustix::fs::SealFlags;
+
+use crate::peer::{Hostile, LEN, RING, SEALS, address, config, greeting, memory, say};
+use crate::peers::{LONG, name};
+
+/// Scribbles over the whole memory until `stop`, sometimes in the form of records.
+fn scribble(mut hostile: Hostile, seed: u64, stop: &AtomicBool) {
+    let mut random = Pcg64::seed_from_u64(seed);
+    while !stop.load(Ordering::Relaxed) {
+        match random.random_range(0..4) {
+            0 => {
+                let bytes: Vec<u8> =
+                    (0..random.random_range(1..200)).map(|_| random.random()).collect();
+                hostile.write(random.random_range(0..LEN), &bytes);
+            }
+            1 => hostile.head(random.random_range(0..2), random.random_range(0..100) * 64),
+            _ => {
+                let len = random.random_range(0..600);
+                let third = u64::from(len) | u64::from(random.random_range(0..2_u32)) << 32;
+                let (lane, kind) = (random.random_range(0..2), random.random_range(1..7));
+                hostile.record(lane, kind, random.random_range(0..8), len, third);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_client_that_scribbles_hurts_no_other() {
+    let name = name();
+    let server = Arc::new(Local::new(Some(&name), config()).unwrap());
+    let stop = Arc::new(AtomicBool::new(false));
+    let serving =
+        {
+            let (server, stop) = (server.clone(), stop.clone());
+            thread::spawn(move || {
+                let mut sweep = PollSet::default();
+                let mut ends = Vec::new();
+                while !stop.load(Ordering::Relaxed) {
+                    server.poll_sockets(&mut sweep, Some(Duration::ZERO)).unwrap();
+                    server.receive(&mut sweep, ReceiveQuota::default(), |pair, arrival| {
+                        match arrival {
+                            PollEvent::Event(PairEvent::Request { id, payload }) => {
+                                let _ = pair.send(id, &[payload]);
+                            }
+                            PollEvent::Event(_) => {}
+                            PollEvent::Gone(gone) => ends.push(gone),
+                        }
+                    });
+                }
+                ends
+            })
+        };
+    thread::scope(|scope| {
+        for seed in 0..3 {
+            let (name, stop) = (&name, &stop);
+            scope.spawn(move || {
+                // When its pair is ended, it comes again.
+                while !stop.load(Ordering::Relaxed) {
+                    let hostile = Hostile::greet(name);
+                    let ended = AtomicBool::new(false);
+                    thread::scope(|inner| {
+                        let mut socket = hostile.socket.try_clone().unwrap();
+                        inner.spawn(|| scribble(hostile, seed, &ended));
+                        // The answer, and then nothing until the end. Rings of the bell count for nothing.
+                        let mut bytes = [0; 64];
+                        socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+                        while socket.read(&mut bytes).is_ok_and(|len| len > 0) {}
+                        ended.store(true, Ordering::Relaxed);
+                    });
+                }
+            });
+        }
+        let honest = Local::new(None, config()).unwrap();
+        let pair = honest.connect(&name, LONG).unwrap();
+        for id in 0..1_000 {
+            let payload = Bytes::from(vec![id as u8; if id % 50 == 0 { 10_000 } else { 50 }]);
+            pair.send(id, std::slice::from_ref(&payload)).unwrap();
+            assert_eq!(crate::peers::next(&pair).unwrap(), PairEvent::Response { id, payload });
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    let ends = serving.join().unwrap();
+    assert!(ends.iter().any(|end| matches!(end, Disconnected::Violation(_))), "{ends:?}");
+}
+
+#[test]
+fn a_server_that_scribbles_ends_the_calls_to_it() {
+    for seed in 0..20 {
+        let (hostile, client) = Hostile::server(&name());
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let stop = &stop;
+            let socket = hostile.socket.try_clone().unwrap();
+            scope.spawn(move || scribble(hostile, seed, stop));
+            let mut ended = None;
+            for id in 0..2_000 {
+                let sent = client.send(id, &[Bytes::from(vec![7; 100])]);
+                assert!(matches!(sent, Ok(_) | Err(SendError::Full | SendError::Gone(_))));
+                if let Err(gone) = client.receive(ReceiveQuota::default(), &mut Vec::new()) {
+                    ended = Some(gone);
+                    break;
+                }
+            }
+            stop.store(true, Ordering::Relaxed);
+            assert!(ended.is_none_or(|gone| matches!(
+                gone,
+                Disconnected::Violation(_) | Disconnected::Accused
+            )));
+            drop(socket);
+        });
+    }
+}
+
+/// What the server answered: 0, or why not.
+fn verdict(socket: &mut UnixStream) -> u32 {
+    let mut answer = [0; 32];
+    socket.read_exact(&mut answer).unwrap();
+    u32::from_le_bytes(answer[12..16].try_into().unwrap())
+}
+
+/// Receives, and there is nothing to tell.
+fn nothing(pair: &Pair) -> Result<usize, Disconnected> {
+    let mut events = Vec::new();
+    let received = pair.receive(ReceiveQuota::ALL, &mut events);
+    assert_eq!(events, []);
+    received
+}
+
+#[test]
+fn a_peer_is_told_that_it_is_accused() {
+    let (mut hostile, server) = Hostile::client(&name());
+    hostile.record(0, 9, 1, 10, 10);
+    let gone = Disconnected::Violation(Violation::Kind);
+    assert_eq!(nothing(&server), Err(gone));
+    let mut farewell = [0; 4];
+    std::os::unix::fs::FileExt::read_exact_at(&hostile.file, &mut farewell, 132).unwrap();
+    assert_eq!(u32::from_le_bytes(farewell), 2);
+    assert_eq!(verdict(&mut hostile.socket), 0, "it had been let in");
+    assert_eq!(hostile.socket.read(&mut [0; 8]).unwrap(), 0, "closed");
+}
+
+#[test]
+fn parts_that_do_not_fit_are_a_violation() {
+    // First of two parts, and then another total, a gap, the same again, one that is too long.
+    let second = [101 | 50 << 32, 100 | 60 << 32, 100, 100 | 90 << 32];
+    for third in second {
+        let (mut hostile, server) = Hostile::client(&name());
+        hostile.record(1, 2, 1, 50, 100);
+        assert_eq!(nothing(&server), Ok(1));
+        hostile.record(1, 2, 1, 50, third);
+        let received = nothing(&server);
+        assert_eq!(received, Err(Disconnected::Violation(Violation::Part)), "{third:x}");
+    }
+}
+
+#[test]
+fn messages_in_parts_do_not_take_more_memory_than_they_may() {
+    let (mut hostile, server) = Hostile::client(&name());
+    let mut refused = 0;
+    // Each says that it will have a megabyte; four may come at a time.
+    for id in 0..100 {
+        hostile.record(1, 2, id, 8, 1 << 20);
+        nothing(&server).unwrap();
+        let mut word = [0; 8];
+        // What the server says in its short ring: a refusal in each slot.
+        let at = 12288 + (refused % 64) * 64;
+        std::os::unix::fs::FileExt::read_exact_at(&hostile.file, &mut word, at).unwrap();
+        refused += u64::from(word[4] == 5);
+        hostile.head(0, refused * 64);
+    }
+    assert_eq!(refused, 96);
+}
+
+#[test]
+fn words_that_a_client_does_not_read_do_not_pile_up() {
+    let (mut hostile, server) = Hostile::client(&name());
+    let mut taken = 0;
+    // Requests that are declined, for which the client never makes room.
+    for id in 0..20_000 {
+        hostile.record(1, 2, id, 8, 2 << 20);
+        match nothing(&server) {
+            Ok(0) => break,
+            Ok(records) => taken += records,
+            Err(gone) => panic!("{gone}"),
+        }
+    }
+    assert!((4_000..5_000).contains(&taken), "then nothing is taken any more: {taken}");
+}
+
+#[test]
+fn greetings_that_make_no_sense_are_rejected() {
+    let name = name();
+    let listener = Listener::bind(&name, &config()).unwrap();
+    let sound = || memory(SEALS, LEN);
+    let cases = [
+        ("garbage", [7; 32].to_vec(), vec![sound()], Rejection::Garbled),
+        ("short", greeting(1, RING, RING)[..31].to_vec(), vec![sound()], Rejection::Garbled),
+        ("version", greeting(2, RING, RING).to_vec(), vec![sound()], Rejection::Version),
+        ("no power of two", greeting(1, 5000, RING).to_vec(), vec![sound()], Rejection::Sizes),
+        ("too large", greeting(1, 8 << 20, RING).to_vec(), vec![sound()], Rejection::Sizes),
+        ("no file", greeting(1, RING, RING).to_vec(), vec![], Rejection::Garbled),
+        ("two files", greeting(1, RING, RING).to_vec(), vec![sound(), sound()], Rejection::Garbled),
+        (
+            "five",
+            greeting(1, RING, RING).to_vec(),
+            (0..5).map(|_| sound()).collect(),
+            Rejection::Garbled,
+        ),
+        ("length", greeting(1, RING, 2 * RING).to_vec(), vec![sound()], Rejection::Memory),
+        (
+            "seals",
+            greeting(1, RING, RING).to_vec(),
+            vec![memory(SealFlags::GROW, LEN)],
+            Rejection::Memory,
+        ),
+    ];
+    for (what, bytes, files, rejection) in cases {
+        let mut socket = UnixStream::connect_addr(&address(&name)).unwrap();
+        say(&socket, &bytes, &files);
+        let rejected = listener.accept().unwrap().unwrap().advance().unwrap_err();
+        assert_eq!(rejected, rejection, "{what}");
+        assert_eq!(verdict(&mut socket), rejection as u32, "{what}");
+    }
+    let gone = UnixStream::connect_addr(&address(&name)).unwrap();
+    drop(gone);
+    assert_eq!(listener.accept().unwrap().unwrap().advance().unwrap_err(), Rejection::Garbled);
+}
+
+#[test]
+fn answers_that_make_no_sense_are_errors() {
+    let name = name();
+    let listener = UnixListener::bind_addr(&address(&name)).unwrap();
+    for answer in [vec![], vec![0; 32], greeting(2, 0, 0).to_vec(), greeting(1, 99, 0).to_vec()] {
+        let mut client = Connecting::start(&name, &config()).unwrap();
+        let socket = listener.accept().unwrap().0;
+        if !answer.is_empty() {
+            say(&socket, &answer, &[]);
+        }
+        drop(socket);
+        let error = client.advance().unwrap_err();
+        assert!(matches!(error, ConnectError::Garbled | ConnectError::Refused(_)), "{error}");
+    }
+    // One that says nothing.
+    let client = Connecting::start(&name, &config()).unwrap();
+    let error = client.finish(Duration::from_millis(1)).unwrap_err();
+    assert!(matches!(error, ConnectError::TimedOut));
+}

@@ -1,0 +1,289 @@
+//! Are requests, responses, refusals and cancellations carried as they were given?
+
+use apus_local::{Disconnected, LocalLimits, PairEvent, SendError};
+use apus_wire::Refusal;
+use bytes::Bytes;
+
+use crate::peers::{all, pair, small, with_limits};
+
+fn bytes(len: usize, seed: usize) -> Bytes {
+    (0..len).map(|i| (i * 31 + seed) as u8).collect::<Vec<_>>().into()
+}
+
+#[test]
+fn a_request_and_its_response_of_any_size() {
+    let (client, server) = pair(&small());
+    for (id, len) in [1, 16, 40, 100, 487, 488, 489, 600, 5_000, 100_000].into_iter().enumerate() {
+        let (id, request, response) = (id as u64, bytes(len, 1), bytes(len, 2));
+        client.send(id, std::slice::from_ref(&request)).unwrap();
+        let mut arrived = Vec::new();
+        // Longer than the ring: both sides have to work at it.
+        while arrived.is_empty() {
+            arrived = all(&server).unwrap();
+            assert_eq!(all(&client).unwrap(), []);
+        }
+        assert_eq!(arrived, [PairEvent::Request { id, payload: request }], "{len}");
+        server.send(id, std::slice::from_ref(&response)).unwrap();
+        let mut arrived = Vec::new();
+        while arrived.is_empty() {
+            arrived = all(&client).unwrap();
+            assert_eq!(all(&server).unwrap(), []);
+        }
+        assert_eq!(arrived, [PairEvent::Response { id, payload: response }], "{len}");
+    }
+    assert!(client.is_drained() && server.is_drained());
+}
+
+#[test]
+fn pieces_arrive_as_one_message() {
+    let (client, server) = pair(&small());
+    let whole = bytes(3_000, 5);
+    for cuts in [vec![0, 10, 3_000], vec![0, 0, 1, 2, 2, 2_999, 3_000], vec![0, 3_000]] {
+        let pieces: Vec<_> = cuts.windows(2).map(|cut| whole.slice(cut[0]..cut[1])).collect();
+        client.send(1, &pieces).unwrap();
+        let mut arrived = Vec::new();
+        while arrived.is_empty() {
+            arrived = all(&server).unwrap();
+            all(&client).unwrap();
+        }
+        assert_eq!(arrived, [PairEvent::Request { id: 1, payload: whole.clone() }], "{cuts:?}");
+    }
+}
+
+#[test]
+fn a_server_refuses_and_a_client_cancels() {
+    let (client, server) = pair(&small());
+    client.send(7, &[bytes(10, 0)]).unwrap();
+    assert_eq!(all(&server).unwrap().len(), 1);
+    server.refuse(7, Refusal::Overloaded).unwrap();
+    assert_eq!(all(&client).unwrap(), [PairEvent::Refused { id: 7, why: Refusal::Overloaded }]);
+    client.cancel(8).unwrap();
+    assert_eq!(all(&server).unwrap(), [PairEvent::Cancelled { id: 8 }]);
+}
+
+#[test]
+fn either_side_asks_the_other_to_freeze_its_trace() {
+    let (client, server) = pair(&small());
+    client.freeze().unwrap();
+    assert_eq!(all(&server).unwrap(), [PairEvent::Freeze]);
+    server.freeze().unwrap();
+    assert_eq!(all(&client).unwrap(), [PairEvent::Freeze]);
+    // It is about no message: what has come in part goes on, whatever its id.
+    let payload = bytes(50_000, 0);
+    client.send(0, std::slice::from_ref(&payload)).unwrap();
+    assert_eq!(all(&server).unwrap(), [], "a part");
+    client.freeze().unwrap();
+    let mut arrived = Vec::new();
+    while arrived.len() < 2 {
+        arrived.extend(all(&server).unwrap());
+        all(&client).unwrap();
+    }
+    assert_eq!(arrived, [PairEvent::Freeze, PairEvent::Request { id: 0, payload }]);
+}
+
+#[test]
+fn a_wish_to_freeze_waits_for_room_and_is_there_once() {
+    let (client, server) = pair(&small());
+    let mut accepted = 0;
+    while client.send(accepted, &[bytes(10, 0)]).is_ok() {
+        accepted += 1;
+    }
+    for _ in 0..1000 {
+        client.freeze().unwrap();
+    }
+    let mut arrived = Vec::new();
+    while !arrived.contains(&PairEvent::Freeze) {
+        arrived.extend(all(&server).unwrap());
+        all(&client).unwrap();
+    }
+    arrived.extend(all(&server).unwrap());
+    let wishes = arrived.iter().filter(|it| **it == PairEvent::Freeze).count();
+    assert_eq!((wishes, arrived.len() as u64), (1, accepted + 1));
+}
+
+#[test]
+fn a_full_ring_refuses_and_tells_when_there_is_room() {
+    let (client, server) = pair(&small());
+    let mut accepted = 0;
+    let error = loop {
+        match client.send(accepted, &[bytes(100, accepted as usize)]) {
+            Ok(_) => accepted += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error, SendError::Full);
+    assert!(accepted >= 20, "{accepted}");
+    assert_eq!(all(&client).unwrap(), [], "no room yet");
+    let arrived = all(&server).unwrap();
+    assert_eq!(arrived.len() as u64, accepted, "nothing that was accepted is lost");
+    for (id, event) in arrived.into_iter().enumerate() {
+        assert_eq!(event, PairEvent::Request { id: id as u64, payload: bytes(100, id) });
+    }
+    assert_eq!(all(&client).unwrap(), [PairEvent::Room]);
+    assert_eq!(all(&client).unwrap(), [], "it is told once");
+    client.send(accepted, &[bytes(100, 0)]).unwrap();
+}
+
+#[test]
+fn a_short_message_does_not_wait_behind_a_long_one() {
+    let (client, server) = pair(&small());
+    client.send(1, &[bytes(1_000_000, 0)]).unwrap();
+    client.send(2, &[bytes(10, 0)]).unwrap();
+    assert_eq!(all(&server).unwrap(), [PairEvent::Request { id: 2, payload: bytes(10, 0) }]);
+}
+
+#[test]
+fn the_shortest_long_message_goes_first() {
+    let (client, server) = pair(&small());
+    for (id, len) in [(1, 400_000), (2, 100_000), (3, 2_000)] {
+        client.send(id, &[bytes(len, 0)]).unwrap();
+    }
+    let mut order = Vec::new();
+    while order.len() < 3 {
+        for event in all(&server).unwrap() {
+            let PairEvent::Request { id, .. } = event else { panic!("{event:?}") };
+            order.push(id);
+        }
+        all(&client).unwrap();
+    }
+    assert_eq!(order, [3, 2, 1]);
+}
+
+#[test]
+fn long_messages_are_bounded_in_number_of_bytes() {
+    let limits = LocalLimits { max_send_bytes: 50_000, ..LocalLimits::default() };
+    let (client, server) = pair(&with_limits(limits));
+    client.send(1, &[bytes(60_000, 0)]).unwrap();
+    assert_eq!(
+        client.send(2, &[bytes(5_000, 0)]),
+        Err(SendError::Full),
+        "one is accepted whatever"
+    );
+    client.send(3, &[bytes(10, 0)]).unwrap();
+    let mut arrived = Vec::new();
+    let mut told = Vec::new();
+    while arrived.len() < 2 || told.is_empty() {
+        arrived.extend(all(&server).unwrap());
+        told.extend(all(&client).unwrap());
+    }
+    assert_eq!(told, [PairEvent::Room]);
+    client.send(2, &[bytes(5_000, 0)]).unwrap();
+}
+
+#[test]
+fn what_is_too_long_is_refused_on_either_side() {
+    let limits = LocalLimits { max_message: 5_000, ..LocalLimits::default() };
+    let (client, _server) = pair(&with_limits(limits));
+    let refused = SendError::TooLarge { length: 5_001, limit: 5_000 };
+    assert_eq!(client.send(1, &[bytes(5_001, 0)]), Err(refused));
+    assert_eq!(client.send(1, &[]), Err(SendError::Empty));
+    assert_eq!(client.send(1, &[Bytes::new()]), Err(SendError::Empty));
+}
+
+#[test]
+fn a_server_with_a_smaller_limit_refuses() {
+    use crate::peers::name;
+    use apus_local::{Connecting, Listener};
+    let name = name();
+    let server_config = with_limits(LocalLimits { max_message: 5_000, ..LocalLimits::default() });
+    let listener = Listener::bind(&name, &server_config).unwrap();
+    let mut client = Connecting::start(&name, &small()).unwrap();
+    let server = listener.accept().unwrap().unwrap().advance().unwrap().unwrap();
+    let client = client.advance().unwrap().unwrap();
+    client.send(1, &[bytes(50_000, 0)]).unwrap();
+    client.send(2, &[bytes(4_000, 0)]).unwrap();
+    let mut arrived = Vec::new();
+    let mut told = Vec::new();
+    while arrived.is_empty() || told.is_empty() {
+        arrived.extend(all(&server).unwrap());
+        told.extend(all(&client).unwrap());
+    }
+    assert_eq!(told, [PairEvent::Refused { id: 1, why: Refusal::TooLarge }]);
+    assert_eq!(arrived, [PairEvent::Request { id: 2, payload: bytes(4_000, 0) }]);
+}
+
+#[test]
+fn a_call_that_is_cancelled_halfway_leaves_nothing_behind() {
+    let (client, server) = pair(&small());
+    for id in 0..200 {
+        client.send(id, &[bytes(50_000, 0)]).unwrap();
+        assert_eq!(all(&server).unwrap(), [], "a part");
+        client.cancel(id).unwrap();
+        let mut arrived = Vec::new();
+        while arrived.is_empty() {
+            arrived = all(&server).unwrap();
+            all(&client).unwrap();
+        }
+        assert_eq!(arrived, [PairEvent::Cancelled { id }]);
+    }
+    // More than may be there in part at a time: had they been kept, this would be refused.
+    client.send(999, &[bytes(50_000, 0)]).unwrap();
+    let mut arrived = Vec::new();
+    while arrived.is_empty() {
+        arrived = all(&server).unwrap();
+        all(&client).unwrap();
+    }
+    assert_eq!(arrived, [PairEvent::Request { id: 999, payload: bytes(50_000, 0) }]);
+}
+
+#[test]
+fn a_response_that_nobody_wants_any_more_is_ended() {
+    let (client, server) = pair(&small());
+    for id in 0..200 {
+        server.send(id, &[bytes(50_000, 0)]).unwrap();
+        assert_eq!(all(&client).unwrap(), [], "a part");
+        client.cancel(id).unwrap();
+        let mut told = Vec::new();
+        while told.is_empty() {
+            assert!(all(&server).unwrap().iter().all(|it| *it == PairEvent::Cancelled { id }));
+            told = all(&client).unwrap();
+        }
+        assert_eq!(told, [PairEvent::Refused { id, why: Refusal::Abandoned }]);
+    }
+}
+
+#[test]
+fn what_was_not_read_has_not_arrived() {
+    let (client, server) = pair(&small());
+    let short = client.send(1, &[bytes(10, 0)]).unwrap();
+    let long = client.send(2, &[bytes(50_000, 0)]).unwrap();
+    assert!(!client.may_have_arrived(short) && !client.may_have_arrived(long));
+    all(&server).unwrap();
+    assert!(client.may_have_arrived(short), "it was read");
+    assert!(!client.may_have_arrived(long), "a part was");
+    drop(server);
+    client.handle_signal();
+    assert_eq!(all(&client), Err(Disconnected::PeerClosed));
+    assert!(client.may_have_arrived(short) && !client.may_have_arrived(long), "also afterwards");
+}
+
+#[test]
+fn what_was_sent_before_the_end_is_received() {
+    let (client, server) = pair(&small());
+    server.send(1, &[bytes(10, 0)]).unwrap();
+    server.close();
+    client.handle_signal();
+    let mut events = Vec::new();
+    let gone = loop {
+        match client.receive(Default::default(), &mut events) {
+            Ok(_) => {}
+            Err(gone) => break gone,
+        }
+    };
+    assert_eq!(events, [PairEvent::Response { id: 1, payload: bytes(10, 0) }]);
+    assert_eq!(gone, Disconnected::PeerClosed);
+    assert_eq!(client.send(2, &[bytes(1, 0)]), Err(SendError::Gone(Disconnected::PeerClosed)));
+    assert_eq!(server.send(2, &[bytes(1, 0)]), Err(SendError::Gone(Disconnected::Closed)));
+}
+
+#[test]
+fn a_batch_leaves_together() {
+    let (client, server) = pair(&small());
+    let mut batch = client.batch().unwrap();
+    for id in 0..10 {
+        batch.send(id, &[bytes(10, 0)]).unwrap();
+    }
+    batch.cancel(3);
+    batch.finish().unwrap();
+    assert_eq!(all(&server).unwrap().len(), 11);
+}

@@ -1,0 +1,234 @@
+//! Which errors does the core report, and whose fault is each?
+
+use crate::config::Parameter;
+use apus_wire::Refusal;
+
+/// Whether a failed call's request has been executed by the server.
+///
+/// Requirement `AMO-5`: every failed call states one of these, and never a wrong one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Execution {
+    /// The server did not execute the request and never will. Calling again is safe.
+    NotExecuted,
+    /// The server executed the request, but the response is lost.
+    Executed,
+    /// Nobody knows. Calling again may execute the request a second time.
+    Unknown,
+}
+
+impl std::fmt::Display for Execution {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NotExecuted => "the request was not executed",
+            Self::Executed => "the request was executed, its response is lost",
+            Self::Unknown => "the request may have been executed",
+        })
+    }
+}
+
+/// Why a call failed. The peer's fault, or the network's, or the caller's own decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("{kind}; {execution}")]
+pub struct RpcError {
+    /// What happened.
+    pub kind: FailureKind,
+    /// What is known about the request's execution.
+    pub execution: Execution,
+}
+
+/// What happened to a failed call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// The peer did not answer although it was asked again.
+    #[error("peer silent for {silent_ms} ms after {resends} resends")]
+    PeerSilent {
+        /// Milliseconds since the last sign of life.
+        silent_ms: u32,
+        /// RESENDs sent in that time.
+        resends: u32,
+    },
+    /// The peer's host answered that nobody listens on the port.
+    #[error("port closed at the peer")]
+    PortClosed,
+    /// The peer's host does not speak the protocol (raw IP only).
+    #[error("the peer's host does not speak Homa")]
+    ProtocolUnreachable,
+    /// There is no way to the peer's host, or it does not answer.
+    #[error("no such host, or no route to it")]
+    HostUnreachable,
+    /// The system does not allow to send to the peer.
+    #[error("the system does not permit sending to the peer (firewall?)")]
+    NotPermitted,
+    /// The server has been restarted, or has forgotten this client, since the call was sent.
+    #[error("the server was restarted during the call")]
+    PeerRestarted,
+    /// The server is through with the call: it refused it, or its response is gone.
+    #[error("the server is through with the call, and its answer did not arrive")]
+    ResponseLost,
+    /// The server refused the request.
+    #[error("the server refused: {}", refusal_text(.0))]
+    Refused(Refusal),
+    /// The response is longer than `max_message` here.
+    #[error("the response has {length} bytes, more than max_message allows")]
+    ResponseTooLarge {
+        /// Length of the response in bytes.
+        length: u32,
+    },
+    /// The peer's process ended, or closed its endpoint. Only calls to a peer of the same host know that; over the
+    /// network it looks like one of the above.
+    #[error("the peer's process ended, or closed its endpoint")]
+    PeerEnded,
+    /// The peer broke the protocol of the memory that it shares with this host's endpoints.
+    #[error("the peer broke the protocol of shared memory")]
+    ProtocolBroken,
+    /// The deadline of the call passed.
+    #[error("deadline exceeded")]
+    DeadlineExceeded,
+    /// The caller cancelled the call.
+    #[error("cancelled")]
+    Cancelled,
+    /// This endpoint was shut down.
+    #[error("endpoint shut down")]
+    ShutDown,
+}
+
+impl FailureKind {
+    /// The names of all reasons, as metrics call them (OpenTelemetry's `error.type`).
+    pub const NAMES: [&'static str; 14] = [
+        "peer_silent",
+        "port_closed",
+        "protocol_unreachable",
+        "host_unreachable",
+        "not_permitted",
+        "peer_restarted",
+        "response_lost",
+        "refused",
+        "response_too_large",
+        "peer_ended",
+        "protocol_broken",
+        "deadline_exceeded",
+        "cancelled",
+        "shut_down",
+    ];
+
+    /// The reason as metrics call it, without the figures that it holds.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self.index()]
+    }
+
+    /// Position in [`FailureKind::NAMES`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        match self {
+            Self::PeerSilent { .. } => 0,
+            Self::PortClosed => 1,
+            Self::ProtocolUnreachable => 2,
+            Self::HostUnreachable => 3,
+            Self::NotPermitted => 4,
+            Self::PeerRestarted => 5,
+            Self::ResponseLost => 6,
+            Self::Refused(_) => 7,
+            Self::ResponseTooLarge { .. } => 8,
+            Self::PeerEnded => 9,
+            Self::ProtocolBroken => 10,
+            Self::DeadlineExceeded => 11,
+            Self::Cancelled => 12,
+            Self::ShutDown => 13,
+        }
+    }
+}
+
+const fn refusal_text(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::Overloaded => "overloaded",
+        Refusal::TooLarge => "request longer than it accepts",
+        Refusal::NotServing => "not serving requests",
+        Refusal::ShuttingDown => "shutting down",
+        Refusal::Abandoned => "its application dropped the request without a reply",
+    }
+}
+
+/// Why a command was not carried out. The caller's fault, or a limit that the caller set; nothing
+/// has changed. Requirement `BAD-9`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommandError {
+    /// A message needs at least one byte.
+    #[error("the message is empty; Homa messages have at least one byte")]
+    EmptyMessage,
+    /// The message is longer than `max_message`.
+    #[error("the message has {length} bytes, max_message is {limit}")]
+    TooLarge {
+        /// Length of the message in bytes.
+        length: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Too many bytes wait to be sent or acknowledged; try again after `Event::Room`.
+    #[error("{limit} is reached; wait until earlier messages have left")]
+    SendFull {
+        /// The parameter that sets the limit.
+        limit: &'static str,
+    },
+    /// Too many calls live (CAP-2); try again after `Event::Room`.
+    #[error("max_client_rpcs is reached; wait until earlier calls have ended")]
+    TooManyRpcs,
+    /// No further peer can be known (CAP-5); try again after `Event::Room`.
+    #[error("max_peers is reached and none is idle; wait or raise it")]
+    TooManyPeers,
+    /// The RPC does not live any more. For a reply: the client has gone or does not want it.
+    #[error("the RPC has ended already")]
+    UnknownRpc,
+    /// The command makes no sense for the RPC, such as a second reply.
+    #[error("not possible in the RPC's state")]
+    WrongState,
+    /// The endpoint was shut down.
+    #[error("endpoint shut down")]
+    ShutDown,
+}
+
+impl CommandError {
+    /// Whether waiting for `Event::Room` and trying again may help.
+    #[must_use]
+    pub const fn is_back_pressure(&self) -> bool {
+        matches!(self, Self::SendFull { .. } | Self::TooManyRpcs | Self::TooManyPeers)
+    }
+}
+
+/// Why a configuration is not valid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// There is no such parameter.
+    #[error("no parameter is called `{0}`")]
+    UnknownParameter(String),
+    /// A value lies outside of its range.
+    #[error(
+        "{} = {value} {unit}, but it must be {min} to {max}",
+        parameter.name, unit = parameter.unit, min = parameter.min, max = parameter.max
+    )]
+    OutOfRange {
+        /// The parameter.
+        parameter: &'static Parameter,
+        /// Its value.
+        value: u64,
+    },
+    /// Two values do not fit together.
+    #[error("{} = {} is more than {} = {}", small.0, small.1, large.0, large.1)]
+    Relation {
+        /// Name and value of what should be at most…
+        small: (&'static str, u64),
+        /// …this.
+        large: (&'static str, u64),
+    },
+    /// An entry of `priority_map` does not fit into three bits.
+    #[error("priority_map holds {0}, but its entries must be 0 to 7")]
+    PriorityMap(u8),
+    /// The cutoffs do not fall from level to level.
+    #[error(
+        "unsched_cutoffs must be 0 for the scheduled levels and then not rise from level to level"
+    )]
+    Cutoffs,
+}

@@ -1,0 +1,331 @@
+//! Which sender may transmit how far?
+//!
+//! The receiver schedules: a message longer than its unscheduled bytes goes on only as far as GRANTs
+//! allow. At any time a few messages are *active*: the shortest remaining ones, spread over peers
+//! ([`candidates`]). Each active message may have a window of granted bytes on the way ([`window`]),
+//! all messages together no more than `max_incoming` ([`backlog`]), and a small share goes to the
+//! oldest message, so that the longest do not starve ([`oldest`]).
+//!
+//! Data that arrives only marks its message; [`Granter::run`] decides once per batch of packets, so
+//! that a message gets at most one GRANT per batch (row G-6, GRANT-6).
+//!
+//! # Invariants
+//!
+//! - **G1** (GRANT-12) A message stands among the candidates exactly if it is not fully granted, may
+//!   receive and is not silent.
+//! - **G2** The backlog is the sum of the outstanding bytes of all messages that ever needed a GRANT,
+//!   the silent ones excepted.
+//! - **G3** A GRANT never raises the backlog above `max_incoming`.
+//! - **G4** A message in `content` wants nothing as long as no data comes for it and as many messages are
+//!   active: what it may be granted depends on nothing else (GRANT-4).
+//!
+//! GRANT-10: a message whose sender has fallen silent gives its slot and its share of `max_incoming`
+//! back until data arrives again. Ours, because the kernel lets eight dead senders hold all grants
+//! until they time out.
+
+mod backlog;
+mod candidates;
+mod oldest;
+mod window;
+
+use crate::config::Config;
+use crate::limits::{INCOMING_MICROS, MIN_INCOMING};
+use crate::metrics::Scheduling;
+use crate::rpc::{Rpc, RpcKey, Rpcs};
+use backlog::Backlog;
+use candidates::{Candidates, Key};
+use oldest::OldestShare;
+use smallvec::SmallVec;
+use window::Window;
+
+/// What the granter knows about one incoming message; kept in its RPC.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Entry {
+    /// Missing bytes in its key among the candidates; `None` if it is not one.
+    key: Option<u32>,
+    /// Outstanding bytes as they are counted in the backlog.
+    counted: u32,
+    /// Whether it has needed a grant: only then it counts (row G-10).
+    scheduled: bool,
+    /// Whether data has arrived since the last run.
+    touched: bool,
+    /// Whether its sender is silent.
+    silent: bool,
+}
+
+/// Decides about grants.
+#[derive(Debug)]
+pub(crate) struct Granter {
+    candidates: Candidates,
+    backlog: Backlog,
+    oldest: OldestShare,
+    window: Window,
+    max_active: usize,
+    /// Whether `max_incoming` is reckoned from the link's rate.
+    follows_link: bool,
+    /// Messages to which data has come since the last run.
+    touched: Vec<RpcKey>,
+    /// Whether anything has changed since the last run.
+    dirty: bool,
+    /// Active messages that have all they want, when so many were active ([`Granter::content_among`]): most
+    /// packets bring news of one message, and the others need not be looked at (G4).
+    content: SmallVec<[RpcKey; 8]>,
+    content_among: usize,
+}
+
+/// A GRANT to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) rpc: RpcKey,
+    /// The new limit.
+    pub(crate) offset: u32,
+    pub(crate) level: Level,
+}
+
+/// At which priority the granted bytes shall travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// By its rank in SRPT order, 0 first, among so many active messages (row G-7).
+    Scheduled {
+        /// Position in SRPT order, 0 for the shortest.
+        rank: usize,
+        /// Number of active messages.
+        active: usize,
+    },
+    /// Above the scheduled levels: the oldest message's share (row G-8, ADR 20).
+    Oldest,
+}
+
+/// What became of an active message that was looked at.
+enum Granted {
+    /// It wants nothing for now.
+    Content,
+    /// `max_incoming` has no room for what it wants.
+    HeldBack,
+    /// Its new limit.
+    Upto(u32),
+}
+
+impl Granter {
+    pub(crate) fn new(config: &Config) -> Self {
+        let follows_link = config.max_incoming() == 0;
+        let mut oldest = OldestShare::new(config);
+        if !follows_link {
+            oldest.set_max_incoming(config.max_incoming());
+        }
+        Self {
+            candidates: Candidates::default(),
+            backlog: Backlog::new(config.max_incoming()),
+            follows_link,
+            oldest,
+            window: Window::new(config),
+            max_active: config.max_overcommit() as usize,
+            touched: Vec::new(),
+            dirty: false,
+            content: SmallVec::new(),
+            content_among: 0,
+        }
+    }
+
+    /// The link carries `mbps` Mbit/s.
+    pub(crate) fn set_link_rate(&mut self, mbps: u64) {
+        if self.follows_link {
+            let bytes = (mbps * INCOMING_MICROS / 8).max(MIN_INCOMING);
+            self.backlog.set_limit(bytes);
+            self.window.set_max_incoming(bytes);
+            self.oldest.set_max_incoming(bytes);
+            self.content.clear();
+        }
+    }
+
+    /// `rpc`'s incoming message has got `bytes` new bytes, or may receive from now on.
+    pub(crate) fn data_arrived(&mut self, rpcs: &mut Rpcs, rpc: RpcKey, bytes: u32) {
+        let entry = &mut rpcs[rpc];
+        let Some(message) = &entry.incoming else { return };
+        if !entry.grant.scheduled && message.granted() == message.length() {
+            return; // Unscheduled bytes were enough (row G-10, GRANT-1).
+        }
+        entry.grant.scheduled = true;
+        entry.grant.silent = false;
+        self.oldest.data_arrived(bytes);
+        if !entry.grant.touched {
+            entry.grant.touched = true;
+            self.touched.push(rpc);
+        }
+    }
+
+    /// The sender of `rpc`'s incoming message has fallen silent.
+    pub(crate) fn silence(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
+        rpcs[rpc].grant.silent = true;
+        self.refresh(rpcs, rpc);
+    }
+
+    /// The incoming message of `rpc` is complete, or the RPC has been removed (GRANT-11).
+    pub(crate) fn forget(&mut self, rpc: RpcKey, entry: &mut Rpc) {
+        let Entry { key, counted, .. } = std::mem::take(&mut entry.grant);
+        if let Some(missing) = key {
+            self.candidates.remove(entry.peer, Key { missing, birth: entry.birth, rpc });
+            self.dirty = true;
+        }
+        if counted > 0 {
+            self.backlog.change(counted, 0);
+            self.dirty = true;
+        }
+    }
+
+    /// Whether [`Granter::run`] may have something to say.
+    pub(crate) const fn is_due(&self) -> bool {
+        self.dirty || !self.touched.is_empty()
+    }
+
+    /// Gives the GRANTs that are due, at most one per message, to `send`; the messages' limits are
+    /// raised already.
+    pub(crate) fn run(
+        &mut self,
+        rpcs: &mut Rpcs,
+        metrics: &mut Scheduling,
+        mut send: impl FnMut(Decision),
+    ) {
+        metrics.grant_checks += 1;
+        let mut touched = std::mem::take(&mut self.touched);
+        for rpc in &touched {
+            if rpcs.get(*rpc).is_some_and(|rpc| rpc.grant.touched) {
+                rpcs[*rpc].grant.touched = false;
+                self.refresh(rpcs, *rpc);
+            }
+        }
+        self.content.retain(|rpc| !touched.contains(rpc));
+        touched.clear();
+        self.touched = touched;
+        let mut granted: SmallVec<[RpcKey; 8]> = SmallVec::new();
+        // Once more whenever a message has got all it needs: its slot goes to the next one.
+        loop {
+            self.dirty = false;
+            self.grant_active(rpcs, metrics, &mut granted, &mut send);
+            if !self.dirty {
+                return;
+            }
+        }
+    }
+
+    /// Grants the oldest message's share and then, in SRPT order, all active messages that are not in
+    /// `granted` yet.
+    fn grant_active(
+        &mut self,
+        rpcs: &mut Rpcs,
+        metrics: &mut Scheduling,
+        granted: &mut SmallVec<[RpcKey; 8]>,
+        send: &mut impl FnMut(Decision),
+    ) {
+        let active = self.candidates.select(self.max_active);
+        let window = self.window.bytes(active.len());
+        if let Some(decision) = self.grant_oldest(rpcs, window, granted, metrics) {
+            granted.push(decision.rpc);
+            send(decision);
+        }
+        if active.len() != self.content_among {
+            self.content.clear();
+        }
+        let mut content: SmallVec<[RpcKey; 8]> = SmallVec::new();
+        for (rank, key) in active.iter().enumerate() {
+            if granted.contains(&key.rpc) {
+                continue;
+            }
+            if self.content.contains(&key.rpc) {
+                content.push(key.rpc);
+                continue;
+            }
+            match self.grant(rpcs, key.rpc, window, metrics) {
+                Granted::Content => content.push(key.rpc),
+                Granted::HeldBack => {}
+                Granted::Upto(offset) => {
+                    granted.push(key.rpc);
+                    let level = Level::Scheduled { rank, active: active.len() };
+                    send(Decision { rpc: key.rpc, offset, level });
+                }
+            }
+        }
+        (self.content, self.content_among) = (content, active.len());
+    }
+
+    /// Messages that wait for grants.
+    pub(crate) fn waiting(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// Bytes granted and not received.
+    pub(crate) const fn backlog(&self) -> u64 {
+        self.backlog.bytes()
+    }
+
+    /// Raises the limit of an active message, if that is worth a GRANT.
+    fn grant(
+        &mut self,
+        rpcs: &mut Rpcs,
+        rpc: RpcKey,
+        window: u32,
+        metrics: &mut Scheduling,
+    ) -> Granted {
+        let Some(message) = rpcs[rpc].incoming.as_mut() else { return Granted::Content };
+        let Some(wanted) = self.window.increase(message, window) else { return Granted::Content };
+        let step = wanted.min(self.backlog.room());
+        if step < wanted && !self.window.is_worthwhile(message, window, step) {
+            metrics.needy_grants += 1;
+            return Granted::HeldBack;
+        }
+        let offset = Window::base(message) + step;
+        message.grant(offset);
+        metrics.granted_bytes += u64::from(step);
+        self.refresh(rpcs, rpc);
+        Granted::Upto(offset)
+    }
+
+    /// The oldest message's share, when one is due.
+    fn grant_oldest(
+        &mut self,
+        rpcs: &mut Rpcs,
+        window: u32,
+        granted: &[RpcKey],
+        metrics: &mut Scheduling,
+    ) -> Option<Decision> {
+        let rpc = self.candidates.oldest().filter(|rpc| !granted.contains(rpc))?;
+        let message = rpcs[rpc].incoming.as_mut()?;
+        let step = self.oldest.due(message, window)?.min(self.backlog.room());
+        if step == 0 {
+            return None;
+        }
+        let offset = Window::base(message) + step;
+        message.grant(offset);
+        self.oldest.granted(step);
+        metrics.granted_bytes += u64::from(step);
+        metrics.fifo_grant_bytes += u64::from(step);
+        self.refresh(rpcs, rpc);
+        Some(Decision { rpc, offset, level: Level::Oldest })
+    }
+
+    /// Makes candidates and backlog agree with the state of `rpc`'s message (G1, G2).
+    fn refresh(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
+        let entry = &mut rpcs[rpc];
+        let Some(message) = &entry.incoming else { return };
+        let live = entry.grant.scheduled && !entry.grant.silent;
+        let counted = if live { message.outstanding() } else { 0 };
+        self.backlog.change(entry.grant.counted, counted);
+        self.dirty |= counted < entry.grant.counted;
+        entry.grant.counted = counted;
+
+        let grantable = live && entry.may_receive() && message.granted() < message.length();
+        let key = grantable.then(|| message.missing());
+        self.dirty |= key.is_some() != entry.grant.key.is_some();
+        if key != entry.grant.key {
+            let (peer, birth) = (entry.peer, entry.birth);
+            let named = |missing| Key { missing, birth, rpc };
+            match (entry.grant.key.map(named), key.map(named)) {
+                (Some(old), Some(new)) => self.candidates.replace(peer, old, new),
+                (Some(old), None) => self.candidates.remove(peer, old),
+                (None, Some(new)) => self.candidates.insert(peer, new),
+                (None, None) => {}
+            }
+            entry.grant.key = key;
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The Homa protocol as a state machine that does no IO.
+//!
+//! One object, [`Transport`], is one endpoint: client and server at once. It takes *commands* from the
+//! application, *packets* from the network and the *time*; it yields packets, events and the time at
+//! which it wants to be called again. It never waits, locks, logs or reads a clock, so that the same
+//! code runs under an engine with real sockets, under a simulator and under a fuzzer.
+//!
+//! # The law
+//!
+//! Calls come in any order and only change how soon something happens, never what happens. One rule
+//! must be kept: **after any other call, empty [`Transport::poll_event`] and [`Transport::poll_transmit`],
+//! and be back with [`Transport::handle_timeout`] at [`Transport::next_timeout`].** This is the whole
+//! loop, for two endpoints that are connected by nothing but function calls:
+//!
+//! ```
+//! use apus_proto::{Call, Command, Config, Event, Instant, Transport};
+//! use std::collections::VecDeque;
+//!
+//! let addresses = ["10.0.0.1:1", "10.0.0.2:2"].map(|a| a.parse().unwrap());
+//! let mut ends = [1, 2].map(|port| Transport::new(Config::default(), port, 42 + u64::from(port)));
+//! let mut now = Instant::ZERO;
+//!
+//! let call = Call {
+//!     to: addresses[1],
+//!     payload: "ping".into(),
+//!     cookie: 7,
+//!     deadline: None,
+//!     idempotent: false,
+//! };
+//! ends[0].command(now, Command::Call(call)).unwrap();
+//!
+//! let response = 'done: loop {
+//!     for i in 0..2 {
+//!         // Events, to the application.
+//!         while let Some(event) = ends[i].poll_event() {
+//!             match event {
+//!                 Event::Request { rpc, payload, .. } => {
+//!                     ends[i].payload_consumed(payload.len());
+//!                     let reply = Command::Reply { rpc, payload: "pong".into() };
+//!                     ends[i].command(now, reply).unwrap();
+//!                 }
+//!                 Event::Response { payload, cookie: 7, .. } => break 'done payload,
+//!                 _ => {}
+//!             }
+//!         }
+//!         // Packets, to the network.
+//!         let mut packets = Vec::new();
+//!         while let Some(transmit) = ends[i].poll_transmit(now) {
+//!             let payload: Vec<u8> = transmit.payload().flatten().copied().collect();
+//!             packets.push([transmit.headers(), &payload].concat()); // bursts have one packet here
+//!         }
+//!         for packet in packets {
+//!             ends[1 - i].handle_packet(now, addresses[i], &packet);
+//!         }
+//!         // Time.
+//!         if ends[i].next_timeout().is_some_and(|(at, _)| at <= now) {
+//!             ends[i].handle_timeout(now);
+//!         }
+//!     }
+//!     now = now.plus(1_000);
+//! };
+//! assert_eq!(response, "pong");
+//! ```
+//!
+//! # Families of calls
+//!
+//! 1. **Wishes:** [`Transport::command`] with a [`Command`].
+//! 2. **Inputs:** [`Transport::handle_packet`], [`Transport::handle_unreachable`],
+//!    [`Transport::handle_timeout`].
+//! 3. **Outputs:** [`Transport::poll_transmit`], [`Transport::poll_event`],
+//!    [`Transport::next_timeout`].
+//! 4. **Housekeeping:** [`Transport::payload_consumed`], [`Transport::set_payload_prefix`],
+//!    [`Transport::set_packet_limit`], [`Transport::set_link_rate`], [`Transport::set_serving`],
+//!    [`Transport::shut_down`], [`Transport::freeze_peers`].
+//! 5. **Looking:** [`Transport::info`], [`Transport::metrics`], [`Transport::config`]; single RPCs with
+//!    [`Transport::set_probe_filter`] and [`Transport::poll_probe`] ([`probe`]).
+//!
+//! # Invariants
+//!
+//! - **A1** The same calls give the same results, bit for bit: nothing depends on addresses in memory,
+//!   hash orders, floats or clocks.
+//! - **A2** What a peer sends never causes an error or a panic; it is used, or counted as a
+//!   [`DropReason`].
+//! - **A3** Every call that was accepted ends with exactly one event, unless it is cancelled.
+//! - **A4** When all RPCs have ended, no table holds anything but peers and sessions
+//!   ([`Metrics::live`]).
+//! - **A5** Work per call is bounded: no call looks at all RPCs, except when a peer disappears or the
+//!   endpoint shuts down.
+//!
+//! Nothing below this crate reads a clock, blocks, locks, allocates per packet in steady state, or has
+//! a type parameter. The requirements that the code obeys are numbered in `docs/spec/`.
+
+#![forbid(unsafe_code)]
+
+mod config;
+mod drop_reason;
+mod error;
+mod grant;
+mod limits;
+mod message;
+mod metrics;
+mod peer;
+mod priority;
+pub mod probe;
+mod ranges;
+mod rpc;
+mod rx;
+mod time;
+mod timer;
+mod transport;
+mod tx;
+
+pub use apus_wire::{Flags, Kind, Profile, Refusal, Role, SenderId};
+pub use config::{Config, ConfigBuilder, PARAMETERS, Parameter};
+pub use drop_reason::DropReason;
+pub use error::{CommandError, ConfigError, Execution, FailureKind, RpcError};
+pub use message::{Payload, PayloadPieces};
+pub use metrics::{
+    Admission, COARSE_BOUNDS, Calls, CoarseHistogram, DurationHistogram, Live, Metadata, Metrics,
+    Progress, Recovery, Scheduling, SizeHistogram,
+};
+pub use peer::Address;
+pub use rpc::RpcKey;
+pub use time::Instant;
+pub use timer::TimeoutReason;
+pub use transport::{Call, Command, Event, RpcInfo, RpcState, Transport, Unreachable};
+pub use tx::Transmit;

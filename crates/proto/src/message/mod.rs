@@ -1,0 +1,13 @@
+//! What is a message while it travels?
+
+mod arrived;
+mod buffers;
+mod incoming;
+mod outgoing;
+mod payload;
+
+pub(crate) use arrived::Arrived;
+pub(crate) use buffers::Buffers;
+pub(crate) use incoming::{Inserted, MessageIn};
+pub(crate) use outgoing::{Cut, MessageOut};
+pub use payload::{Payload, PayloadPieces};

@@ -1,0 +1,256 @@
+//! What does the core count?
+//!
+//! Plain integers that only grow (the gauges in [`Metrics::live`] excepted); consumers take
+//! differences. Groups and names follow the kernel module's metrics (reference 4) where they have a
+//! meaning here.
+
+mod counters;
+mod durations;
+mod sizes;
+
+use crate::drop_reason::DropReason;
+use crate::error::FailureKind;
+use apus_wire::{Kind, PRIORITIES};
+use counters::counters;
+
+pub use counters::Metadata;
+pub use durations::{COARSE_BOUNDS, CoarseHistogram, DurationHistogram};
+pub use sizes::SizeHistogram;
+
+/// Number of packet kinds.
+const KINDS: usize = Kind::ALL.len();
+/// Number of drop reasons.
+const REASONS: usize = DropReason::ALL.len();
+
+counters! {
+    /// Progress of RPCs (the kernel's group "RPC progress").
+    Progress {
+        /// Calls that were made here.
+        client_requests_started,
+        /// Bytes of their requests.
+        client_request_bytes_started,
+        /// Calls that ended with a response.
+        client_responses_done,
+        /// Bytes of those responses.
+        client_response_bytes_done,
+        /// Calls that ended with an error.
+        client_rpcs_failed,
+        /// Requests whose first packet arrived and was accepted.
+        server_requests_started,
+        /// Requests that arrived completely and were handed to the application.
+        server_requests_done,
+        /// Bytes of those requests.
+        server_request_bytes_done,
+        /// Responses that the application gave.
+        server_responses_started,
+        /// Bytes of those responses.
+        server_response_bytes_started,
+        /// Responses that the client acknowledged.
+        server_responses_done,
+        /// Server RPCs that ended in another way (the kernel's `server_rpc_discards`).
+        server_rpcs_discarded,
+    }
+}
+
+counters! {
+    /// Loss, reordering and the cures (the kernel's groups "reception" and "errors").
+    Recovery {
+        /// DATA packets sent again.
+        resent_packets,
+        /// Bytes sent again.
+        resent_bytes,
+        /// Retransmitted DATA packets that brought something new (`resent_packets_used`).
+        resent_packets_used,
+        /// Retransmitted DATA packets that were not needed (`resent_discards`).
+        resent_discards,
+        /// DATA packets that arrived ahead of missing ones (`gaps_created`).
+        gaps_created,
+        /// RPCs aborted because the peer was silent (`rpc_timeouts`).
+        rpc_timeouts,
+        /// Requests sent again from the start after RPC_UNKNOWN (the kernel's restarts).
+        rpc_restarts,
+        /// Server RPCs ended by RPC_UNKNOWN (`server_rpcs_unknown`).
+        server_rpcs_unknown,
+        /// Responses given up because nobody acknowledged them (row K-3).
+        need_acks_exhausted,
+        /// Times that the ack buffer of a peer was full (`ack_overflows`).
+        ack_overflows,
+    }
+}
+
+counters! {
+    /// What the granter and the pacer did.
+    Scheduling {
+        /// Bytes granted.
+        granted_bytes,
+        /// Bytes of those that went to the oldest message (`fifo_grant_bytes`).
+        fifo_grant_bytes,
+        /// Grants held back because `max_incoming` was used up (`needy_grants`).
+        needy_grants,
+        /// Times that it was looked whom to grant (`grant_check_calls`).
+        grant_checks,
+        /// Nanoseconds, times the messages that waited for grants meanwhile (`grantable_rpcs_integral`): divided by
+        /// the time that has passed, how many waited on average. High values are an overloaded receiver.
+        grantable_integral_nanos,
+        /// Times that a message had to wait for the pacer (`throttle_list_adds`).
+        throttled,
+        /// Bytes that the pacer gave to the oldest message (`pacer_fifo_bytes`).
+        pacer_fifo_bytes,
+        /// Times that the cutoffs were computed anew.
+        cutoffs_renewed,
+    }
+}
+
+counters! {
+    /// At-most-once and admission (requirements AMO-*).
+    Admission {
+        /// Confirmations asked for (NEED_ACK with CONFIRM).
+        confirms_sent,
+        /// Requests confirmed by their client.
+        confirms_received,
+        /// Requests that their client disowned: late duplicates that were not executed.
+        disowned,
+        /// Requests refused with a reason.
+        refused,
+        /// Sessions that replaced an earlier one of the same address (a restarted client).
+        sessions_replaced,
+        /// Calls that failed because the server had been restarted.
+        peers_restarted,
+    }
+}
+
+counters! {
+    /// What lives at the moment. Everything is 0 when nothing is going on.
+    Live {
+        /// RPCs as client.
+        client_rpcs,
+        /// RPCs as server.
+        server_rpcs,
+        /// Peers known.
+        peers,
+        /// Payload bytes waiting for transmission or acknowledgment.
+        send_bytes,
+        /// Bytes of incoming messages, up to the moment the application takes them.
+        receive_bytes,
+        /// Payload bytes of requests whose client has not proved to be there.
+        unconfirmed_bytes,
+        /// Messages that wait for grants.
+        grantable,
+        /// Bytes granted and not received yet.
+        incoming_bytes,
+        /// Messages with bytes that may be sent now.
+        sendable,
+        /// Deadlines and silence timers that are set.
+        timers,
+        /// Control packets waiting.
+        control_packets,
+    }
+}
+
+/// How long calls took. Taken from the times that the protocol is given anyway: no clock is looked at for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Calls {
+    /// Calls made here that ended with a response: from the command to the end of the response's arrival.
+    pub answered: DurationHistogram,
+    /// Requests that were served here: from the arrival of the first packet to the application's reply.
+    pub served: DurationHistogram,
+    failed: [CoarseHistogram; FailureKind::NAMES.len()],
+}
+
+impl Calls {
+    /// Calls made here that failed for this reason (whatever figures it holds).
+    #[must_use]
+    pub const fn failed(&self, reason: FailureKind) -> &CoarseHistogram {
+        &self.failed[reason.index()]
+    }
+
+    /// All of those, with [`FailureKind::name`] of the reason.
+    pub fn failures(&self) -> impl Iterator<Item = (&'static str, &CoarseHistogram)> {
+        FailureKind::NAMES.into_iter().zip(&self.failed)
+    }
+
+    /// A call made here has failed.
+    pub(crate) fn fail(&mut self, reason: FailureKind, nanos: u64) {
+        self.failed[reason.index()].record(nanos, 1);
+    }
+}
+
+/// A snapshot of all counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// Packets sent, by kind in the order of [`Kind::ALL`].
+    pub packets_sent: [u64; KINDS],
+    /// Packets received that parsed and were meant for us, by kind.
+    pub packets_received: [u64; KINDS],
+    /// Bytes of DATA packets sent at each priority, headers included.
+    pub priority_bytes: [u64; PRIORITIES],
+    /// DATA packets sent at each priority.
+    pub priority_packets: [u64; PRIORITIES],
+    /// Progress of RPCs.
+    pub progress: Progress,
+    /// Loss and its cures.
+    pub recovery: Recovery,
+    /// Grants and pacing.
+    pub scheduling: Scheduling,
+    /// At-most-once and admission.
+    pub admission: Admission,
+    /// How long calls took.
+    pub calls: Calls,
+    /// What lives now; filled in by `Transport::metrics`.
+    pub live: Live,
+    drops: Drops,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Drops([u64; REASONS]);
+
+impl Default for Drops {
+    fn default() -> Self {
+        Self([0; REASONS])
+    }
+}
+
+impl Metrics {
+    /// Packets that were dropped for `reason`.
+    #[must_use]
+    pub const fn dropped(&self, reason: DropReason) -> u64 {
+        self.drops.0[reason as usize]
+    }
+
+    /// All drops together.
+    #[must_use]
+    pub fn dropped_total(&self) -> u64 {
+        self.drops.0.iter().sum()
+    }
+
+    /// Packets of `kind` sent.
+    #[must_use]
+    pub const fn sent(&self, kind: Kind) -> u64 {
+        self.packets_sent[index(kind)]
+    }
+
+    /// Packets of `kind` received.
+    #[must_use]
+    pub const fn received(&self, kind: Kind) -> u64 {
+        self.packets_received[index(kind)]
+    }
+
+    pub(crate) const fn count_drop(&mut self, reason: DropReason) {
+        self.drops.0[reason as usize] += 1;
+    }
+
+    pub(crate) const fn count_received(&mut self, kind: Kind) {
+        self.packets_received[index(kind)] += 1;
+    }
+
+    pub(crate) const fn count_sent(&mut self, kind: Kind, packets: u64) {
+        self.packets_sent[index(kind)] += packets;
+    }
+}
+
+/// Position of `kind` in [`Kind::ALL`].
+const fn index(kind: Kind) -> usize {
+    kind as usize - Kind::Data as usize
+}

@@ -1,0 +1,97 @@
+//! What does the core hand to the driver?
+
+use crate::message::{Cut, Payload, PayloadPieces};
+use crate::peer::Address;
+use apus_wire::{Data, MAX_HEADER_LEN, Packet};
+
+/// Packets to be sent to one peer: a control packet, or a burst of DATA packets of one message that
+/// are equal in size, the last one excepted.
+///
+/// Packet `i` is header `i` followed by the `i`-th piece of `segment` bytes of the payload.
+#[derive(Clone, Debug)]
+pub struct Transmit<'a> {
+    pub(super) to: Address,
+    pub(super) priority: u8,
+    pub(super) traffic_class: u8,
+    pub(super) headers: &'a [u8],
+    pub(super) header_len: usize,
+    /// Of DATA packets.
+    pub(super) data: Option<(&'a Payload, Cut)>,
+}
+
+impl<'a> Transmit<'a> {
+    /// Where to.
+    #[must_use]
+    pub const fn to(&self) -> Address {
+        self.to
+    }
+
+    /// Priority level, 0 to 7.
+    #[must_use]
+    pub const fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    /// The byte for IPv4's TOS or IPv6's traffic class: the level, mapped by `priority_map`, in the
+    /// top three bits (row P-25, PRIO-10).
+    #[must_use]
+    pub const fn traffic_class(&self) -> u8 {
+        self.traffic_class
+    }
+
+    /// Number of packets, at least 1.
+    #[must_use]
+    pub fn packets(&self) -> usize {
+        self.data.as_ref().map_or(1, |(_, cut)| cut.packets() as usize)
+    }
+
+    /// Bytes of each packet's header.
+    #[must_use]
+    pub const fn header_len(&self) -> usize {
+        self.header_len
+    }
+
+    /// Payload bytes of each packet but the last one; 0 in control packets.
+    #[must_use]
+    pub fn segment(&self) -> usize {
+        self.data.as_ref().map_or(0, |(_, cut)| cut.segment as usize)
+    }
+
+    /// Payload bytes of all packets.
+    #[must_use]
+    pub fn payload_len(&self) -> usize {
+        self.data.as_ref().map_or(0, |(_, cut)| cut.bytes() as usize)
+    }
+
+    /// The headers of all packets, one behind the other.
+    #[must_use]
+    pub const fn headers(&self) -> &'a [u8] {
+        self.headers
+    }
+
+    /// The payload of all packets, one behind the other, in the pieces in which the application gave
+    /// it.
+    #[must_use]
+    pub fn payload(&self) -> PayloadPieces<'a> {
+        self.data.as_ref().map_or_else(PayloadPieces::none, |(payload, cut)| {
+            payload.pieces(cut.range.start as usize..cut.range.end as usize)
+        })
+    }
+}
+
+/// Replaces what is in `out` by the headers of the packets of a burst of which `first` is the first;
+/// the length of one.
+pub(super) fn write_headers(out: &mut Vec<u8>, first: &Packet<'_>, cut: &Cut) -> usize {
+    out.clear();
+    out.resize(MAX_HEADER_LEN, 0);
+    let Some(buffer) = out.first_chunk_mut() else { unreachable!("it was made that long") };
+    let len = first.emit_header(buffer);
+    out.truncate(len);
+    for i in 1..cut.packets() {
+        let at = out.len();
+        out.extend_from_within(..len);
+        Data::set_offset(&mut out[at..], cut.range.start + i * cut.segment);
+        Data::clear_ack(&mut out[at..]);
+    }
+    len
+}

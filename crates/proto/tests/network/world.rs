@@ -1,0 +1,438 @@
+//! What is a world of endpoints whose network and hosts fail?
+//!
+//! Transports, packets under way and requests in service, in one order of time. All that is left to
+//! chance is drawn from [`Dice`]: a seed's, or the bytes that a fuzzer has thought of. The scenarios
+//! are in `scenarios` and `keep_only`, the fuzzer's in `operations`.
+
+use crate::dice::Dice;
+use apus_proto::{
+    Call, Command, CommandError, Config, Event, Execution, Instant, Metrics, RpcKey, Transport,
+    Unreachable,
+};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+pub(crate) const MICROSECOND: u64 = 1_000;
+pub(crate) const MILLISECOND: u64 = 1_000_000;
+pub(crate) const SECOND: u64 = 1_000_000_000;
+
+/// What the network and the hosts do wrong. Probabilities in per mille.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Faults {
+    pub(crate) loss: u32,
+    pub(crate) duplication: u32,
+    /// Packets that take up to 300 times as long.
+    pub(crate) delay: u32,
+    /// Duplicates that come after minutes, when everything has been forgotten.
+    pub(crate) very_late: u32,
+    /// Packets of which a byte is another one on arrival. The checksums of UDP and Ethernet catch
+    /// them; if one gets through, nothing is promised about executions and contents any more.
+    pub(crate) corruption: u32,
+    /// Requests that the application lets go without a reply.
+    pub(crate) abandonment: u32,
+    /// Whether servers crash and come back without memory.
+    pub(crate) crashes: bool,
+}
+
+/// One endpoint and its application, which answers each request with all its bytes inverted.
+pub(crate) struct Host {
+    pub(crate) transport: Transport,
+    /// Requests in service: when they will be answered.
+    service: BTreeMap<(u64, u64), (RpcKey, Bytes)>,
+    life: u64,
+}
+
+/// How a call stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum State {
+    Running,
+    Responded,
+    Failed(Execution),
+    Cancelled,
+}
+
+/// One call, and what became of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Made {
+    pub(crate) state: State,
+    /// How often its request was executed.
+    pub(crate) executed: u32,
+    pub(crate) from: usize,
+    /// Bytes of its request, and of its response.
+    length: usize,
+    /// Its host's life then: calls of a crashed host do not end.
+    life: u64,
+    rpc: RpcKey,
+    idempotent: bool,
+}
+
+/// What a transport has given, for comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Given {
+    Event(Event),
+    Packet {
+        to: SocketAddr,
+        priority: u8,
+        bytes: Vec<u8>,
+    },
+    /// What it has counted when it has nothing more to give.
+    Metrics(Box<Metrics>),
+}
+
+/// Everything that exists, at one time.
+pub(crate) struct World {
+    pub(crate) now: u64,
+    pub(crate) dice: Dice,
+    pub(crate) faults: Faults,
+    pub(crate) hosts: Vec<Host>,
+    /// By call number.
+    pub(crate) calls: Vec<Made>,
+    pub(crate) delivered: u64,
+    /// What the transports have given, when, and which host: for those who want to know.
+    pub(crate) log: Option<Vec<(u64, usize, Given)>>,
+    config: Config,
+    /// Bytes that the transports keep of each message: all, or at least the 8 that say which call it is.
+    keep: usize,
+    network: BTreeMap<(u64, u64), (usize, SocketAddr, Vec<u8>)>,
+    sequence: u64,
+    /// Whether a corrupted packet was delivered.
+    corrupted: bool,
+    /// Draws what has to differ between lives, whatever the dice say.
+    births: u64,
+}
+
+/// Where `host` lives.
+pub(crate) fn address(host: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, host as u8 + 1], host as u16 + 1))
+}
+
+/// Request of call `number`: the number, and bytes that follow from it.
+fn request(number: usize, length: usize) -> Vec<u8> {
+    let mut bytes: Vec<u8> = (0..length.max(8)).map(|i| (i * 7 + number) as u8).collect();
+    bytes[..8].copy_from_slice(&(number as u64).to_be_bytes());
+    bytes
+}
+
+/// The response to a request: all bytes inverted.
+fn response(request: &[u8]) -> Vec<u8> {
+    request.iter().map(|byte| !byte).collect()
+}
+
+impl World {
+    /// `hosts` endpoints that do not know each other yet.
+    pub(crate) fn new(dice: Dice, hosts: usize, config: Config, faults: Faults) -> Self {
+        Self::keeping(usize::MAX, dice, hosts, config, faults)
+    }
+
+    /// The same, with endpoints that keep only the first `keep` bytes of each message, at least 8.
+    pub(crate) fn keeping(
+        keep: usize,
+        dice: Dice,
+        hosts: usize,
+        config: Config,
+        faults: Faults,
+    ) -> Self {
+        let mut world = Self {
+            now: SECOND,
+            dice,
+            faults,
+            hosts: Vec::new(),
+            calls: Vec::new(),
+            delivered: 0,
+            log: None,
+            config,
+            keep,
+            network: BTreeMap::new(),
+            sequence: 0,
+            corrupted: false,
+            births: 0,
+        };
+        for host in 0..hosts {
+            let transport = world.boot(host);
+            world.hosts.push(Host { transport, service: BTreeMap::new(), life: 0 });
+        }
+        world
+    }
+
+    fn boot(&mut self, host: usize) -> Transport {
+        self.births += 1;
+        // No multiple of what the transport's own generator adds in each step.
+        let seed = self.dice.seed() ^ self.births.wrapping_mul(0xd134_2543_de82_ef95);
+        let mut transport = Transport::new(self.config.clone(), address(host).port(), seed);
+        transport.set_payload_prefix(self.keep);
+        transport
+    }
+
+    /// Makes a call; at least 8 bytes. An error says that the caller has to wait, or is shut down.
+    pub(crate) fn call(
+        &mut self,
+        from: usize,
+        to: usize,
+        length: usize,
+        idempotent: bool,
+        deadline: Option<u64>,
+    ) -> Result<(), CommandError> {
+        let number = self.calls.len();
+        let now = Instant::from_nanos(self.now);
+        let call = Call {
+            to: address(to),
+            payload: request(number, length).into(),
+            cookie: number as u64,
+            deadline: deadline.map(|nanos| now.plus(nanos)),
+            idempotent,
+        };
+        let rpc = self.hosts[from].transport.command(now, Command::Call(call))?;
+        let life = self.hosts[from].life;
+        let length = length.max(8);
+        let state = State::Running;
+        self.calls.push(Made { state, executed: 0, from, length, life, rpc, idempotent });
+        self.pump(from);
+        Ok(())
+    }
+
+    /// Lets call `number` go, if it has not ended.
+    pub(crate) fn cancel(&mut self, number: usize) {
+        let made = self.calls[number];
+        let host = &mut self.hosts[made.from];
+        if host.life == made.life {
+            let cancel = Command::Cancel { rpc: made.rpc };
+            let done = host.transport.command(Instant::from_nanos(self.now), cancel);
+            assert_eq!(done.is_ok(), made.state == State::Running, "call {number}");
+            if done.is_ok() {
+                self.calls[number].state = State::Cancelled;
+            }
+            self.pump(made.from);
+        }
+    }
+
+    /// Takes out of a transport what it has to give.
+    fn pump(&mut self, host: usize) {
+        while let Some(event) = self.hosts[host].transport.poll_event() {
+            self.note(host, || Given::Event(event.clone()));
+            self.on_event(host, event);
+        }
+        let now = Instant::from_nanos(self.now);
+        let mut packets = Vec::new();
+        while let Some(transmit) = self.hosts[host].transport.poll_transmit(now) {
+            let headers = transmit.headers();
+            let payload: Vec<u8> = transmit.payload().flatten().copied().collect();
+            let mut pieces = payload.chunks(transmit.segment().max(1));
+            for header in headers.chunks(transmit.header_len()) {
+                let piece = pieces.next().unwrap_or(&[]);
+                packets.push((transmit.to(), transmit.priority(), [header, piece].concat()));
+            }
+        }
+        for (to, priority, bytes) in packets {
+            self.note(host, || Given::Packet { to, priority, bytes: bytes.clone() });
+            self.transmit(host, to, bytes);
+        }
+        if self.log.is_some() {
+            let metrics = Box::new(self.hosts[host].transport.metrics());
+            self.note(host, || Given::Metrics(metrics));
+        }
+    }
+
+    /// Notes what `host` has given, if somebody wants to know.
+    fn note(&mut self, host: usize, given: impl FnOnce() -> Given) {
+        if let Some(log) = &mut self.log {
+            log.push((self.now, host, given()));
+        }
+    }
+
+    fn transmit(&mut self, from: usize, to: SocketAddr, mut packet: Vec<u8>) {
+        let to = usize::from(to.port()) - 1;
+        if self.dice.chance(self.faults.corruption) {
+            let at = self.dice.below(packet.len() as u64) as usize;
+            packet[at] ^= 1 << self.dice.below(8);
+            self.corrupted = true;
+        }
+        let copies = 1 + usize::from(self.dice.chance(self.faults.duplication));
+        for copy in 0..copies {
+            if self.dice.chance(self.faults.loss) {
+                continue;
+            }
+            let mut delay = 5 * MICROSECOND + self.dice.below(5 * MICROSECOND);
+            if self.dice.chance(self.faults.delay) {
+                delay *= 1 + self.dice.below(299);
+            }
+            if copy > 0 && self.dice.chance(self.faults.very_late) {
+                delay += self.dice.below(600) * SECOND;
+            }
+            self.sequence += 1;
+            let key = (self.now + delay, self.sequence);
+            self.network.insert(key, (to, address(from), packet.clone()));
+        }
+    }
+
+    fn on_event(&mut self, host: usize, event: Event) {
+        match event {
+            Event::Request { rpc, payload, .. } => {
+                self.hosts[host].transport.payload_consumed(payload.len());
+                let request = self.execute(payload);
+                let at = self.now + self.dice.below(3 * MILLISECOND);
+                self.sequence += 1;
+                let sequence = self.sequence;
+                self.hosts[host].service.insert((at, sequence), (rpc, request));
+            }
+            Event::Response { cookie, payload, .. } => {
+                self.hosts[host].transport.payload_consumed(payload.len());
+                let number = cookie as usize;
+                let length = self.calls[number].length;
+                let expected = response(&request(number, length));
+                assert!(
+                    payload == expected[..length.min(self.keep)] || self.corrupted,
+                    "the response belongs to its request"
+                );
+                self.end(number, State::Responded);
+            }
+            Event::Failed { cookie, error, .. } => {
+                self.end(cookie as usize, State::Failed(error.execution));
+            }
+            _ => {}
+        }
+    }
+
+    /// A server has got a request, or what is kept of it. Returns the whole of it, which follows from
+    /// its beginning.
+    fn execute(&mut self, payload: Bytes) -> Bytes {
+        let number = payload.first_chunk().map_or(u64::MAX, |bytes| u64::from_be_bytes(*bytes));
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        let Some(made) = self.calls.get_mut(number) else {
+            assert!(self.corrupted, "nobody made call {number}");
+            return payload;
+        };
+        made.executed += 1;
+        let whole = request(number, made.length);
+        if payload == whole[..made.length.min(self.keep)] {
+            return whole.into();
+        }
+        assert!(self.corrupted, "it is intact");
+        payload
+    }
+
+    fn end(&mut self, number: usize, state: State) {
+        assert_eq!(self.calls[number].state, State::Running, "call {number} ends once");
+        self.calls[number].state = state;
+    }
+
+    /// The next thing that happens, up to `until`; `false` if nothing does.
+    fn step(&mut self, until: u64) -> bool {
+        let packet = self.network.first_key_value().map(|((at, _), _)| *at);
+        let timer = |host: &Host| host.transport.next_timeout().map(|(at, _)| at.as_nanos());
+        let timers = (0..self.hosts.len()).filter_map(|i| Some((timer(&self.hosts[i])?, i))).min();
+        let serve = |host: &Host| host.service.first_key_value().map(|((at, _), _)| *at);
+        let services =
+            (0..self.hosts.len()).filter_map(|i| Some((serve(&self.hosts[i])?, i))).min();
+        let next = [packet, timers.map(|t| t.0), services.map(|s| s.0)].into_iter().flatten().min();
+        let Some(at) = next.filter(|at| *at <= until) else { return false };
+        self.now = self.now.max(at);
+        let now = Instant::from_nanos(self.now);
+        if packet == Some(at) {
+            if let Some((_, (to, from, bytes))) = self.network.pop_first() {
+                self.delivered += 1;
+                self.hosts[to].transport.handle_packet(now, from, &bytes);
+                self.pump(to);
+            }
+        } else if let Some((_, host)) = services.filter(|s| s.0 == at) {
+            self.serve(host);
+        } else if let Some((_, host)) = timers {
+            self.hosts[host].transport.handle_timeout(now);
+            self.pump(host);
+        }
+        true
+    }
+
+    /// The application of `host` is through with a request.
+    fn serve(&mut self, host: usize) {
+        let Some((_, (rpc, request))) = self.hosts[host].service.pop_first() else { return };
+        let command = if self.dice.chance(self.faults.abandonment) {
+            Command::Abandon { rpc }
+        } else {
+            Command::Reply { rpc, payload: response(&request).into() }
+        };
+        let done = self.hosts[host].transport.command(Instant::from_nanos(self.now), command);
+        if done.is_err_and(|error| error.is_back_pressure()) {
+            self.sequence += 1;
+            let key = (self.now + MILLISECOND, self.sequence);
+            self.hosts[host].service.insert(key, (rpc, request));
+        }
+        // Otherwise the client has given up: no matter.
+        self.pump(host);
+    }
+
+    /// Everything that happens before `until`.
+    pub(crate) fn run_until(&mut self, until: u64) {
+        while self.step(until) {}
+        self.now = until;
+    }
+
+    /// `host` comes back with another transport that knows nothing.
+    pub(crate) fn crash(&mut self, host: usize) {
+        let transport = self.boot(host);
+        let life = self.hosts[host].life + 1;
+        self.hosts[host] = Host { transport, service: BTreeMap::new(), life };
+    }
+
+    /// `host` is told that `to` cannot be reached, rightly or not.
+    pub(crate) fn unreachable(&mut self, host: usize, to: usize, trouble: Unreachable) {
+        let now = Instant::from_nanos(self.now);
+        self.hosts[host].transport.handle_unreachable(now, address(to), trouble);
+        self.pump(host);
+    }
+
+    /// `host` shuts down and stays there as a ruin.
+    pub(crate) fn shut_down(&mut self, host: usize) {
+        self.hosts[host].transport.shut_down(Instant::from_nanos(self.now));
+        self.pump(host);
+    }
+
+    /// The faults end, and everything comes to its end: calls soon, late duplicates too.
+    pub(crate) fn heal(&mut self) {
+        self.run_until(self.now + 5 * SECOND);
+        self.faults = Faults::default();
+        self.run_until(self.now + 20 * SECOND);
+        self.check_ends();
+        self.run_until(self.now + 1_000 * SECOND);
+    }
+
+    /// All calls whose caller has lived on have ended.
+    fn check_ends(&self) {
+        for (number, made) in self.calls.iter().enumerate() {
+            let crashed = self.hosts[made.from].life > made.life;
+            assert!(made.state != State::Running || crashed, "call {number} has not ended");
+        }
+    }
+
+    /// All calls have told the truth.
+    pub(crate) fn check_calls(&self) {
+        self.check_ends();
+        if self.corrupted {
+            return;
+        }
+        for (number, made) in self.calls.iter().enumerate() {
+            let Made { executed, state, .. } = *made;
+            let once = executed <= 1 || made.idempotent;
+            assert!(once, "call {number} was executed {executed} times: {state:?}");
+            match state {
+                State::Responded | State::Failed(Execution::Executed) => {
+                    assert_ne!(executed, 0, "call {number}");
+                }
+                State::Failed(Execution::NotExecuted) => assert_eq!(executed, 0, "call {number}"),
+                State::Running | State::Cancelled | State::Failed(Execution::Unknown) => {}
+            }
+        }
+    }
+
+    /// No host's tables hold anything; idle peers have been forgotten.
+    pub(crate) fn check_nothing_is_left(&self) {
+        for (i, host) in self.hosts.iter().enumerate() {
+            assert_eq!(host.transport.metrics().live, apus_proto::Live::default(), "host {i}");
+        }
+    }
+
+    /// Calls that ended with a response.
+    pub(crate) fn responded(&self) -> usize {
+        self.calls.iter().filter(|made| made.state == State::Responded).count()
+    }
+}

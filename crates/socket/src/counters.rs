@@ -1,0 +1,130 @@
+//! What has the driver done so far?
+//!
+//! Each half counts in a part of its own, so that no cache line is written by two threads, and with
+//! plain loads and stores: there is one writer, and a reader may see a count that is a moment old.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts of a driver since it was opened; goes on counting after the driver was split.
+#[derive(Debug, Default)]
+pub struct SocketCounters {
+    pub(crate) transmit: Transmitted,
+    pub(crate) receive: Received,
+}
+
+/// A count with one writer.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    #[inline]
+    pub(crate) fn add(&self, more: u64) {
+        // Not fetch_add: its locked instruction costs more than everything else here.
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+macro_rules! counters {
+    ($part:ident $list:ident: $(#[$about:meta])* $type:ident { $($(#[doc = $doc:literal])* $name:ident,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Default)]
+        #[repr(align(128))] // Two lines: processors fetch them in pairs.
+        pub(crate) struct $type { $(pub(crate) $name: Count,)* }
+
+        impl SocketCounters {
+            $(
+                $(#[doc = $doc])*
+                #[must_use]
+                pub fn $name(&self) -> u64 {
+                    self.$part.$name.get()
+                }
+            )*
+
+            /// Name and documentation of each of this half.
+            const $list: &[(&'static str, &[&'static str])] = &[$((stringify!($name), &[$($doc),*]),)*];
+        }
+
+        impl $type {
+            /// Name and value of each.
+            fn all(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+                [$((stringify!($name), self.$name.get()),)*].into_iter()
+            }
+        }
+    };
+}
+
+counters! {
+    transmit TRANSMITTED:
+    /// Written by the transmitting half.
+    Transmitted {
+        /// System calls that sent.
+        send_calls,
+        /// Datagrams handed to the system; a merged one counts once.
+        datagrams_sent,
+        /// Packets in these datagrams.
+        packets_sent,
+        /// Packets that were refused because of their destination, each with a report.
+        packets_refused,
+        /// Packets that were handed over although there was no room.
+        packets_dropped,
+        /// Merged datagrams that the system did not take as such; their packets went one by one.
+        segmentation_refused,
+        /// Times that the socket's usual traffic class was changed.
+        class_changes,
+    }
+}
+
+counters! {
+    receive RECEIVED:
+    /// Written by the receiving half.
+    Received {
+        /// System calls that received, those that found nothing included.
+        receive_calls,
+        /// Datagrams that arrived; a merged one counts once.
+        datagrams_received,
+        /// Packets in these datagrams.
+        packets_received,
+        /// Datagrams that were thrown away because they, or what the system said about them, were
+        /// cut short, or because they were not ours.
+        datagrams_cut,
+        /// Datagrams that the system threw away because the socket's buffer was full, as far as it
+        /// has told: it does so with the next one that arrives.
+        datagrams_overflowed,
+        /// Reads of the error queue.
+        error_reads,
+    }
+}
+
+impl SocketCounters {
+    /// Name of each count and its documentation, line by line, in the order of [`apus_driver::DriverCounters::all`].
+    pub fn metadata() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+        Self::TRANSMITTED.iter().chain(Self::RECEIVED).copied()
+    }
+}
+
+impl apus_driver::DriverCounters for SocketCounters {
+    fn all(&self) -> Vec<(&'static str, u64)> {
+        self.transmit.all().chain(self.receive.all()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use apus_driver::DriverCounters as _;
+
+    #[test]
+    fn every_count_has_a_meaning() {
+        let counters = SocketCounters::default();
+        counters.receive.datagrams_overflowed.add(3);
+        let names: Vec<_> = counters.all().into_iter().map(|(name, _)| name).collect();
+        let meant: Vec<_> = SocketCounters::metadata().map(|(name, _)| name).collect();
+        assert_eq!(names, meant);
+        assert!(SocketCounters::metadata().all(|(_, help)| !help.is_empty()));
+        assert!(counters.all().contains(&("datagrams_overflowed", 3)));
+    }
+}

@@ -1,0 +1,106 @@
+//! What is the raw IP driver, before it is split?
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crate::carrier::Carrier;
+use crate::counters::SocketCounters;
+use crate::link::mbps;
+use crate::mtu::PacketLimit;
+use crate::receive::SocketReceive;
+use crate::shared::Shared;
+use crate::transmit::{Abilities, SocketTransmit};
+use apus_driver::{Capabilities, Driver, ReceiveHalf, TransmitHalf};
+
+use crate::raw::config::RawConfig;
+use crate::raw::error::RawOpenError;
+use crate::raw::socket::{self, Opened};
+
+/// A packet driver over one raw IP socket.
+///
+/// ```no_run
+/// use apus_driver::Driver;
+/// use apus_socket::{Raw, RawConfig};
+///
+/// let driver = Raw::open(&RawConfig::bound_to(([10, 0, 0, 1], 4000).into()))?;
+/// assert_eq!(driver.local_addr().port(), 4000);
+/// assert_eq!(driver.first_id() % 2, 0);
+/// # Ok::<(), apus_socket::RawOpenError>(())
+/// ```
+#[derive(Debug)]
+pub struct Raw {
+    shared: Arc<Shared>,
+    local: SocketAddr,
+    first_id: u64,
+    limit: PacketLimit,
+    abilities: Abilities,
+    capabilities: Capabilities,
+}
+
+impl Raw {
+    /// Opens a socket, and reserves a port and a range of ids.
+    ///
+    /// # Errors
+    ///
+    /// The process lacks CAP_NET_RAW, the port is in use, the address is none of this host, or the configuration is outside of
+    /// its limits.
+    pub fn open(config: &RawConfig) -> Result<Self, RawOpenError> {
+        let opened = socket::open(config)?;
+        let Opened { socket, family, local, any, ids, port, .. } = opened;
+        let carrier = Carrier::Ip { port: port.number, any };
+        let first_id = ids.first;
+        let capabilities = Capabilities {
+            segments_per_send: 1,
+            receive_offload: false,
+            priorities: opened.priorities,
+            ecn: opened.ecn,
+            reports: opened.reports,
+            busy_poll_usecs: 0,
+            receive_buffer: opened.receive_buffer,
+            link_mbps: mbps(local.ip()),
+        };
+        let abilities =
+            Abilities { segments: 1, priorities: opened.priorities, chooses_source: any };
+        Ok(Self {
+            shared: Arc::new(Shared::new(socket, family, carrier).holding((port, ids))),
+            local,
+            first_id,
+            limit: PacketLimit::new(config.max_ip_packet, carrier),
+            abilities,
+            capabilities,
+        })
+    }
+
+    /// The first of the RPC ids that an endpoint on this driver shall use, going up by two: no other endpoint of this
+    /// host does while the driver, or one of its halves, lives, nor has one done so before.
+    #[must_use]
+    pub const fn first_id(&self) -> u64 {
+        self.first_id
+    }
+
+    /// What the driver has done so far; goes on counting after [`Driver::split`].
+    #[must_use]
+    pub fn counters(&self) -> Arc<SocketCounters> {
+        self.shared.counters()
+    }
+}
+
+impl Driver for Raw {
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    fn counters(&self) -> Option<Arc<dyn apus_driver::DriverCounters>> {
+        Some(self.shared.counters())
+    }
+
+    fn split(self: Box<Self>) -> (Box<dyn TransmitHalf>, Box<dyn ReceiveHalf>) {
+        let transmit = SocketTransmit::new(self.shared.clone(), self.limit, self.abilities);
+        let receive = SocketReceive::new(self.shared, false);
+        (Box::new(transmit), Box::new(receive))
+    }
+}

@@ -1,0 +1,252 @@
+//! How does what waits leave?
+
+use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
+
+use apus_driver::NetworkError;
+use arrayvec::ArrayVec;
+use rustix::io::Errno;
+
+use super::{SocketTransmit, broken, refuse};
+use crate::errors;
+use crate::group::{Group, Manner};
+use crate::kernel::{self, Outgoing};
+use crate::submit::{Obstacle, Submitted, submit};
+
+/// Messages of one system call. Ours: more saves nothing measurable, and they lie on the stack.
+const MESSAGES: usize = 32;
+
+impl SocketTransmit {
+    /// Sends what waits, as far as one system call takes it, and deals with what it does not take.
+    #[inline]
+    pub(super) fn send_waiting(&mut self) -> io::Result<()> {
+        self.reconsider_class();
+        let segments = self.abilities.segments;
+        for group in self.staging.waiting() {
+            let merged = is_merged(group, segments).then_some(group.segment);
+            let Group { flow, control, .. } = group;
+            flow.control(control, merged, &mut self.class);
+        }
+        let result = self.submit_waiting();
+        self.count_calls(result.calls, result.look_at_errors);
+        self.sent(result.sent);
+        match result.obstacle {
+            None => Ok(()),
+            Some(Obstacle::Full) => {
+                self.blocked = true;
+                Ok(())
+            }
+            Some(Obstacle::Refused(error, trouble)) => {
+                self.give_up(error, trouble);
+                Ok(())
+            }
+            Some(Obstacle::Broken(error)) => Err(broken(error, self.staging.waiting()[0].flow.to)),
+        }
+    }
+
+    /// Hands what waits to the kernel, [`MESSAGES`] sends at most.
+    #[inline]
+    fn submit_waiting(&mut self) -> Submitted {
+        let fd = self.shared.as_fd();
+        let call = |messages: &mut [Outgoing<'_>]| kernel::send(fd, messages);
+        let segments = self.abilities.segments;
+        match self.staging.waiting() {
+            // One send, as most often when the load is low.
+            [group] if is_one_send(group, segments) => {
+                let piece = IoSlice::new(group.unsent());
+                submit(&mut [message(group, &piece)], call)
+            }
+            groups => {
+                let sends = groups.iter().flat_map(|group| {
+                    sends_of(group, segments).map(move |bytes| (group, IoSlice::new(bytes)))
+                });
+                // The arrays are filled in place: moving them would cost more than the rest.
+                let mut pieces = ArrayVec::<_, MESSAGES>::new();
+                pieces.extend(sends.take(MESSAGES));
+                let mut messages = ArrayVec::<_, MESSAGES>::new();
+                messages.extend(pieces.iter().map(|(group, piece)| message(group, piece)));
+                submit(&mut messages, call)
+            }
+        }
+    }
+
+    /// The first `count` sends were taken.
+    #[inline]
+    fn sent(&mut self, count: usize) {
+        let counters = &self.shared.counters.transmit;
+        // As it was when the sends were cut, whatever is learnt here.
+        let segments = self.abilities.segments;
+        let mut left = count;
+        for group in self.staging.waiting() {
+            while left > 0 && !group.is_done() {
+                let bytes = next_send(group, segments).len();
+                counters.packets_sent.add(group.packets_in(bytes) as u64);
+                group.advance(bytes);
+                left -= 1;
+            }
+            if group.is_done() && group.manner == (Manner::OneByOne { refused: false }) {
+                // One by one they are all right, so segmentation is not: do without it from now on.
+                self.abilities.segments = 1;
+            }
+        }
+        counters.datagrams_sent.add(count as u64);
+        self.staging.remove_done();
+    }
+
+    /// The first send that waits is refused: sends it in another way (invariant T2), or reports it.
+    #[cold]
+    fn give_up(&mut self, error: Errno, trouble: NetworkError) {
+        let segments = self.abilities.segments;
+        let group = &mut self.staging.waiting()[0];
+        if is_merged(group, segments) && errors::blames_segmentation(error) {
+            group.manner = Manner::OneByOne { refused: false };
+            self.shared.counters.transmit.segmentation_refused.add(1);
+            return;
+        }
+        let send = next_send(group, segments);
+        let (bytes, packets) = (send.len(), group.packets_in(send.len()));
+        refuse(&self.shared, group.flow.to, trouble, packets, &send[..bytes.min(group.segment)]);
+        if let Manner::OneByOne { refused } = &mut group.manner {
+            *refused = true;
+        }
+        group.advance(bytes);
+        self.staging.remove_done();
+    }
+}
+
+/// Whether what is unsent of the group leaves as one merged datagram.
+#[inline]
+fn is_merged(group: &Group, segments: usize) -> bool {
+    segments > 1 && group.manner == Manner::Merged && group.unsent().len() > group.segment
+}
+
+/// Whether all that is unsent leaves in one send.
+#[inline]
+fn is_one_send(group: &Group, segments: usize) -> bool {
+    is_merged(group, segments) || group.unsent().len() <= group.segment
+}
+
+/// A send of packets of the group.
+#[inline]
+fn message<'a>(group: &'a Group, piece: &'a IoSlice<'a>) -> Outgoing<'a> {
+    Outgoing::new(&group.name, std::slice::from_ref(piece), group.control.as_bytes())
+}
+
+/// What is unsent of the group, cut into sends.
+#[inline]
+fn sends_of(group: &Group, segments: usize) -> impl Iterator<Item = &[u8]> {
+    let unsent = group.unsent();
+    let at_once = if is_merged(group, segments) { unsent.len() } else { group.segment };
+    unsent.chunks(at_once)
+}
+
+/// The first of these; the group has one.
+#[inline]
+fn next_send(group: &Group, segments: usize) -> &[u8] {
+    sends_of(group, segments).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::SocketAddr;
+    use std::sync::Arc;
+
+    use crate::carrier::Carrier;
+    use crate::mtu::PacketLimit;
+    use crate::receive::SocketReceive;
+    use crate::shared::Shared;
+    use crate::testing::open;
+    use crate::transmit::{Abilities, COPIED};
+    use apus_driver::{Burst, ReceiveHalf, TransmitHalf};
+
+    fn sender() -> (SocketTransmit, Arc<Shared>) {
+        let (shared, _) = open();
+        let abilities = Abilities { segments: 64, priorities: true, chooses_source: false };
+        (
+            SocketTransmit::new(shared.clone(), PacketLimit::new(9000, Carrier::Udp), abilities),
+            shared,
+        )
+    }
+
+    fn listener() -> (SocketReceive, SocketAddr) {
+        let (shared, address) = open();
+        (SocketReceive::new(shared, true), address)
+    }
+
+    fn send(transmit: &mut SocketTransmit, to: SocketAddr, packets: usize, len: usize) {
+        let headers: Vec<u8> = (0..packets).map(|number| u8::try_from(number).unwrap()).collect();
+        let payload = vec![0; packets * (len - 1)];
+        let burst = Burst {
+            to,
+            from: None,
+            traffic_class: 0,
+            headers: &headers,
+            header_len: 1,
+            payload: &[&payload],
+            segment: len - 1,
+        };
+        transmit.send(&burst).unwrap();
+    }
+
+    /// First bytes of the next `count` packets, sorted.
+    fn arrived(receive: &mut SocketReceive, count: usize, len: usize) -> Vec<u8> {
+        let mut numbers = Vec::new();
+        while numbers.len() < count {
+            receive.wait();
+            receive.receive(64).unwrap();
+            receive.drain(&mut |arrival| {
+                assert_eq!(arrival.packet.len(), len);
+                numbers.push(arrival.packet[0]);
+            });
+        }
+        numbers.sort_unstable();
+        numbers
+    }
+
+    #[test]
+    fn a_system_that_refuses_segmentation_gets_packets_one_by_one() {
+        for len in [100, COPIED + 1] {
+            let (mut transmit, shared) = sender();
+            let (mut receive, to) = listener();
+            // The system merges no datagrams without checksums (`udp_send_skb`).
+            let fd = shared.as_fd();
+            kernel::set_option(fd, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1).unwrap();
+            let numbers: Vec<u8> = (0..10).collect();
+            for round in 0..2 {
+                send(&mut transmit, to, 10, len);
+                transmit.flush().unwrap();
+                assert_eq!(
+                    arrived(&mut receive, 10, len),
+                    numbers,
+                    "{len} bytes, round {round}: T2"
+                );
+                assert_eq!(transmit.abilities.segments, 1, "once is enough");
+            }
+            let counters = &shared.counters;
+            assert_eq!((counters.segmentation_refused(), counters.packets_refused()), (1, 0));
+            assert_eq!((counters.datagrams_sent(), counters.packets_sent()), (20, 20));
+        }
+    }
+
+    #[test]
+    fn a_bad_destination_is_not_taken_for_bad_segmentation() {
+        let (mut receive, to) = listener();
+        let (mut transmit, shared) = sender();
+        // Port 0 is an invalid argument, as is bad segmentation.
+        let nobody = SocketAddr::new(to.ip(), 0);
+        for len in [100, COPIED + 1] {
+            send(&mut transmit, nobody, 3, len);
+            send(&mut transmit, to, 2, len);
+            transmit.flush().unwrap();
+            assert_eq!(arrived(&mut receive, 2, len), [0, 1]);
+            assert_eq!(transmit.abilities.segments, 64);
+        }
+        assert_eq!(shared.counters.packets_refused(), 6);
+        let refusals = shared.take_refusals();
+        assert_eq!(refusals.len(), 6, "each by itself");
+        assert!(refusals.iter().all(|refusal| {
+            refusal.peer == nobody && refusal.trouble == NetworkError::HostUnreachable
+        }));
+    }
+}

@@ -1,0 +1,91 @@
+//! What is the UDP driver, before it is split?
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use apus_driver::{Capabilities, Driver, ReceiveHalf, TransmitHalf};
+
+use crate::carrier::Carrier;
+use crate::counters::SocketCounters;
+use crate::group::MAX_SEGMENTS;
+use crate::link::mbps;
+use crate::mtu::PacketLimit;
+use crate::open::OpenError;
+use crate::receive::SocketReceive;
+use crate::shared::Shared;
+use crate::transmit::{Abilities, SocketTransmit};
+
+use crate::udp::config::UdpConfig;
+use crate::udp::detect::Features;
+use crate::udp::socket;
+
+/// A packet driver over one UDP socket.
+#[derive(Debug)]
+pub struct Udp {
+    shared: Arc<Shared>,
+    local: SocketAddr,
+    limit: PacketLimit,
+    features: Features,
+    capabilities: Capabilities,
+}
+
+impl Udp {
+    /// Opens a socket.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be bound, or the configuration is outside of its limits. Missing features
+    /// are no error: see [`Driver::capabilities`].
+    pub fn open(config: &UdpConfig) -> Result<Self, OpenError> {
+        let opened = socket::open(config)?;
+        let features = opened.features;
+        let capabilities = Capabilities {
+            segments_per_send: if features.segmentation { MAX_SEGMENTS } else { 1 },
+            receive_offload: features.merging,
+            priorities: features.priorities,
+            ecn: features.ecn,
+            reports: features.reports,
+            busy_poll_usecs: features.busy_poll_usecs,
+            receive_buffer: opened.receive_buffer,
+            link_mbps: mbps(opened.local.ip()),
+        };
+        Ok(Self {
+            shared: Arc::new(Shared::new(opened.socket, opened.family, Carrier::Udp)),
+            local: opened.local,
+            limit: PacketLimit::new(config.max_ip_packet, Carrier::Udp),
+            features,
+            capabilities,
+        })
+    }
+
+    /// What the driver has done so far; goes on counting after [`Driver::split`].
+    #[must_use]
+    pub fn counters(&self) -> Arc<SocketCounters> {
+        self.shared.counters()
+    }
+}
+
+impl Driver for Udp {
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    fn counters(&self) -> Option<Arc<dyn apus_driver::DriverCounters>> {
+        Some(self.shared.counters())
+    }
+
+    fn split(self: Box<Self>) -> (Box<dyn TransmitHalf>, Box<dyn ReceiveHalf>) {
+        let abilities = Abilities {
+            segments: self.capabilities.segments_per_send,
+            priorities: self.features.priorities,
+            chooses_source: self.features.destination,
+        };
+        let transmit = SocketTransmit::new(self.shared.clone(), self.limit, abilities);
+        let receive = SocketReceive::new(self.shared, self.features.merging);
+        (Box::new(transmit), Box::new(receive))
+    }
+}

@@ -1,0 +1,107 @@
+//! The suite that every driver passes, over UDP on the loopback device: both families, sockets that
+//! listen on all addresses, systems that lack something, and the wrappers.
+
+use std::any::Any;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+use apus_driver::conformance::Fixture;
+use apus_driver::fault::{FaultConfig, Faults, Faulty};
+use apus_driver::pcap::Capture;
+use apus_driver::{Driver, conformance};
+use apus_socket::{Udp, UdpConfig};
+
+/// Opens sockets as configured.
+struct Sockets {
+    config: UdpConfig,
+    /// Where peers reach a socket that listens on all addresses.
+    host: IpAddr,
+    wrap: fn(Udp) -> Box<dyn Driver>,
+}
+
+impl Fixture for Sockets {
+    fn open(&self) -> Box<dyn Driver> {
+        (self.wrap)(Udp::open(&self.config).unwrap())
+    }
+
+    fn skip(&self) -> Option<String> {
+        let error = UdpSocket::bind((self.host, 0)).err()?;
+        Some(format!("{} does not exist here: {error}", self.host))
+    }
+
+    fn address_of(&self, driver: &dyn Driver) -> SocketAddr {
+        SocketAddr::new(self.host, driver.local_addr().port())
+    }
+
+    /// A socket that is connected to itself takes packets of nobody else, and keeps the port.
+    fn closed(&self) -> (SocketAddr, Box<dyn Any>) {
+        let socket = UdpSocket::bind((self.host, 0)).unwrap();
+        let address = socket.local_addr().unwrap();
+        socket.connect(address).unwrap();
+        (address, Box::new(socket))
+    }
+}
+
+fn sockets(host: &str, bind: &str) -> Sockets {
+    let config = UdpConfig::bound_to(bind.parse().unwrap());
+    Sockets { config, host: host.parse().unwrap(), wrap: |driver| Box::new(driver) }
+}
+
+/// IPv4 sockets with something turned off.
+fn without(change: impl FnOnce(&mut UdpConfig)) -> Sockets {
+    let mut sockets = sockets("127.0.0.1", "127.0.0.1:0");
+    change(&mut sockets.config);
+    sockets
+}
+
+fn wrapped(wrap: fn(Udp) -> Box<dyn Driver>) -> Sockets {
+    Sockets { wrap, ..sockets("127.0.0.1", "127.0.0.1:0") }
+}
+
+fn faulty(driver: Udp, faults: Faults) -> Box<dyn Driver> {
+    let config = FaultConfig { seed: 1, receive: faults, transmit: faults };
+    Box::new(Faulty::new(driver, config).unwrap())
+}
+
+/// Reordering breaks no promise of a driver.
+const REORDERING: Faults = Faults { reordering: 300_000, hold: 4, ..Faults::none() };
+
+conformance!(ipv4, super::sockets("127.0.0.1", "127.0.0.1:0"));
+conformance!(ipv6, super::sockets("::1", "[::1]:0"));
+conformance!(all_ipv4_addresses, super::sockets("127.0.0.1", "0.0.0.0:0"));
+conformance!(dual_stack_reached_by_ipv4, super::sockets("127.0.0.1", "[::]:0"));
+conformance!(dual_stack_reached_by_ipv6, super::sockets("::1", "[::]:0"));
+
+conformance!(without_segmentation, super::without(|config| config.segmentation_offload = false));
+conformance!(without_receive_offload, super::without(|config| config.receive_offload = false));
+conformance!(without_priorities, super::without(|config| config.priorities = false));
+conformance!(without_reports, super::without(|config| config.reports = false));
+conformance!(
+    without_ipv6,
+    super::without(|config| {
+        config.ipv6 = false;
+        config.bind = "[::]:0".parse().unwrap();
+    })
+);
+conformance!(
+    without_anything,
+    super::without(|config| {
+        config.segmentation_offload = false;
+        config.receive_offload = false;
+        config.priorities = false;
+        config.reports = false;
+        config.receive_buffer = 100_000;
+        config.send_buffer = 10_000;
+    })
+);
+conformance!(longest_packets, super::without(|config| config.max_ip_packet = 65_535));
+conformance!(ethernet_packets, super::without(|config| config.max_ip_packet = 1500));
+
+conformance!(
+    wrapped_without_faults,
+    super::wrapped(|udp| super::faulty(udp, super::Faults::none()))
+);
+conformance!(wrapped_with_reordering, super::wrapped(|udp| super::faulty(udp, super::REORDERING)));
+conformance!(
+    wrapped_in_a_capture,
+    super::wrapped(|udp| Box::new(super::Capture::new(udp, std::io::sink()).unwrap()))
+);

@@ -1,0 +1,88 @@
+//! An opened driver, and everything that a test does with it.
+
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use apus_driver::{Driver, NetworkError, ReceiveHalf, TransmitHalf};
+use apus_socket::{SocketCounters, Udp, UdpConfig};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Any free port of the loopback device.
+pub(crate) const LOOPBACK: &str = "127.0.0.1:0";
+
+pub(crate) fn bound_to(bind: &str) -> UdpConfig {
+    UdpConfig::bound_to(bind.parse().unwrap())
+}
+
+pub(crate) struct Host {
+    pub(crate) transmit: Box<dyn TransmitHalf>,
+    pub(crate) receive: Box<dyn ReceiveHalf>,
+    pub(crate) address: SocketAddr,
+    pub(crate) counters: Arc<SocketCounters>,
+}
+
+impl Host {
+    pub(crate) fn open(config: &UdpConfig) -> Self {
+        let driver = Udp::open(config).unwrap();
+        let (address, counters) = (driver.local_addr(), driver.counters());
+        let (transmit, receive) = Box::new(driver).split();
+        Self { transmit, receive, address, counters }
+    }
+
+    pub(crate) fn flush(&mut self) {
+        self.transmit.flush().unwrap();
+    }
+
+    /// Takes what is there, one packet at a time.
+    pub(crate) fn take(&mut self, sink: &mut dyn FnMut(&[u8])) {
+        while self.receive.receive(64).unwrap() > 0 {
+            self.receive.drain(&mut |arrival| sink(arrival.packet));
+        }
+    }
+
+    /// Takes what is there, and waits until `count` packets have been taken.
+    pub(crate) fn collect(&mut self, count: usize, sink: &mut dyn FnMut(&[u8])) {
+        let mut taken = 0;
+        loop {
+            self.take(&mut |packet| {
+                taken += 1;
+                sink(packet);
+            });
+            if taken >= count {
+                return;
+            }
+            self.wait(PollFlags::IN);
+        }
+    }
+
+    /// Lengths of the next `count` packets, and of all that have arrived with them.
+    pub(crate) fn lengths(&mut self, count: usize) -> Vec<usize> {
+        let mut lengths = Vec::new();
+        self.collect(count, &mut |packet| lengths.push(packet.len()));
+        lengths
+    }
+
+    pub(crate) fn troubles(&mut self) -> Vec<(SocketAddr, NetworkError)> {
+        let mut troubles = Vec::new();
+        self.receive.reports(&mut |report| troubles.push((report.peer, report.trouble)));
+        troubles
+    }
+
+    /// Waits on the descriptor.
+    pub(crate) fn wait(&self, events: PollFlags) {
+        // A watchdog, not a limit.
+        let timeout = Timespec { tv_sec: 60, tv_nsec: 0 };
+        assert!(self.is_ready(events, timeout), "something hangs");
+    }
+
+    /// Whether there is something to wake up for.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.is_ready(PollFlags::IN, Timespec { tv_sec: 0, tv_nsec: 0 })
+    }
+
+    fn is_ready(&self, events: PollFlags, timeout: Timespec) -> bool {
+        let fd = self.receive.as_fd();
+        poll(&mut [PollFd::new(&fd, events)], Some(&timeout)).unwrap() > 0
+    }
+}

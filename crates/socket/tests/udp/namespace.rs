@@ -1,0 +1,238 @@
+//! What happens on a network that is slow, narrow, or not there?
+//!
+//! Each test runs again inside a network namespace of its own, which it furnishes with `ip` and `tc`
+//! and which ends with it. Ordinary users may do that on most systems; where it is not possible, the
+//! test says so and passes.
+
+use std::net::SocketAddr;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use apus_driver::{Burst, Driver, NetworkError};
+use apus_socket::{Udp, UdpConfig};
+use rustix::event::PollFlags;
+
+use crate::host::{Host, LOOPBACK, bound_to};
+
+/// Set inside of the namespace.
+const INSIDE: &str = "APUS_TEST_NAMESPACE";
+
+/// Runs `body`, which is the test `name`, in a new namespace after the shell has run `setup` there.
+fn in_namespace(name: &str, setup: &str, body: impl FnOnce()) {
+    let name = format!("{}::{name}", module_path!().split_once("::").unwrap().1);
+    if std::env::var_os(INSIDE).is_some() {
+        return body();
+    }
+    let unshare = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--map-root-user", "--net", "--mount", "sh", "-ec", script]);
+        command
+    };
+    let try_out = "command -v ip && command -v tc && ip link set lo up && mount -t sysfs none /sys";
+    let tools = unshare(try_out).output();
+    if !tools.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: {name} needs unshare, ip, tc, and namespaces");
+        return;
+    }
+    let script = format!("ip link set lo up\n{setup}\nexec \"$0\" --exact {name} --nocapture");
+    let test = std::env::current_exe().unwrap();
+    let output = unshare(&script).arg(test).env(INSIDE, "1").output().unwrap();
+    let (told, errors) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let passed = output.status.success() && told.contains("test result: ok. 1 passed");
+    assert!(passed, "in the namespace:\n{told}{errors}");
+}
+
+/// Sends `count` packets of `len` bytes that begin with `number`, in one burst.
+fn send(host: &mut Host, to: SocketAddr, number: u32, count: usize, len: usize) {
+    let headers = number.to_be_bytes().repeat(count);
+    let payload = vec![0; count * (len - 4)];
+    let burst = Burst {
+        header_len: 4,
+        payload: &[&payload],
+        segment: len - 4,
+        ..Burst::single(to, &headers)
+    };
+    host.transmit.send(&burst).unwrap();
+}
+
+/// The number that a packet begins with.
+fn number_of(packet: &[u8]) -> u32 {
+    u32::from_be_bytes(packet[..4].try_into().unwrap())
+}
+
+/// Sends packets through a link that is too slow for them. All must arrive, once.
+fn through_a_slow_link(config: &UdpConfig, len: usize) {
+    let (mut client, mut server) = (Host::open(config), Host::open(&bound_to(LOOPBACK)));
+    let (mut got, mut times_full) = (Vec::new(), 0);
+    for number in 0..100 {
+        send(&mut client, server.address, number, 10, len);
+        client.flush();
+        while !client.transmit.has_room() {
+            assert!(client.transmit.has_pending(), "T1: what was not sent is kept");
+            times_full += 1;
+            client.wait(PollFlags::OUT);
+            client.flush();
+            server.take(&mut |packet| got.push(number_of(packet)));
+        }
+        assert!(!client.transmit.has_pending(), "D5");
+    }
+    server.collect(1000 - got.len(), &mut |packet| got.push(number_of(packet)));
+    got.sort_unstable();
+    let sent: Vec<u32> = (0..100).flat_map(|number| [number; 10]).collect();
+    assert_eq!(got, sent);
+    assert!(times_full > 0, "the link was not slow enough for this test");
+}
+
+#[test]
+fn a_full_send_buffer_keeps_small_packets_for_later() {
+    let setup = "tc qdisc add dev lo root tbf rate 200mbit burst 70kb limit 20mb";
+    in_namespace("a_full_send_buffer_keeps_small_packets_for_later", setup, || {
+        let config = UdpConfig { send_buffer: 20_000, ..bound_to(LOOPBACK) };
+        through_a_slow_link(&config, 1000);
+    });
+}
+
+#[test]
+fn a_full_send_buffer_keeps_large_packets_for_later() {
+    let setup = "tc qdisc add dev lo root tbf rate 1gbit burst 70kb limit 20mb";
+    in_namespace("a_full_send_buffer_keeps_large_packets_for_later", setup, || {
+        let config = UdpConfig { send_buffer: 20_000, ..bound_to(LOOPBACK) };
+        through_a_slow_link(&config, 8000);
+    });
+}
+
+#[test]
+fn a_full_interface_queue_loses_nothing() {
+    // The system says ENOBUFS then. Without segmentation, as half of a merged datagram may be lost.
+    let setup = "tc qdisc add dev lo root tbf rate 200mbit burst 10kb limit 30kb";
+    in_namespace("a_full_interface_queue_loses_nothing", setup, || {
+        let config = UdpConfig { segmentation_offload: false, ..bound_to(LOOPBACK) };
+        through_a_slow_link(&config, 1000);
+    });
+}
+
+#[test]
+fn what_is_handed_over_without_room_is_dropped_and_counted() {
+    let setup = "tc qdisc add dev lo root tbf rate 1mbit burst 10kb limit 20mb";
+    in_namespace("what_is_handed_over_without_room_is_dropped_and_counted", setup, || {
+        let config = UdpConfig { send_buffer: 5_000, ..bound_to(LOOPBACK) };
+        let mut client = Host::open(&config);
+        let server = Host::open(&bound_to(LOOPBACK));
+        while client.transmit.has_room() {
+            send(&mut client, server.address, 0, 10, 1000);
+            client.flush();
+        }
+        send(&mut client, server.address, 1, 7, 1000);
+        assert_eq!(client.counters.packets_dropped(), 7);
+    });
+}
+
+/// Requirement WIRE-25.
+#[test]
+fn a_narrow_path_is_known_and_what_does_not_fit_is_reported() {
+    let setup = "ip link set lo mtu 1500";
+    in_namespace("a_narrow_path_is_known_and_what_does_not_fit_is_reported", setup, || {
+        let (mut client, mut server) =
+            (Host::open(&bound_to(LOOPBACK)), Host::open(&bound_to(LOOPBACK)));
+        let to = server.address;
+        assert_eq!(client.transmit.packet_limit(to), 1500 - 28);
+        let (mut got, mut reports) = (Vec::new(), 0);
+        // One packet and several, staged and gathered.
+        for (count, len) in [(1, 1473), (3, 2000), (1, 5000), (7, 5000)] {
+            send(&mut client, to, 1, 1, 100);
+            send(&mut client, to, 0, count, len);
+            send(&mut client, to, 2, 3, 1472);
+            client.flush();
+            got.clear();
+            server.collect(4, &mut |packet| got.push(number_of(packet)));
+            got.sort_unstable();
+            assert_eq!(got, [1, 2, 2, 2], "{count} packets of {len} bytes disturb nobody");
+            let troubles = client.troubles();
+            assert!(troubles.iter().all(|trouble| *trouble == (to, NetworkError::TooBig)));
+            reports += troubles.len();
+        }
+        assert_eq!(reports, 4, "one for each send that was refused");
+    });
+}
+
+#[test]
+fn a_missing_route_is_reported() {
+    let setup = "
+        ip route add prohibit 192.0.2.1
+        ip route add unreachable 192.0.2.2
+        ip route add blackhole 192.0.2.3";
+    in_namespace("a_missing_route_is_reported", setup, || {
+        let (mut client, mut server) =
+            (Host::open(&bound_to("0.0.0.0:0")), Host::open(&bound_to(LOOPBACK)));
+        let cases = [
+            ("192.0.2.1:7", NetworkError::NotPermitted),
+            ("192.0.2.2:7", NetworkError::HostUnreachable),
+            ("192.0.2.3:7", NetworkError::HostUnreachable),
+            ("192.0.2.4:7", NetworkError::HostUnreachable),
+        ];
+        for (peer, trouble) in cases {
+            let peer = peer.parse().unwrap();
+            for (count, len) in [(1, 100), (5, 100), (2, 6000)] {
+                send(&mut client, peer, 0, count, len);
+                send(&mut client, server.address, 1, 1, 100);
+                client.flush();
+                let mut got = Vec::new();
+                server.collect(1, &mut |packet| got.push(number_of(packet)));
+                assert_eq!(got, [1]);
+                let troubles = client.troubles();
+                assert!(!troubles.is_empty(), "{peer}");
+                assert!(troubles.iter().all(|seen| *seen == (peer, trouble)), "{troubles:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_host_that_does_not_answer_is_reported_by_icmp() {
+    // Nobody has the address; asking for it is given up quickly.
+    let setup = "
+        ip link add left type veth peer name right
+        ip addr add 10.9.0.1/24 dev left
+        ip link set left up
+        ip link set right up
+        echo 1 > /proc/sys/net/ipv4/neigh/left/mcast_solicit
+        echo 20 > /proc/sys/net/ipv4/neigh/left/retrans_time_ms";
+    in_namespace("a_host_that_does_not_answer_is_reported_by_icmp", setup, || {
+        let mut client = Host::open(&bound_to("10.9.0.1:0"));
+        let peer: SocketAddr = "10.9.0.2:7".parse().unwrap();
+        send(&mut client, peer, 0, 1, 100);
+        client.flush();
+        assert!(client.troubles().is_empty(), "it is not known yet");
+        // The report must wake who waits, and must not wake him again.
+        let (mut troubles, began) = (Vec::new(), Instant::now());
+        while troubles.is_empty() {
+            assert!(
+                began.elapsed() < Duration::from_secs(60),
+                "woken for nothing, again and again"
+            );
+            client.wait(PollFlags::IN);
+            client.take(&mut |_| ());
+            troubles = client.troubles();
+        }
+        assert!(troubles.iter().all(|seen| *seen == (peer, NetworkError::HostUnreachable)));
+        assert!(!client.is_readable(), "one report wakes once");
+    });
+}
+
+#[test]
+fn the_rate_of_the_link_is_found() {
+    let setup = "
+        ip link add left type veth peer name right
+        ip addr add 10.9.0.1/24 dev left
+        ip link set left up
+        ip link set right up
+        mount -t sysfs none /sys";
+    in_namespace("the_rate_of_the_link_is_found", setup, || {
+        let rate = |bind| Udp::open(&bound_to(bind)).unwrap().capabilities().link_mbps;
+        // What veth devices say of themselves.
+        assert_eq!(rate("10.9.0.1:0"), Some(10_000));
+        assert_eq!(rate("127.0.0.1:0"), Some(100_000), "as fast as memory");
+        assert_eq!(rate("0.0.0.0:0"), None, "there is no real card here");
+    });
+}

@@ -1,0 +1,356 @@
+//! What can be recorded, and what do the numbers of a record mean?
+//!
+//! One table: each event with its number, its name in files and reports, what it concerns, and what its fields are.
+//! Numbers and names are not used again for something else; a file brings the names along, so that a reader knows the
+//! events of an older or a newer writer by them.
+
+/// Which of a record's two numbers holds a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldSource {
+    /// [`crate::Record::a`], 32 bits.
+    A,
+    /// [`crate::Record::b`], 64 bits.
+    B,
+}
+
+/// What a field counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A number of something, or a name that is a number.
+    Count,
+    /// Bytes, or a place in a message.
+    Bytes,
+    /// Ticks; [`crate::clock::Calibration::nanos`] says how long that is.
+    Ticks,
+    /// Nanoseconds.
+    Nanos,
+    /// The place of a name in the list [`crate::Head::values`] of this name.
+    Name(&'static str),
+}
+
+/// A part of a record's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name in tables and exports.
+    pub name: &'static str,
+    /// What it counts.
+    pub unit: Unit,
+    /// Where it is.
+    pub word: FieldSource,
+    /// The lowest of its bits.
+    pub shift: u32,
+    /// How many.
+    pub bits: u32,
+}
+
+impl Field {
+    const fn new(name: &'static str, unit: Unit, word: FieldSource, shift: u32, bits: u32) -> Self {
+        Self { name, unit, word, shift, bits }
+    }
+
+    /// All of `a`.
+    const fn a(name: &'static str, unit: Unit) -> Self {
+        Self::new(name, unit, FieldSource::A, 0, 32)
+    }
+
+    /// All of `b`.
+    const fn b(name: &'static str, unit: Unit) -> Self {
+        Self::new(name, unit, FieldSource::B, 0, 64)
+    }
+
+    /// Its value in a record with these numbers.
+    #[must_use]
+    pub const fn value(&self, a: u32, b: u64) -> u64 {
+        let word = match self.word {
+            FieldSource::A => a as u64,
+            FieldSource::B => b,
+        };
+        (word >> self.shift) & (u64::MAX >> (64 - self.bits))
+    }
+}
+
+/// What an event concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventScope {
+    /// A stage of an RPC on its way through this host; recorded of traced RPCs.
+    Stage,
+    /// A packet of an RPC; recorded of traced RPCs.
+    Packet,
+    /// Something that should be rare, whatever RPC it concerns: always recorded.
+    Anomaly,
+    /// A thread, or a batch of packets: always recorded.
+    Thread,
+}
+
+/// Declares the table.
+macro_rules! events {
+    ($($(#[$doc:meta])* $number:literal $event:ident $name:literal $scope:ident [$($field:expr),*];)*) => {
+        /// Something that can happen.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u16)]
+        #[non_exhaustive]
+        pub enum Event {
+            $($(#[$doc])* $event = $number,)*
+        }
+
+        impl Event {
+            /// All of them, by their numbers.
+            pub const ALL: &[Self] = &[$(Self::$event),*];
+
+            /// Its name in files and reports.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$event => $name,)* }
+            }
+
+            /// What it concerns.
+            #[must_use]
+            pub const fn scope(self) -> EventScope {
+                match self { $(Self::$event => EventScope::$scope,)* }
+            }
+
+            /// What its numbers mean.
+            #[must_use]
+            pub const fn fields(self) -> &'static [Field] {
+                match self { $(Self::$event => const { &[$($field),*] },)* }
+            }
+
+            /// The event with this number.
+            #[must_use]
+            pub const fn from_number(number: u16) -> Option<Self> {
+                match number {
+                    $($number => Some(Self::$event),)*
+                    _ => None,
+                }
+            }
+
+            /// The event with this name.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$event),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+use Unit::{Bytes, Count, Name, Nanos, Ticks};
+
+const LENGTH: Field = Field::b("length", Bytes);
+const PACKETS: Field = Field::a("packets", Count);
+const TOOK: Field = Field::b("took", Ticks);
+const WAITER: Field = Field::b("waiter", Count);
+const PART_LENGTH: Field = Field::a("length", Bytes);
+const OFFSET: Field = Field::new("offset", Bytes, FieldSource::B, 0, 32);
+const PART_PACKETS: Field = Field::new("packets", Count, FieldSource::B, 32, 16);
+const PRIORITY: Field = Field::new("priority", Count, FieldSource::B, 48, 8);
+const RETRANSMITTED: Field = Field::new("retransmitted", Count, FieldSource::B, 63, 1);
+const FLAGS: Field = Field::a("flags", Count);
+
+events! {
+    // The stages of an RPC, in the order in which they happen at each side.
+
+    /// The application has called; nothing has been done yet. Client.
+    1 Call "call" Stage [LENGTH];
+    /// The message has been given to the protocol, which may send it. Both sides.
+    2 Queued "queued" Stage [LENGTH];
+    /// Packets of the message are about to be given to the kernel: the moment before the system call. Of a message
+    /// that leaves in several calls, each has one; `from` is the place of the first byte.
+    3 ToKernel "to_kernel" Stage [PACKETS, Field::b("from", Bytes)];
+    /// A batch with packets of the RPC has come from the kernel: the moment after the system call.
+    4 FromKernel "from_kernel" Stage [PACKETS];
+    /// The protocol has the whole message: a response at the client, a request at the server.
+    5 Parsed "parsed" Stage [LENGTH];
+    /// The message is where it is waited for. `waiter` is who was told, 0 if nobody had to be: whoever turns the
+    /// loop takes it itself, or nobody waits yet.
+    6 HandedOff "handed_off" Stage [WAITER];
+    /// The thread that shall have the message runs. `waiter` as in `handed_off`; 0 if it was awake.
+    7 Woken "woken" Stage [WAITER];
+    /// The application gets the response, or the error if `length` is 0. Client.
+    8 Returned "returned" Stage [LENGTH];
+    /// The application gets the request. Server.
+    9 RequestReturned "request_returned" Stage [LENGTH];
+    /// The application has replied; nothing has been done yet. Server.
+    10 Reply "reply" Stage [LENGTH];
+    /// The message has been written into memory that is shared with the peer: `to_kernel` of that way.
+    11 LocalSent "local_sent" Stage [LENGTH];
+    /// The message has been read from there: `parsed` of that way.
+    12 LocalReceived "local_received" Stage [LENGTH];
+
+    // Packets.
+
+    /// Pieces of a message leave the protocol: a burst of packets, `offset` that of the first.
+    32 DataSent "data_sent" Packet [PART_LENGTH, OFFSET, PART_PACKETS, PRIORITY, RETRANSMITTED];
+    /// A piece of a message has come. `priority` is not known.
+    33 DataReceived "data_received" Packet [PART_LENGTH, OFFSET, PART_PACKETS, PRIORITY, RETRANSMITTED];
+    /// The sender may send all bytes before `offset`.
+    34 GrantSent "grant_sent" Packet [Field::a("priority", Count), Field::b("offset", Bytes)];
+    /// We may send all bytes before `offset`.
+    35 GrantReceived "grant_received" Packet [Field::a("priority", Count), Field::b("offset", Bytes)];
+    /// Bytes leave that a grant allowed: all before `offset` have left now.
+    36 GrantUsed "grant_used" Packet [Field::a("priority", Count), Field::b("offset", Bytes)];
+    /// BUSY: we live, the peer has to wait.
+    37 BusySent "busy_sent" Packet [FLAGS];
+    /// BUSY: the peer lives, we have to wait.
+    38 BusyReceived "busy_received" Packet [FLAGS];
+    /// NEED_ACK: is the RPC's state still needed?
+    39 NeedAckSent "need_ack_sent" Packet [FLAGS];
+    /// NEED_ACK came.
+    40 NeedAckReceived "need_ack_received" Packet [FLAGS];
+    /// ACK: the server may forget the RPC.
+    41 AckSent "ack_sent" Packet [FLAGS];
+    /// ACK came.
+    42 AckReceived "ack_received" Packet [FLAGS];
+    /// CUTOFFS: the priorities for unscheduled packets.
+    43 CutoffsSent "cutoffs_sent" Packet [];
+    /// CUTOFFS came.
+    44 CutoffsReceived "cutoffs_received" Packet [];
+    /// The message has bytes that may leave, and the pacer makes it wait. Of all RPCs.
+    45 Throttled "throttled" Anomaly [Field::b("for", Nanos)];
+
+    // What should be rare.
+
+    /// RESEND: bytes of a message are missing here. A length of 2^32 - 1 asks for all that was sent.
+    64 ResendSent "resend_sent" Anomaly [PART_LENGTH, OFFSET, PRIORITY];
+    /// RESEND came: the peer misses bytes.
+    65 ResendReceived "resend_received" Anomaly [PART_LENGTH, OFFSET, PRIORITY];
+    /// RPC_UNKNOWN: we do not know the RPC, or will not serve it.
+    66 RpcUnknownSent "rpc_unknown_sent" Anomaly [FLAGS];
+    /// RPC_UNKNOWN came.
+    67 RpcUnknownReceived "rpc_unknown_received" Anomaly [FLAGS];
+    /// A packet has come ahead of others: `length` bytes from `offset` on are missing.
+    68 Lost "lost" Anomaly [PART_LENGTH, OFFSET];
+    /// The request is sent again from its start, or the peer has been restarted and the RPC goes on or fails.
+    69 Restart "restart" Anomaly [Field::a("cause", Name("restart"))];
+    /// A packet was not used.
+    70 Dropped "dropped" Anomaly [Field::a("reason", Name("drop_reason"))];
+    /// The RPC has failed.
+    71 Failed "failed" Anomaly [Field::a("reason", Name("fail_reason"))];
+    /// The call took longer than the trace's settings allow.
+    72 Slow "slow" Anomaly [Field::b("took", Nanos)];
+    /// FREEZE: a peer is asked to freeze its trace.
+    73 FreezeSent "freeze_sent" Anomaly [];
+    /// FREEZE came.
+    74 FreezeReceived "freeze_received" Anomaly [];
+    /// The trace is frozen: the last record but for those that other threads were about to write.
+    75 Frozen "frozen" Anomaly [Field::a("reason", Name("freeze_reason"))];
+
+    // Threads and batches.
+
+    /// Packets were taken from the socket. Looks that find nothing are not recorded.
+    96 Look "look" Thread [PACKETS, TOOK];
+    /// Packets were given to the socket, by one system call or several.
+    97 Send "send" Thread [PACKETS, TOOK];
+    /// A pass of the loop has ended that took something from the network, or in which a timer was due.
+    98 Pass "pass" Thread [PACKETS, TOOK];
+    /// The thread goes to sleep.
+    99 Sleep "sleep" Thread [Field::a("on", Name("sleep")), WAITER];
+    /// The thread is awake.
+    100 Wake "wake" Thread [Field::a("on", Name("sleep")), WAITER];
+    /// The turn to poll the network goes to another thread; `waiter` says which.
+    101 PassTurn "pass_turn" Thread [WAITER];
+    /// A quota ended a pass before everything was done.
+    102 QuotaHit "quota_hit" Thread [Field::a("work", Name("work"))];
+    /// Receiving stops, since too many requests wait.
+    103 FeedbackStop "feedback_stop" Thread [Field::a("waiting", Count)];
+}
+
+/// A burst of DATA packets, as `data_sent` and `data_received` say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataFields {
+    /// Bytes of payload.
+    pub length: u32,
+    /// Place of the first of them in the message.
+    pub offset: u32,
+    /// Packets.
+    pub packets: u16,
+    /// The level at which they leave, 0 to 7; 0 if it is not known.
+    pub priority: u8,
+    /// Whether they were sent before.
+    pub retransmitted: bool,
+}
+
+impl DataFields {
+    /// The numbers of a record.
+    #[must_use]
+    pub const fn to_numbers(self) -> (u32, u64) {
+        let b = self.offset as u64
+            | (self.packets as u64) << PART_PACKETS.shift
+            | (self.priority as u64) << PRIORITY.shift
+            | (self.retransmitted as u64) << RETRANSMITTED.shift;
+        (self.length, b)
+    }
+
+    /// What the numbers of a record say. Also those of `resend_sent`, `resend_received` and `lost`.
+    #[must_use]
+    pub const fn from_numbers(a: u32, b: u64) -> Self {
+        Self {
+            length: a,
+            offset: OFFSET.value(a, b) as u32,
+            packets: PART_PACKETS.value(a, b) as u16,
+            priority: PRIORITY.value(a, b) as u8,
+            retransmitted: RETRANSMITTED.value(a, b) == 1,
+        }
+    }
+}
+
+/// What [`Event::Restart`] was caused by, in the order of the numbers.
+pub const RESTARTS: &[&str] = &["rpc unknown", "peer restarted"];
+
+/// What a thread sleeps on ([`Event::Sleep`]), in the order of the numbers: the network, with the turn to poll it; or
+/// being told something by whoever has the turn.
+pub const SLEEPS: &[&str] = &["network", "waiter"];
+
+/// What quotas are for ([`Event::QuotaHit`]), in the order of the numbers.
+pub const WORKS: &[&str] = &["receive", "transmit", "timers", "deliveries"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn numbers_and_names_lead_back_to_their_events() {
+        for event in Event::ALL {
+            assert_eq!(Event::from_number(*event as u16), Some(*event));
+            assert_eq!(Event::from_name(event.name()), Some(*event));
+        }
+        assert_eq!(Event::from_number(0), None);
+        assert_eq!(Event::from_name("nonsense"), None);
+        let names: BTreeSet<&str> = Event::ALL.iter().map(|event| event.name()).collect();
+        assert_eq!(names.len(), Event::ALL.len());
+    }
+
+    #[test]
+    fn the_fields_of_an_event_do_not_overlap() {
+        for event in Event::ALL {
+            let mut used = [0_u64; 2];
+            for field in event.fields() {
+                let width = if field.word == FieldSource::A { 32 } else { 64 };
+                assert!(field.bits > 0 && field.shift + field.bits <= width, "{event:?} {field:?}");
+                let mask = (u64::MAX >> (64 - field.bits)) << field.shift;
+                let word = &mut used[usize::from(field.word == FieldSource::B)];
+                assert_eq!(*word & mask, 0, "{event:?} {field:?}");
+                *word |= mask;
+            }
+        }
+    }
+
+    #[test]
+    fn a_burst_says_the_same_through_its_numbers_and_through_the_table() {
+        let burst = DataFields {
+            length: 1_400,
+            offset: u32::MAX,
+            packets: 0xabcd,
+            priority: 7,
+            retransmitted: true,
+        };
+        let (a, b) = burst.to_numbers();
+        assert_eq!(DataFields::from_numbers(a, b), burst);
+        let values: Vec<_> =
+            Event::DataSent.fields().iter().map(|field| field.value(a, b)).collect();
+        assert_eq!(values, [1_400, u64::from(u32::MAX), 0xabcd, 7, 1]);
+    }
+}

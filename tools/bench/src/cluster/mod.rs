@@ -1,0 +1,92 @@
+//! What do short messages suffer when the network is busy?
+//!
+//! Several hosts, each of them server and client, exchange the messages of a workload at a load that hurts,
+//! over real sockets and links of a real rate. Each transport in turn, or several at once; [`run`] with some
+//! options, [`sweep`](fn@sweep) for each value of some settings.
+//!
+//! ```text
+//!   link       --link auto: a rate that leaves the cores idle enough
+//!   base       each transport alone, one request at a time  → best possible time of each size
+//!   runs       open loop at 80 % of every link, n runs      → slowdown by size
+//!
+//!   every run:  Site ─▶ Crew of nodes ─▶ one start instant ─▶ results, put together
+//!               fresh namespaces, fresh processes, fresh connections
+//!
+//!   phases ─▶ account (words, the bound, the command) ─▶ report (tables, JSON, CSV, page)
+//! ```
+
+mod account;
+mod auto;
+mod bound;
+mod node;
+mod offered;
+mod options;
+mod phases;
+pub mod report;
+mod run;
+mod setting;
+mod site;
+mod sweep;
+mod switch;
+
+pub use options::{Link, Mix, Options};
+pub use setting::Setting;
+pub use site::Venue;
+pub use sweep::sweep;
+pub use switch::{LevelLoad, SwitchLoad};
+
+use apus_workload::Rate;
+use serde_json::Value;
+
+use self::account::Account;
+use self::phases::{Phases, Runs};
+use self::report::Findings;
+use apus_report::progress::Progress;
+use apus_testbed::error::Error;
+use apus_testbed::machine::Neighbours;
+use apus_testbed::process::{Control, Task};
+
+/// The kind of task that [`agent`] does.
+pub(crate) const JOB: &str = "cluster";
+
+/// Share of the time that the cores have nothing to do at the rate that [`Link::Auto`] chooses, at least; it aims at
+/// more. A run with less comes with a note. Source: the command line's contract.
+pub const IDLE: f64 = 0.4;
+
+/// Measures everything, and puts together what came out.
+///
+/// A run that fails does not keep the others: what they found is kept, and the result says what failed.
+///
+/// # Errors
+///
+/// An option has a value that cannot be measured there; the fabric cannot be made; or not a single run
+/// succeeded.
+pub fn run(options: &Options, venue: &Venue) -> Result<Findings, Error> {
+    options.check()?;
+    venue.check(options)?;
+    let neighbours = Neighbours::watch();
+    let progress = Progress::of(options.alone().len() + options.runs * options.transports.len());
+    let phases = Phases::new(venue, options, &progress)?;
+    let link = phases.link()?;
+    let base = phases.base(link.mbps)?;
+    let Runs { of, notes } = phases.runs(link.mbps, &phases.scale(&base), &options.transports);
+    if of.iter().all(Vec::is_empty) {
+        // The others failed for the same reason more often than not.
+        let first = notes.first().cloned().unwrap_or_default();
+        return Err(Error::Peer(format!("no run succeeded; {first}")));
+    }
+    let notes = base.notes.iter().cloned().chain(notes).chain(neighbours.note()).collect();
+    let command = account::command("cluster", venue, &options.with_link(link.mbps), &[]);
+    let account = Account { venue, options, phases: &phases, link: &link, base: &base };
+    Ok(Findings::new(account.measured(of, notes, command)?))
+}
+
+/// Does one node's work in an agent.
+pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    node::agent(task, control)
+}
+
+/// A rate that the options have been checked to allow.
+fn rate(mbps: u64) -> Rate {
+    Rate::from_mbps(mbps).expect("a rate within the limits of a fabric")
+}

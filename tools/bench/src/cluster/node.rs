@@ -1,0 +1,240 @@
+//! What does each host of a cluster do?
+//!
+//! Every node is server and client. It opens its transport, tells where others reach it, learns where the
+//! others are, connects, and begins at the instant that all have agreed on.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
+
+use apus::PollMode;
+use apus_workload::{Arrivals, Sizes, Stream, rng};
+use rand::distr::{Distribution, Uniform};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::slowdown::{Scale, Slowdowns};
+use apus_contenders::load::{Idle, OpenLoop, Request, open_loop, unloaded};
+use apus_contenders::transport::{self, Client, Node, Opening, Work as Application};
+use apus_report::stats::Latencies;
+use apus_testbed::clock;
+use apus_testbed::error::{Doing, Error};
+use apus_testbed::machine::Awake;
+use apus_testbed::machine::Ticks;
+use apus_testbed::process::{Begin, Control, Task};
+
+/// What a node is told before it opens its transport.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Setup {
+    /// The transport, by its name.
+    pub(super) transport: String,
+    /// How its threads wait.
+    pub(super) poll: PollMode,
+    /// Threads that serve.
+    pub(super) receivers: usize,
+    /// Rate of the link in Mbit/s.
+    pub(super) link_mbps: u32,
+    /// Longest IP packet.
+    pub(super) mtu: usize,
+    /// Parameters of the transport.
+    pub(super) parameters: Vec<(String, u64)>,
+}
+
+/// What a node is told once all are open.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Work {
+    /// The other nodes.
+    pub(super) peers: Vec<SocketAddr>,
+    /// Each size of a message, and the share of the messages that have it.
+    pub(super) shares: Vec<(u32, f64)>,
+    /// Where chance begins.
+    pub(super) seed: u64,
+    /// What is measured.
+    pub(super) phase: Phase,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Phase {
+    /// Nothing: the node only serves until it is told to stop.
+    Serve,
+    /// The best time of each size to the first peer. Result: pairs of a size and nanoseconds.
+    Unloaded {
+        /// How long.
+        duration: Duration,
+    },
+    /// Slowdown under load. Result: [`NodeResult`].
+    Load {
+        /// Requests per second.
+        rate: f64,
+        /// Requests before this do not count.
+        warm: Duration,
+        /// How long they count.
+        measure: Duration,
+        /// How long replies are waited for after that.
+        grace: Duration,
+        /// Requests under way at most.
+        client_max: u32,
+        /// What slowdown is held against.
+        scale: Scale,
+        /// Whether to tell how idle this host's cores are. Where several nodes share them, somebody else does.
+        watch_cores: bool,
+    },
+}
+
+/// What came of a load at one node.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct NodeResult {
+    /// Of the requests that it sent.
+    pub(super) slowdowns: Slowdowns,
+    /// Requests that were due and count.
+    pub(super) due: u64,
+    /// Those that were completed before the load ended.
+    pub(super) in_time: u64,
+    /// Those that were never completed.
+    pub(super) errors: u64,
+    /// How long after they were due requests began, in nanoseconds.
+    pub(super) late: Latencies,
+    /// What the transport said of the first one.
+    pub(super) why: Option<String>,
+    /// Nanoseconds of processor time that the node used while requests counted.
+    pub(super) cpu: u64,
+    /// Share of the time in which no program ran on this host's cores; `None` if it was not asked for.
+    pub(super) idle: Option<f64>,
+    /// What the transport counted, from the start to the end.
+    pub(super) counters: BTreeMap<String, u64>,
+}
+
+/// How exactly a sleeping thread is woken at a time it asked for, in nanoseconds. The default of 50 µs would
+/// let requests begin late; ours costs nothing but wake-ups that could have been put together.
+const TIMER_SLACK: NonZeroU64 = NonZeroU64::new(1000).expect("it is not zero");
+
+/// Does a node's work.
+pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    let strange = |error| Error::Peer(format!("a task that nobody can do: {error}"));
+    let setup: Setup = serde_json::from_value(task.details.clone()).map_err(strange)?;
+    let at = task.bind.ok_or_else(|| Error::Peer("a node without an address".to_owned()))?;
+    rustix::thread::set_current_timer_slack(Some(TIMER_SLACK))
+        .doing(|| "set the timer slack".to_owned())?;
+    // Whoever may not ask for it measures with cores that sleep.
+    let _awake = Awake::keep();
+    let opening = Opening {
+        at,
+        poll: setup.poll,
+        serve: true,
+        receivers: setup.receivers,
+        link_mbps: setup.link_mbps,
+        mtu: setup.mtu,
+        work: Application::NONE,
+        parameters: setup.parameters,
+    };
+    let node: Arc<dyn Node> = transport::parse(&setup.transport)?.open(&opening)?.into();
+    let to_wake = Arc::clone(&node);
+    let stop = control.stop().clone();
+    stop.wake_with(move || to_wake.shutdown());
+    thread::scope(|scope| {
+        let serve = |receiver| {
+            let (node, stop) = (&node, &stop);
+            scope.spawn(move || node.serve(receiver, stop))
+        };
+        let receivers: Vec<_> = (0..setup.receivers).map(serve).collect();
+        // The others may need this node for longer than it needs them.
+        let done = work(&*node, setup.poll, control).and_then(|result| control.report(result));
+        if done.is_err() {
+            // Nobody else would end the receivers.
+            stop.ask();
+        }
+        let panicked = |_| Err(Error::Peer("a receiver panicked".to_owned()));
+        let join = |receiver: ScopedJoinHandle<'_, _>| receiver.join().unwrap_or_else(panicked);
+        let served = receivers.into_iter().try_for_each(join);
+        done.and(served).map(|()| json!(null))
+    })
+}
+
+/// The client's part.
+fn work(node: &dyn Node, poll: PollMode, control: &mut Control) -> Result<Value, Error> {
+    control.ready(node.address())?;
+    let Begin { details: work, at } = control.begin::<Work>()?;
+    let idle = if poll == PollMode::Spin { Idle::Spin } else { Idle::Wait };
+    match &work.phase {
+        Phase::Serve => Ok(json!(null)),
+        Phase::Unloaded { duration } => {
+            let client = &mut *node.connect(&work.peers[..1], 1)?;
+            let sizes: Vec<u32> = work.shares.iter().map(|&(size, _)| size).collect();
+            clock::sleep_until(at);
+            let best = unloaded(client, &sizes, clock::as_nanoseconds(*duration), idle)?;
+            Ok(json!(best))
+        }
+        Phase::Load { client_max, .. } => {
+            let client = &mut *node.connect(&work.peers, *client_max as usize)?;
+            let before = node.counters();
+            let mut result = load(client, &work, at, idle)?;
+            result.counters = node.counters();
+            for (name, count) in before {
+                result.counters.entry(name).and_modify(|after| *after -= count);
+            }
+            Ok(json!(result))
+        }
+    }
+}
+
+fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<NodeResult, Error> {
+    let Phase::Load { rate, warm, measure, grace, client_max, scale, watch_cores } = &work.phase
+    else {
+        unreachable!("called for this phase only")
+    };
+    let late = clock::now().saturating_sub(at);
+    if late > 0 {
+        let late = Duration::from_nanos(late).as_millis();
+        return Err(Error::Peer(format!("connected to the others {late} ms after the start")));
+    }
+    let warm = clock::as_nanoseconds(*warm);
+    let ends = warm + clock::as_nanoseconds(*measure);
+    let load =
+        OpenLoop { warm, ends, grace: clock::as_nanoseconds(*grace), limit: *client_max, idle };
+    let watch_cores = *watch_cores;
+    let ticks = move || watch_cores.then(Ticks::now).flatten();
+    let spent = thread::spawn(move || {
+        clock::sleep_until(at + warm);
+        let (cpu, before) = (clock::cpu_time(), ticks());
+        clock::sleep_until(at + ends);
+        let idle = before.zip(ticks()).and_then(|(before, after)| before.idle_until(after));
+        (clock::cpu_time() - cpu, idle)
+    });
+    let mut slowdowns = Slowdowns::new(scale.clone());
+    clock::sleep_until(at);
+    let tally = open_loop(
+        client,
+        load,
+        requests(work, *rate)?,
+        || clock::now() - at,
+        |request, latency| slowdowns.record(request.size, latency),
+    )?;
+    let (cpu, idle) = spent.join().expect("it only sleeps");
+    Ok(NodeResult {
+        slowdowns,
+        due: tally.due,
+        in_time: tally.in_time,
+        errors: tally.due - tally.completed,
+        why: tally.problem(),
+        late: tally.late,
+        cpu,
+        idle,
+        counters: BTreeMap::new(),
+    })
+}
+
+/// The requests in the order in which they are due: Poisson arrivals, each to any of the peers.
+fn requests(work: &Work, rate: f64) -> Result<impl Iterator<Item = Request> + use<>, Error> {
+    let seed = work.seed;
+    let sizes = Sizes::from_shares(&work.shares).sample_iter(rng(seed, Stream::Sizes));
+    let arrivals = Arrivals::at_rate(rate, rng(seed, Stream::Arrivals));
+    let peers = Uniform::new(0, work.peers.len())
+        .map_err(|_| Error::Peer("a node without peers".to_owned()))?
+        .sample_iter(rng(seed, Stream::Destinations));
+    let drawn = sizes.zip(arrivals).zip(peers);
+    Ok(drawn.map(|((size, due), peer)| Request { size, peer, due: clock::as_nanoseconds(due) }))
+}

@@ -1,0 +1,284 @@
+//! What can be asked of the cluster benchmark?
+
+use std::fmt;
+use std::str::FromStr;
+
+use apus::PollMode;
+use apus_workload::Workload;
+use apus_workload::{Rate, units};
+
+use crate::contest::check_repetition;
+use crate::slowdown::OURS;
+use apus_contenders::contender::Plan;
+use apus_contenders::transport;
+use apus_testbed::error::{Error, require};
+use apus_testbed::fabric::Spec;
+
+/// Options of the cluster benchmark.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whose messages: `w1` to `w5`, a size, or a file.
+    pub workload: String,
+    /// Longer messages are as long as this. The kernel module and the published comparisons truncate at
+    /// 1 MB.
+    pub truncate: u32,
+    /// Load as a share of each link, headers included: 0.01 to 1.
+    pub load: f64,
+    /// Rate of the links.
+    pub link: Link,
+    /// What is compared.
+    pub transports: Vec<Mix>,
+    /// Requests under way at most at each node, for each of the transports that run together; more are due
+    /// but wait: 1 to 10,000. Source: `--client-max` of the kernel module's `cp_node`.
+    pub client_max: u32,
+    /// Ports of each node: 1 to 16. Each of them is an agent of its own, server and client, with its share of the
+    /// requests and of `client_max`. Source: `--ports` of the kernel module's `cp_node`.
+    pub ports: usize,
+    /// Threads that serve at each port: 1 to 64.
+    pub receivers: usize,
+    /// How threads wait.
+    pub poll: PollMode,
+    /// Seconds that count in each run: 0.01 to 3600.
+    pub seconds: f64,
+    /// How often each transport is measured: 1 to 1000.
+    pub runs: usize,
+    /// Where chance begins.
+    pub seed: u64,
+    /// Nodes, and what the network between them is like. Its link is set by `link`.
+    pub fabric: Spec,
+    /// Parameters of apus by name, where they are not the default.
+    pub parameters: Vec<(String, u64)>,
+}
+
+/// Most requests under way at a node.
+const LARGEST_CLIENT_MAX: u32 = 10_000;
+
+/// Most ports of a node.
+const MOST_PORTS: usize = 16;
+
+/// Most threads that serve at a port.
+const MOST_RECEIVERS: usize = 64;
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            workload: "w4".to_owned(),
+            truncate: 1_000_000,
+            load: 0.8,
+            link: Link::Auto,
+            transports: ["apus", "tcp", "tcp-pool", "tcp-per-request"]
+                .map(|name| name.parse().expect("names of ours"))
+                .to_vec(),
+            client_max: 200,
+            ports: 1,
+            receivers: 1,
+            poll: PollMode::Block,
+            seconds: 5.0,
+            runs: 5,
+            seed: 1,
+            fabric: Spec::default(),
+            parameters: Vec::new(),
+        }
+    }
+}
+
+impl Options {
+    /// Whether each value is in its range, and the workload exists.
+    ///
+    /// # Errors
+    ///
+    /// Names the first one that is not, and one that would be.
+    pub fn check(&self) -> Result<(), Error> {
+        let truncate = (1..=Plan::LARGEST).contains(&(self.truncate as usize));
+        require(truncate, "truncate", "messages end at 1 to 64000000 bytes; try 1000000")?;
+        let load = (0.01..=1.0).contains(&self.load);
+        require(load, "load", "a load is 0.01 to 1 of each link; try 0.8")?;
+        let client_max = (1..=LARGEST_CLIENT_MAX).contains(&self.client_max);
+        require(client_max, "client-max", "1 to 10000 requests are under way at most; try 200")?;
+        let receivers = (1..=MOST_RECEIVERS).contains(&self.receivers);
+        require(receivers, "receivers", "1 to 64 threads serve at each port; try 2")?;
+        let ports = (1..=MOST_PORTS).contains(&self.ports);
+        require(ports, "ports", "each node has 1 to 16 ports; try 2")?;
+        require(!self.transports.is_empty(), "transports", "nothing to measure; try apus,tcp")?;
+        for (index, mix) in self.transports.iter().enumerate() {
+            let twice = format!("{mix} is given twice");
+            require(!self.transports[..index].contains(mix), "transports", &twice)?;
+        }
+        check_repetition(self.seconds, self.runs)?;
+        let link = match self.link {
+            Link::Auto => self.fabric.link,
+            Link::Rate(rate) => rate,
+        };
+        Spec { link, ..self.fabric.clone() }.check()?;
+        transport::check_parameters(&self.parameters)?;
+        self.workload().map(drop)
+    }
+
+    /// Whether it can be measured on hosts that somebody else provides, whose network is what it is.
+    ///
+    /// # Errors
+    ///
+    /// Names the first option that asks for what only a fabric can be made to do.
+    pub fn check_elsewhere(&self) -> Result<(), Error> {
+        let (ours, usual) = (&self.fabric, Spec::default());
+        let problem =
+            "auto is for links that can be set; say how fast those of these hosts are, like 10gbit";
+        require(self.link != Link::Auto, "link", problem)?;
+        let unset = [
+            ("buffer", ours.buffer == usual.buffer),
+            ("loss", ours.loss == usual.loss),
+            ("delay", ours.delay == usual.delay),
+            ("uplink", ours.uplink == usual.uplink),
+        ];
+        let problem =
+            "these hosts have a network of their own; only that of --launch local can be set";
+        unset.into_iter().try_for_each(|(option, good)| require(good, option, problem))
+    }
+
+    /// The workload as it is used.
+    ///
+    /// # Errors
+    ///
+    /// There is none of that name.
+    pub fn workload(&self) -> Result<Workload, Error> {
+        crate::demo::workload(&self.workload, self.truncate)
+    }
+
+    /// The value of a parameter of apus; 0 if there is none of that name.
+    pub(super) fn parameter(&self, name: &str) -> u64 {
+        let set = self.parameters.iter().rev().find(|(each, _)| each == name);
+        let default =
+            || transport::parameters().find(|each| each.name == name).map(|each| each.default);
+        set.map(|&(_, value)| value).or_else(default).unwrap_or_default()
+    }
+
+    /// The same on links of that rate.
+    pub(super) fn with_link(&self, mbps: u64) -> Self {
+        Self { link: Link::Rate(super::rate(mbps)), ..self.clone() }
+    }
+
+    /// Requests under way at most at each port.
+    pub(super) const fn client_max_of_a_port(&self) -> u32 {
+        self.client_max.div_ceil(self.ports as u32)
+    }
+
+    /// Every transport that takes part, once.
+    pub(super) fn alone(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for name in self.transports.iter().flat_map(Mix::parts) {
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+        names
+    }
+}
+
+/// Rate of the links.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Link {
+    /// Near the one at which the cores are left idle for 55 % of the time, and at least for [`super::IDLE`]; if no rate
+    /// that is tried leaves as much, the last one.
+    Auto,
+    /// This one.
+    Rate(Rate),
+}
+
+impl FromStr for Link {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        units::rate(text).map(Self::Rate).map_err(|problem| Error::Option {
+            option: "link",
+            problem: format!("{problem}, or auto"),
+        })
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => formatter.write_str("auto"),
+            Self::Rate(rate) => formatter.write_str(&units::format_rate(*rate)),
+        }
+    }
+}
+
+/// Transports that run at the same time, each with the same share of the load. Mostly one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mix(Vec<String>);
+
+impl Mix {
+    /// The names of those in it.
+    pub fn parts(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Whether apus is among them.
+    pub(super) fn has_apus(&self) -> bool {
+        self.parts().any(|name| name == OURS)
+    }
+
+    /// What one of them is called in results: its name, and beside whom it ran.
+    #[must_use]
+    pub fn row(&self, part: usize) -> String {
+        let name = &self.0[part];
+        let mut others = self.0.clone();
+        others.remove(part);
+        if others.is_empty() { name.clone() } else { format!("{name} beside {}", others.join("+")) }
+    }
+}
+
+impl fmt::Display for Mix {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.join("+"))
+    }
+}
+
+impl FromStr for Mix {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let names = text.split('+').map(|name| Ok(transport::parse(name)?.name()));
+        Ok(Self(names.collect::<Result<_, Error>>()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_is_the_last_value_that_was_given_or_the_default() {
+        let set = |value| ("num_priorities".to_owned(), value);
+        assert_eq!(Options::default().parameter("num_priorities"), 8);
+        let options = Options { parameters: vec![set(4), set(2)], ..Options::default() };
+        assert_eq!(options.parameter("num_priorities"), 2);
+    }
+
+    #[test]
+    fn what_runs_together_has_a_row_for_each() {
+        let mix: Mix = "apus+tcp-pool=4".parse().unwrap();
+        assert_eq!(mix.to_string(), "apus+tcp-pool");
+        assert_eq!([mix.row(0), mix.row(1)], ["apus beside tcp-pool", "tcp-pool beside apus"]);
+        assert!(mix.has_apus() && !"tcp".parse::<Mix>().unwrap().has_apus());
+        assert!("apus+quic".parse::<Mix>().unwrap_err().to_string().contains("`quic`"));
+    }
+
+    #[test]
+    fn only_a_fabric_can_be_asked_for_everything() {
+        let elsewhere = |change: fn(&mut Options)| {
+            let mut options = Options::default().with_link(200);
+            change(&mut options);
+            options.check_elsewhere().err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert_eq!(elsewhere(|_| ()), "");
+        assert_eq!(elsewhere(|options| options.fabric.mtu = 9000), "");
+        assert!(elsewhere(|options| options.link = Link::Auto).contains("like 10gbit"));
+        assert!(elsewhere(|options| options.fabric.loss = 0.1).starts_with("loss: "));
+        assert!(elsewhere(|options| options.fabric.buffer = 5000).starts_with("buffer: "));
+    }
+}

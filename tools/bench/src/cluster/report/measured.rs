@@ -1,0 +1,195 @@
+//! What is a report made from?
+
+use std::collections::BTreeMap;
+
+use apus::PollMode;
+use serde_json::{Map, Value, json};
+
+use crate::cluster::SwitchLoad;
+use crate::slowdown::Summary;
+use apus_report::result::rounded;
+use apus_report::stats::Spread;
+
+/// What was asked for, and what came out.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// What was asked for, and what followed from it.
+    pub settings: Settings,
+    /// Who carried the messages, in the order in which they are shown.
+    pub transports: Vec<Transport>,
+    /// What a reader has to know before believing the figures, beside what the figures themselves say:
+    /// runs that failed, for one.
+    pub notes: Vec<String>,
+}
+
+/// The settings that all transports share.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Whose messages, like `w4` or `w4 truncated at 1000000 bytes`.
+    pub workload: String,
+    /// Their mean size in bytes.
+    pub mean_bytes: f64,
+    /// Largest size of the short messages, the smaller half, in bytes.
+    pub short_bytes: u32,
+    /// Hosts; each is client and server.
+    pub nodes: usize,
+    /// Rate of every link in bits per second.
+    pub link: u64,
+    /// How that rate was chosen, in words: `given`, or what `auto` found and the share of the cores' time
+    /// that it leaves.
+    pub link_how: String,
+    /// Offered load as a share of each link, headers included.
+    pub load: f64,
+    /// Requests that are due at each node, per second.
+    pub rate: f64,
+    /// Seconds that count in each run.
+    pub seconds: f64,
+    /// How often each transport was to be measured.
+    pub runs: usize,
+    /// Where chance begins.
+    pub seed: u64,
+    /// Longest IP packet in bytes.
+    pub mtu: u32,
+    /// How threads wait.
+    pub poll: PollMode,
+    /// Ports of each node, each of them an agent of its own.
+    pub ports: usize,
+    /// Threads that serve at each port.
+    pub receivers: usize,
+    /// Requests under way at most at each node.
+    pub client_max: u32,
+    /// Priorities of the switch that are used.
+    pub priorities: u8,
+    /// Everything else that was set, by name; parameters of apus that are not the default, for one.
+    pub more: Map<String, Value>,
+    /// What slowdown is held against, in words.
+    pub base: String,
+    /// The arithmetic of the best p99 of short messages that these links allow, line by line.
+    pub bound: Vec<String>,
+    /// The command that does all of this again.
+    pub command: String,
+}
+
+/// What was found of one transport.
+#[derive(Clone, Debug)]
+pub struct Transport {
+    /// Its name, like `tcp-pool`.
+    pub name: String,
+    /// The transports that ran at the same time; none, mostly.
+    pub beside: Vec<String>,
+    /// How it is set up, in words: everything that somebody who likes it would ask.
+    pub settings: String,
+    /// The runs that succeeded, in order. A transport without any is left out, and said to be.
+    pub runs: Vec<Run>,
+}
+
+/// What came of one transport in one run, over all nodes.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Which run it was, from 0. Transports are compared within a run.
+    pub number: usize,
+    /// Slowdowns.
+    pub summary: Summary,
+    /// Share of each link that was asked for, headers included.
+    pub offered_load: f64,
+    /// Share of each link that the requests completed in time amount to.
+    pub achieved_load: f64,
+    /// Bits of payload per second that all nodes received together.
+    pub throughput: f64,
+    /// Requests that were never completed.
+    pub errors: u64,
+    /// What was said of the first of them.
+    pub why: Option<String>,
+    /// Seconds of processor time for each 10⁹ bytes of payload.
+    pub cpu_per_gb: f64,
+    /// Within this many microseconds of the instant at which they were due, 99 % of the requests were begun: more
+    /// than some tens is a load that was not offered as it should be.
+    pub late_p99_us: f64,
+    /// Share of the time in which the cores of the machine had nothing to do; `None` where nobody can
+    /// tell. Transports that ran at the same time share it.
+    pub idle: Option<f64>,
+    /// What passed the switch; `None` if it is not ours. Transports that ran at the same time share it.
+    pub switch: Option<SwitchLoad>,
+    /// What the transport counted at all nodes, by name, warm-up included.
+    pub counters: BTreeMap<String, u64>,
+}
+
+impl Transport {
+    /// What it is called in results: its name, and beside whom it ran.
+    #[must_use]
+    pub fn row(&self) -> String {
+        if self.beside.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{} beside {}", self.name, self.beside.join("+"))
+        }
+    }
+
+    /// One value per run.
+    pub(super) fn over_runs(&self, figure: impl Fn(&Run) -> f64) -> Vec<f64> {
+        self.runs.iter().map(figure).collect()
+    }
+
+    /// One value per run, summed up.
+    pub(super) fn spread(&self, figure: impl Fn(&Run) -> f64) -> Spread {
+        Spread::over(&self.over_runs(figure))
+    }
+
+    /// The same of a figure that a run may lack; `None` if one does.
+    pub(super) fn spread_of(&self, figure: impl Fn(&Run) -> Option<f64>) -> Option<Spread> {
+        let values: Option<Vec<f64>> = self.runs.iter().map(figure).collect();
+        values.map(|values| Spread::over(&values))
+    }
+
+    /// Values of the runs that both have, in the same order.
+    pub(super) fn paired(
+        &self,
+        other: &Self,
+        figure: impl Fn(&Run) -> f64,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let theirs = |run: &Run| other.runs.iter().find(|each| each.number == run.number);
+        let pairs = self.runs.iter().filter_map(|run| Some((figure(run), figure(theirs(run)?))));
+        pairs.unzip()
+    }
+
+    /// Number of requests that were never completed, in all runs.
+    pub(super) fn errors(&self) -> u64 {
+        self.runs.iter().map(|run| run.errors).sum()
+    }
+}
+
+impl Settings {
+    /// Everything, by name.
+    pub(super) fn config(&self, transports: &[Transport]) -> Map<String, Value> {
+        let settings =
+            transports.iter().map(|each| (each.name.clone(), json!(each.settings))).collect();
+        let config = [
+            ("workload", json!(self.workload)),
+            ("mean_bytes", json!(rounded(self.mean_bytes))),
+            ("short_bytes", json!(self.short_bytes)),
+            ("nodes", json!(self.nodes)),
+            ("link_mbps", json!(self.link as f64 / 1e6)),
+            ("link_how", json!(self.link_how)),
+            ("load", json!(self.load)),
+            ("rate_per_node", json!(rounded(self.rate))),
+            ("seconds", json!(self.seconds)),
+            ("runs", json!(self.runs)),
+            ("seed", json!(self.seed)),
+            ("mtu", json!(self.mtu)),
+            ("poll", json!(self.poll)),
+            ("ports", json!(self.ports)),
+            ("receivers", json!(self.receivers)),
+            ("client_max", json!(self.client_max)),
+            ("priorities", json!(self.priorities)),
+        ];
+        let config = config.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let words = [
+            ("base", json!([self.base])),
+            ("bound", json!(self.bound)),
+            ("command", json!([self.command])),
+            ("settings", Value::Object(settings)),
+        ];
+        let words = words.into_iter().map(|(name, value)| (name.to_owned(), value));
+        config.chain(self.more.clone()).chain(words).collect()
+    }
+}

@@ -1,0 +1,350 @@
+//! What do settings do to short messages?
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::csv;
+use super::findings::Findings;
+use super::measured::{Measured, Run, Transport};
+use super::page::in_words;
+use crate::slowdown;
+use apus_report::chart::{Axis, Chart, Line, Look, Plot, Point, Scale, Ticks, short_number};
+use apus_report::page;
+use apus_report::result::table::{self, spread_in_words};
+use apus_report::result::{Outcome, Table};
+
+/// The body of the page.
+const TEMPLATE: &str = include_str!("sweep.html");
+
+/// The cluster benchmark, once for each value of each setting that was varied.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// Rows, ratios and settings of all values. Names have the value behind them.
+    pub outcome: Outcome,
+    varied: Vec<(Varied, Vec<Findings>)>,
+    command: String,
+}
+
+/// A setting that was varied while all others stayed as they were.
+#[derive(Clone, Debug)]
+pub struct Varied {
+    /// Its name.
+    pub parameter: String,
+    /// Its value while others were varied.
+    pub otherwise: String,
+    /// Each value, and what was measured with it; at least one.
+    pub points: Vec<(String, Measured)>,
+}
+
+/// A figure that is drawn against the values.
+struct Curve {
+    name: &'static str,
+    title: &'static str,
+    caption: &'static str,
+    unit: &'static str,
+    scale: Scale,
+    figure: fn(&Run) -> f64,
+}
+
+const CURVES: [Curve; 4] = [
+    Curve {
+        name: "short-p99",
+        title: "p99 slowdown of short messages",
+        caption: "The smaller half of the messages. Whiskers: least and greatest run.",
+        unit: "slowdown",
+        scale: Scale::Logarithmic,
+        figure: |run| run.summary.short.p99,
+    },
+    Curve {
+        name: "short-p50",
+        title: "Median slowdown of short messages",
+        caption: "The smaller half of the messages. Whiskers: least and greatest run.",
+        unit: "slowdown",
+        scale: Scale::Logarithmic,
+        figure: |run| run.summary.short.p50,
+    },
+    Curve {
+        name: "all-p99",
+        title: "p99 slowdown of all messages",
+        caption: "Whiskers: least and greatest run.",
+        unit: "slowdown",
+        scale: Scale::Logarithmic,
+        figure: |run| run.summary.all.p99,
+    },
+    Curve {
+        name: "achieved-load",
+        title: "Achieved load",
+        caption: "Share of each link that the requests completed in time amount to. Whiskers: least and \
+                  greatest run.",
+        unit: "share of the link",
+        scale: Scale::Linear,
+        figure: |run| run.achieved_load,
+    },
+];
+
+impl Sweep {
+    /// Of what was measured. `command` does all of it again.
+    ///
+    /// # Panics
+    ///
+    /// If nothing was varied, or a setting had no value.
+    #[must_use]
+    pub fn new(varied: Vec<Varied>, command: &str) -> Self {
+        assert!(!varied.is_empty(), "a sweep over nothing");
+        let found = |varied: Varied| {
+            assert!(!varied.points.is_empty(), "{} without a value", varied.parameter);
+            let findings =
+                varied.points.iter().map(|(_, measured)| Findings::new(measured.clone()));
+            let findings = findings.collect();
+            (varied, findings)
+        };
+        let varied: Vec<(Varied, Vec<Findings>)> = varied.into_iter().map(found).collect();
+        let mut outcome = Outcome::new("sweep", config(&varied, command));
+        let mut notes: Vec<(String, Vec<String>)> = Vec::new();
+        for (behind, findings) in points(&varied) {
+            let Outcome { rows, ratios, notes: said, .. } = findings.outcome.clone();
+            outcome.rows.extend(rows.into_iter().map(|mut row| {
+                row.name = format!("{} {behind}", row.name);
+                row
+            }));
+            let ratios =
+                ratios.into_iter().map(|(name, ratio)| (format!("{name} {behind}"), ratio));
+            outcome.ratios.extend(ratios);
+            for note in said {
+                match notes.iter_mut().find(|(known, _)| *known == note) {
+                    Some((_, values)) => values.push(behind.clone()),
+                    None => notes.push((note, vec![behind.clone()])),
+                }
+            }
+        }
+        let all = points(&varied).count();
+        let said = notes.into_iter().map(|(note, values)| {
+            if values.len() == all { note } else { format!("{}: {note}", values.join(", ")) }
+        });
+        outcome.notes = said.collect();
+        Self { outcome, varied, command: command.to_owned() }
+    }
+
+    /// What was found with each value, in order; values as `NAME=VALUE`.
+    pub fn points(&self) -> impl Iterator<Item = (String, &Findings)> {
+        points(&self.varied)
+    }
+
+    /// Transports that have no result with some value, as `NAME PARAMETER=VALUE`.
+    #[must_use]
+    pub fn missing(&self) -> Vec<String> {
+        let missing = |(behind, findings): (String, &Findings)| {
+            let each = findings.missing().iter().map(move |name| format!("{name} {behind}"));
+            each.collect::<Vec<_>>()
+        };
+        self.points().flat_map(missing).collect()
+    }
+
+    /// Every run in lines, for spreadsheets: name and content of each file.
+    #[must_use]
+    pub fn csv_files(&self) -> Vec<(String, String)> {
+        let groups: Vec<csv::Group<'_>> = self
+            .varied
+            .iter()
+            .flat_map(|(varied, findings)| {
+                varied.points.iter().zip(findings).map(|((value, _), findings)| csv::Group {
+                    first: vec![&varied.parameter, value],
+                    transports: &findings.transports,
+                })
+            })
+            .collect();
+        csv::files(&["parameter", "value"], &groups)
+    }
+
+    /// A page that shows everything, for a browser; it loads nothing from elsewhere.
+    #[must_use]
+    pub fn html(&self) -> String {
+        page::render(TEMPLATE, Page::of(self))
+    }
+
+    /// The charts of the page as SVG files: name and content of each.
+    #[must_use]
+    pub fn svg_files(&self) -> Vec<(String, String)> {
+        self.plots().iter().map(|plot| plot.file("")).collect()
+    }
+
+    fn plots(&self) -> Vec<Plot> {
+        let several = self.varied.len() > 1;
+        let plots = |each| CURVES.iter().map(move |curve| plot(each, curve, several));
+        self.varied.iter().flat_map(plots).collect()
+    }
+}
+
+/// Each value as `NAME=VALUE`, and what was found with it.
+fn points(varied: &[(Varied, Vec<Findings>)]) -> impl Iterator<Item = (String, &Findings)> {
+    varied.iter().flat_map(|(varied, findings)| {
+        let values = varied.points.iter().map(|(value, _)| format!("{}={value}", varied.parameter));
+        values.zip(findings)
+    })
+}
+
+/// The names of all transports, in the order in which they appear.
+fn names(findings: &[Findings]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for row in findings.iter().flat_map(|each| &each.transports).map(Transport::row) {
+        if !names.contains(&row) {
+            names.push(row);
+        }
+    }
+    names
+}
+
+/// A figure against the values of a setting. Names of files say which, if there are `several`.
+fn plot((varied, findings): &(Varied, Vec<Findings>), curve: &Curve, several: bool) -> Plot {
+    let parameter = &varied.parameter;
+    let names = names(findings);
+    let line = |name: &String| {
+        let points = varied.points.iter().zip(findings).enumerate();
+        let points = points.filter_map(|(index, ((value, _), findings))| {
+            let transport = findings.transports.iter().find(|each| each.row() == *name)?;
+            let spread = transport.spread(curve.figure);
+            Some(Point {
+                x: index as f64,
+                y: spread.median,
+                range: Some((spread.min, spread.max)),
+                at: format!("{parameter}={value}").into(),
+                says: spread_in_words(&spread).into(),
+            })
+        });
+        let points: Vec<Point<'_>> = points.collect();
+        let colour = slowdown::colour(names.iter().map(|name| &name[..]), name);
+        Line { name: name.clone().into(), colour, look: Look::Plain, points }
+    };
+    let lines: Vec<Line<'_>> = names.iter().map(line).collect();
+    let mut values = Vec::new();
+    for point in lines.iter().flat_map(|line| &line.points) {
+        let (least, greatest) = point.range.unwrap_or((point.y, point.y));
+        values.extend([least, greatest]);
+    }
+    let y = match curve.scale {
+        Scale::Linear => Axis::linear(curve.unit, values.into_iter(), short_number),
+        _ => Axis::logarithmic(curve.unit, values.into_iter(), short_number),
+    };
+    let x = Axis::new(parameter, Scale::Linear, ticks(varied));
+    let chart = Chart { description: curve.title, x, y, lines };
+    let name = if several { format!("{parameter}-{}", curve.name) } else { curve.name.to_owned() };
+    Plot::of_lines(&name, curve.title, curve.caption, &chart)
+}
+
+/// Values stand equally far apart, whether or not they are numbers; half a step is free at both ends.
+fn ticks(varied: &Varied) -> Ticks {
+    let labels =
+        varied.points.iter().enumerate().map(|(at, (value, _))| (at as f64, value.clone()));
+    let (first, last) = ((-0.5, String::new()), (varied.points.len() as f64 - 0.5, String::new()));
+    [first].into_iter().chain(labels).chain([last]).collect()
+}
+
+/// One line per value and transport.
+fn table((varied, findings): &(Varied, Vec<Findings>)) -> Table {
+    let header = ["", "", "short p50", "short p99", "all p99", "achieved load", "errors"];
+    let line = |value: &str, transport: &Transport| {
+        let spread = |figure: fn(&Run) -> f64| spread_in_words(&transport.spread(figure));
+        vec![
+            value.to_owned(),
+            transport.row(),
+            spread(|run| run.summary.short.p50),
+            spread(|run| run.summary.short.p99),
+            spread(|run| run.summary.all.p99),
+            spread(|run| run.achieved_load),
+            transport.errors().to_string(),
+        ]
+    };
+    let mut header = header.map(str::to_owned);
+    header[0].clone_from(&varied.parameter);
+    let lines = varied.points.iter().zip(findings).flat_map(|((value, _), findings)| {
+        findings.transports.iter().map(move |transport| line(value, transport))
+    });
+    Table {
+        title: format!("slowdown by {} (otherwise {})", varied.parameter, varied.otherwise),
+        header: header.to_vec(),
+        lines: lines.collect(),
+    }
+}
+
+/// What is the same for all values, in a line: `w4 at 80 % load, 8 nodes, links of 200 Mbit/s`.
+fn title(config: &Map<String, Value>) -> String {
+    let number = |name: &str| config.get(name).and_then(Value::as_f64);
+    let workload = config.get("workload").and_then(Value::as_str).unwrap_or("messages");
+    let load = number("load").map(|load| format!(" at {} % load", short_number(100.0 * load)));
+    let nodes = number("nodes").map(|nodes| format!(", {} nodes", short_number(nodes)));
+    let link = number("link_mbps").map(|link| format!(", links of {} Mbit/s", short_number(link)));
+    [load, nodes, link].into_iter().flatten().fold(workload.to_owned(), |line, part| line + &part)
+}
+
+/// What all values have in common, and the values.
+fn config(varied: &[(Varied, Vec<Findings>)], command: &str) -> Map<String, Value> {
+    let first = &varied[0].1[0].outcome.config;
+    let same = |name: &str, value: &Value| {
+        points(varied).all(|(_, findings)| findings.outcome.config.get(name) == Some(value))
+    };
+    let common = first.iter().filter(|(name, value)| *name != "command" && same(name, value));
+    let mut config: Map<String, Value> =
+        common.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let sweep = varied.iter().map(|(varied, _)| {
+        let values: Vec<&String> = varied.points.iter().map(|(value, _)| value).collect();
+        (varied.parameter.clone(), json!({ "values": values, "otherwise": varied.otherwise }))
+    });
+    config.insert("sweep".to_owned(), Value::Object(sweep.collect()));
+    config.insert("command".to_owned(), json!([command]));
+    config
+}
+
+/// The tables for people.
+impl fmt::Display for Sweep {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tables: Vec<String> = self.varied.iter().map(|each| table(each).to_string()).collect();
+        table::write(&self.outcome, &[], [&tables.join("\n\n"), ""], formatter)
+    }
+}
+
+/// What the template shows.
+#[derive(Serialize)]
+struct Page<'a> {
+    outcome: &'a Outcome,
+    title: String,
+    sections: Vec<Section<'a>>,
+    ratios: Table,
+    settings: Vec<(String, String)>,
+    base: &'a str,
+    transports: Vec<(String, &'a str)>,
+    command: &'a str,
+}
+
+/// What it shows of one setting.
+#[derive(Serialize)]
+struct Section<'a> {
+    parameter: &'a str,
+    plots: Vec<Plot>,
+    table: Table,
+}
+
+impl<'a> Page<'a> {
+    fn of(sweep: &'a Sweep) -> Self {
+        let Sweep { outcome, varied, command } = sweep;
+        let first = &varied[0].1[0];
+        let ours = &first.settings;
+        let several = varied.len() > 1;
+        let section = |each: &'a (Varied, Vec<Findings>)| Section {
+            parameter: &each.0.parameter,
+            plots: CURVES.iter().map(|curve| plot(each, curve, several)).collect(),
+            table: table(each),
+        };
+        Self {
+            outcome,
+            title: title(&outcome.config),
+            sections: varied.iter().map(section).collect(),
+            ratios: table::ratios(&outcome.ratios),
+            settings: table::settings(outcome),
+            base: &ours.base,
+            transports: in_words(&first.transports),
+            command,
+        }
+    }
+}

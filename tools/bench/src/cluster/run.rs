@@ -1,0 +1,285 @@
+//! How does one run go?
+//!
+//! With everything fresh: hosts, processes, connections. State that is left over from one run changes the
+//! next one (published numbers B.4, B.5).
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::JOB;
+use super::node::{NodeResult, Phase, Setup, Work};
+use super::options::{Mix, Options};
+use super::site::{Site, Venue};
+use super::switch::{Switch, SwitchLoad};
+use crate::slowdown::{Scale, Slowdowns, Summary};
+use apus_contenders::transport;
+use apus_report::stats::Latencies;
+use apus_testbed::clock;
+use apus_testbed::error::Error;
+use apus_testbed::machine::Ticks;
+use apus_testbed::process::Task;
+
+/// How long replies are waited for after the last request was due, at least. Ours: the backlog of a transport
+/// that does not keep up is an error soon enough.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Longest messages that a link carries in that time, at least: on a slow link some of them are under way to
+/// the same node.
+const GRACE_MESSAGES: f64 = 24.0;
+
+/// Time from the order to begin to the start: each node connects to all others meanwhile.
+const LEAD: Duration = Duration::from_millis(300);
+
+/// What a connection adds to that. Ours: two cores open 20,000 a second.
+const LEAD_PER_CONNECTION: Duration = Duration::from_micros(100);
+
+/// Time between two looks at the queues of the switch. Each takes about 3 ms of a core.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What came of one run of transports that ran at the same time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct RunResult {
+    /// Which one it was, from 0.
+    pub(super) number: usize,
+    /// One for each transport.
+    pub(super) parts: Vec<PartResult>,
+    /// Share of the time in which no program ran on the cores, of the host where it was the least; `None` where
+    /// nobody can tell.
+    pub(super) idle: Option<f64>,
+    /// What passed the switch, if there is one.
+    pub(super) switch: Option<SwitchLoad>,
+}
+
+/// What came of one transport, over all nodes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct PartResult {
+    pub(super) summary: Summary,
+    /// Share of the requests that were due that were completed before the load ended.
+    pub(super) kept_up: f64,
+    /// Payload bits per second that all nodes received together: requests and replies.
+    pub(super) throughput: f64,
+    /// Requests that were never completed, and what was said of the first one.
+    pub(super) errors: u64,
+    pub(super) why: Option<String>,
+    /// Seconds of processor time for each 10⁹ bytes of payload that were received.
+    pub(super) cpu_per_gb: f64,
+    /// How long after they were due requests began, in nanoseconds.
+    pub(super) late: Latencies,
+    /// What the transport counted at all nodes, warm-up included.
+    pub(super) counters: BTreeMap<String, u64>,
+}
+
+/// Messages that nodes send.
+#[derive(Clone, Debug)]
+pub(super) struct Offered {
+    /// Each size and its share.
+    pub(super) shares: Vec<(u32, f64)>,
+    /// Requests per second and node, of all transports that run together.
+    pub(super) rate: f64,
+}
+
+/// The best time of each size, one request at a time.
+pub(super) fn unloaded(
+    venue: &Venue,
+    options: &Options,
+    mbps: u64,
+    transport: &str,
+    shares: &[(u32, f64)],
+    duration: Duration,
+) -> Result<BTreeMap<u32, u64>, Error> {
+    let site = Site::open(venue, options, mbps)?;
+    let mut crew = site.start(vec![task(options, mbps, transport); 2])?;
+    let addresses = crew.addresses()?;
+    let work = |phase, peer: SocketAddr| Work {
+        peers: vec![peer],
+        shares: shares.to_vec(),
+        seed: options.seed,
+        phase,
+    };
+    let works =
+        [work(Phase::Unloaded { duration }, addresses[1]), work(Phase::Serve, addresses[0])];
+    crew.begin(&works, LEAD)?;
+    // Not every size is tried, and none that takes long more than twice.
+    let bytes: f64 = shares.iter().map(|&(size, _)| f64::from(size)).sum();
+    let longest = Duration::from_secs_f64(2.0 * 2.0 * bytes * 8.0 / (mbps as f64 * 1e6));
+    let best: Vec<Option<Vec<(u32, u64)>>> = crew.results(duration + LEAD + longest).all()?;
+    Ok(best.into_iter().flatten().flatten().collect())
+}
+
+/// One run of a mix under load.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loaded<'a> {
+    pub(super) options: &'a Options,
+    /// Rate of the links in Mbit/s.
+    pub(super) mbps: u64,
+    pub(super) mix: &'a Mix,
+    /// Decides which messages are drawn.
+    pub(super) number: usize,
+    pub(super) offered: &'a Offered,
+    pub(super) scale: &'a Scale,
+    /// That count.
+    pub(super) seconds: f64,
+}
+
+impl Loaded<'_> {
+    /// Does it, with fresh hosts and agents.
+    pub(super) fn run(&self, venue: &Venue) -> Result<RunResult, Error> {
+        let Self { options, mbps, mix, .. } = *self;
+        let site = Site::open(venue, options, mbps)?;
+        let nodes = site.nodes();
+        let agents = nodes * options.ports;
+        let tasks = mix.parts().flat_map(|name| vec![task(options, mbps, name); agents]);
+        let mut crew = site.start(tasks.collect())?;
+        let addresses = crew.addresses()?;
+        let measure = Duration::from_secs_f64(self.seconds);
+        let warm = (measure / 10).max(WARM);
+        let works = self.works(&addresses, nodes, warm, measure, !venue.is_here());
+        let at = crew.begin(&works, LEAD + LEAD_PER_CONNECTION * self.connections(nodes)?)?;
+
+        crew.sleep(until(at + clock::as_nanoseconds(warm)))?;
+        let before = Ticks::now();
+        let mut switch = Switch::watch(&site)?;
+        let ends = at + clock::as_nanoseconds(warm + measure);
+        while clock::now() + clock::as_nanoseconds(LOOK) < ends {
+            crew.sleep(LOOK)?;
+            switch.look(&site)?;
+        }
+        crew.sleep(until(ends))?;
+        let here = before.zip(Ticks::now()).and_then(|(before, after)| before.idle_until(after));
+        let switch = switch.finish(&site)?;
+        let results: Vec<NodeResult> = crew.results(grace(mbps, &self.offered.shares)).all()?;
+        let elsewhere = || results.iter().map(|node| node.idle).reduce(least).flatten();
+        let idle = if venue.is_here() { here } else { elsewhere() };
+        let parts = results.chunks(agents).map(|agents| part(agents, measure)).collect();
+        Ok(RunResult { number: self.number, parts, idle, switch })
+    }
+
+    /// What each agent is told, in the order of the tasks: of each transport, the first port of each node, then the
+    /// second.
+    fn works(
+        &self,
+        addresses: &[SocketAddr],
+        nodes: usize,
+        warm: Duration,
+        measure: Duration,
+        watch_cores: bool,
+    ) -> Vec<Work> {
+        let Self { options, number, offered, .. } = *self;
+        let phase = Phase::Load {
+            rate: offered.rate / (self.mix.parts().len() * options.ports) as f64,
+            warm,
+            measure,
+            grace: grace(self.mbps, &offered.shares),
+            client_max: options.client_max_of_a_port(),
+            scale: self.scale.clone(),
+            watch_cores,
+        };
+        let agents = nodes * options.ports;
+        let work = |who| Work {
+            peers: peers(addresses, nodes, agents, who),
+            shares: offered.shares.clone(),
+            // Every transport carries the same messages; every port of a node and every run draws others.
+            seed: options.seed.wrapping_add((number * 1_000 * options.ports + who % agents) as u64),
+            phase: phase.clone(),
+        };
+        (0..addresses.len()).map(work).collect()
+    }
+
+    /// Connections that clients open before the load begins, all together.
+    fn connections(&self, nodes: usize) -> Result<u32, Error> {
+        let Options { ports, .. } = *self.options;
+        let outstanding = self.options.client_max_of_a_port() as usize;
+        let of = |name| transport::parse(name).map(|t| t.connections(outstanding));
+        let each = self.mix.parts().map(of).sum::<Result<usize, Error>>()?;
+        Ok(u32::try_from(each * nodes * ports * (nodes - 1) * ports).unwrap_or(u32::MAX))
+    }
+}
+
+/// The lesser one; unknown if one is.
+fn least(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    one.zip(other).map(|(one, other)| one.min(other))
+}
+
+/// Shortest warm-up. Ours: round trip times, windows and cutoffs have settled.
+const WARM: Duration = Duration::from_millis(500);
+
+/// How long replies are waited for.
+fn grace(mbps: u64, shares: &[(u32, f64)]) -> Duration {
+    let longest = shares.last().map_or(0, |&(size, _)| size);
+    let time = f64::from(longest) * 8.0 / (mbps as f64 * 1e6);
+    GRACE.max(Duration::from_secs_f64(time * GRACE_MESSAGES))
+}
+
+/// All ports of the other nodes where the same transport runs; it has so many agents.
+fn peers(addresses: &[SocketAddr], nodes: usize, agents: usize, who: usize) -> Vec<SocketAddr> {
+    let first = who / agents * agents;
+    let same = first..first + agents;
+    same.filter(|&other| other % nodes != who % nodes).map(|other| addresses[other]).collect()
+}
+
+/// What all nodes of one transport found, put together.
+fn part(nodes: &[NodeResult], measure: Duration) -> PartResult {
+    let mut slowdowns: Slowdowns = nodes[0].slowdowns.clone();
+    nodes[1..].iter().for_each(|node| slowdowns.merge(&node.slowdowns));
+    let sum = |count: fn(&NodeResult) -> u64| nodes.iter().map(count).sum::<u64>();
+    // Each request is received by a server, and its echo by the client.
+    let bytes = 2.0 * slowdowns.bytes();
+    let mut late = Latencies::new();
+    nodes.iter().for_each(|node| late.merge(&node.late));
+    let mut counters = BTreeMap::new();
+    for (name, count) in nodes.iter().flat_map(|node| &node.counters) {
+        *counters.entry(name.clone()).or_default() += count;
+    }
+    PartResult {
+        summary: slowdowns.summary(),
+        kept_up: sum(|node| node.in_time) as f64 / sum(|node| node.due).max(1) as f64,
+        throughput: bytes * 8.0 / measure.as_secs_f64(),
+        errors: sum(|node| node.errors),
+        why: nodes.iter().find_map(|node| node.why.clone()),
+        cpu_per_gb: sum(|node| node.cpu) as f64 / bytes.max(1.0),
+        late,
+        counters,
+    }
+}
+
+fn task(options: &Options, mbps: u64, transport: &str) -> Task {
+    let setup = Setup {
+        transport: transport.to_owned(),
+        poll: options.poll,
+        receivers: options.receivers,
+        link_mbps: u32::try_from(mbps).expect("a rate that the options allow"),
+        mtu: options.fabric.mtu as usize,
+        parameters: options.parameters.clone(),
+    };
+    let (name, job) = (transport.to_owned(), JOB.to_owned());
+    Task { name, core: None, bind: None, job, details: json!(setup) }
+}
+
+/// The time until an instant of this host's clock.
+fn until(at: u64) -> Duration {
+    Duration::from_nanos(at.saturating_sub(clock::now()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_all_ports_of_the_other_nodes_with_the_same_transport() {
+        // Three nodes with two ports each, two transports.
+        let addresses: Vec<SocketAddr> = (0..12)
+            .map(|agent| SocketAddr::from(([10, 0, 0, 1 + agent % 3], 100 + u16::from(agent))))
+            .collect();
+        let ports = |who| {
+            let peers = peers(&addresses, 3, 6, who);
+            peers.iter().map(|peer| peer.port() - 100).collect::<Vec<_>>()
+        };
+        assert_eq!(ports(0), [1, 2, 4, 5]);
+        assert_eq!(ports(4), [0, 2, 3, 5]);
+        assert_eq!(ports(8), [6, 7, 9, 10], "another transport");
+    }
+}

@@ -1,0 +1,130 @@
+//! Where do the nodes of a cluster run?
+
+use std::path::PathBuf;
+
+use super::options::Options;
+use apus_testbed::error::{Error, require};
+use apus_testbed::fabric::{Fabric, PortCounters, Spec};
+use apus_testbed::launch::{Launch, LocalNode};
+use apus_testbed::process::{Crew, Task};
+
+/// Where the nodes run.
+#[derive(Debug)]
+pub enum Venue {
+    /// On this machine, each in a namespace, with a network between them that is made anew for each run.
+    Fabric {
+        /// The program that is an agent when its first argument is [`apus_testbed::process::AGENT`].
+        program: PathBuf,
+    },
+    /// On hosts that somebody else provides, with the network that they have.
+    Elsewhere {
+        /// Who starts the agents there.
+        launch: Launch,
+        /// How the command line says that, word by word: `--launch`, `ssh`, `--hosts`, `rack.txt`.
+        words: Vec<String>,
+    },
+}
+
+impl Venue {
+    /// The fabric, with the program that is running.
+    ///
+    /// # Errors
+    ///
+    /// The system does not say which program that is.
+    pub fn fabric() -> Result<Self, Error> {
+        let program = std::env::current_exe().map_err(|source| Error::System {
+            doing: "find this program's file".to_owned(),
+            source,
+        })?;
+        Ok(Self::Fabric { program })
+    }
+
+    /// Whether what is asked for can be had there.
+    pub(super) fn check(&self, options: &Options) -> Result<(), Error> {
+        let Self::Elsewhere { launch, .. } = self else { return Ok(()) };
+        options.check_elsewhere()?;
+        let problem = format!(
+            "there are {} hosts, and {} are asked for",
+            launch.nodes(),
+            options.fabric.nodes
+        );
+        require(options.fabric.nodes <= launch.nodes(), "nodes", &problem)
+    }
+
+    /// Whether all nodes share the cores of this machine.
+    pub(super) const fn is_here(&self) -> bool {
+        matches!(self, Self::Fabric { .. })
+    }
+
+    /// How the command line says it.
+    pub(super) fn words(&self) -> Vec<&str> {
+        match self {
+            Self::Fabric { .. } => vec!["--launch", "local"],
+            Self::Elsewhere { words, .. } => words.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// Who provides the hosts: `local`, `ssh` or `env`.
+    pub(super) fn provider(&self) -> &str {
+        self.words().get(1).copied().unwrap_or_default()
+    }
+}
+
+/// The places for the nodes of one run.
+pub(super) struct Site<'a> {
+    nodes: usize,
+    ground: Ground<'a>,
+}
+
+enum Ground<'a> {
+    /// Made for this run.
+    Made { fabric: Box<Fabric>, launch: Launch },
+    /// There all the time.
+    Lent(&'a Launch),
+}
+
+impl<'a> Site<'a> {
+    /// Makes a fabric whose links have that rate, unless the nodes are elsewhere.
+    pub(super) fn open(venue: &'a Venue, options: &Options, mbps: u64) -> Result<Self, Error> {
+        let nodes = options.fabric.nodes;
+        let ground = match venue {
+            Venue::Elsewhere { launch, .. } => Ground::Lent(launch),
+            Venue::Fabric { program } => {
+                let spec = Spec { link: super::rate(mbps), ..options.fabric.clone() };
+                let fabric = Box::new(Fabric::up(&spec)?);
+                let node = |node| LocalNode {
+                    name: format!("h{}", node + 1),
+                    prefix: fabric.enter(node),
+                    bind: fabric.address(node).into(),
+                };
+                let nodes = (0..nodes).map(node).collect();
+                let launch = Launch::Local { nodes, program: program.clone() };
+                Ground::Made { fabric, launch }
+            }
+        };
+        Ok(Self { nodes, ground })
+    }
+
+    /// Number of nodes.
+    pub(super) const fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// Starts an agent for each task: the first one at the first node, and once all have one, the first
+    /// node has another.
+    pub(super) fn start(&self, tasks: Vec<Task>) -> Result<Crew, Error> {
+        let launch = match &self.ground {
+            Ground::Made { launch, .. } => launch,
+            Ground::Lent(launch) => launch,
+        };
+        launch.start_on(self.nodes, tasks)
+    }
+
+    /// What the switch counts, if it is ours.
+    pub(super) fn counters(&self) -> Result<Option<Vec<PortCounters>>, Error> {
+        match &self.ground {
+            Ground::Made { fabric, .. } => fabric.counters().map(Some),
+            Ground::Lent(_) => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What do settings do to short messages?
+//!
+//! The cluster benchmark, once for each value of each setting, one setting at a time. What a setting cannot
+//! change is found once: the rate of the links for all points, the base for each rate and MTU, and transports
+//! other than apus when a parameter of apus is varied.
+//!
+//! ```text
+//!   Plan ─▶ steps ─▶ Found (kept in a file, if there is one) ─▶ points ─▶ report
+//! ```
+
+mod plan;
+mod steps;
+
+use std::path::Path;
+
+use self::plan::{Plan, Point};
+use self::steps::{Finder, Found, chosen, resolved};
+use super::account::{self, Account};
+use super::options::{Link, Options};
+use super::phases::{Base, Phases};
+use super::report::{self, Measured, Sweep};
+use super::run::RunResult;
+use super::setting::Setting;
+use super::site::Venue;
+use apus_report::progress::Progress;
+use apus_testbed::error::Error;
+use apus_testbed::machine::Neighbours;
+
+/// Measures with each value of each of these settings; those with one value have it all the time. What has been
+/// found is kept in the file, if there is one, and what is there already is not measured again.
+///
+/// # Errors
+///
+/// No setting has several values, or one that cannot be measured there; the file holds something else; the fabric
+/// cannot be made; or not a single run succeeded.
+pub fn sweep(
+    options: &Options,
+    settings: &[Setting],
+    venue: &Venue,
+    out: Option<&Path>,
+) -> Result<Sweep, Error> {
+    let plan = Plan::new(options, settings, venue)?;
+    let neighbours = Neighbours::watch();
+    let mut finder = Finder::new(&plan, venue, out)?;
+    let found = finder.all()?;
+    let neighbours = neighbours.note();
+    let usual = resolved(&plan.options, &found);
+    let put_together = PutTogether { venue, found: &found };
+    let varied = plan.varied.iter().map(|varied| {
+        let points = varied.points.iter().map(|point| {
+            let mut measured = put_together.point(&varied.setting, point)?;
+            measured.notes.extend(neighbours.clone());
+            Ok((point.value.clone(), measured))
+        });
+        Ok(report::Varied {
+            parameter: varied.setting.name().to_owned(),
+            otherwise: varied.setting.value_of(&usual),
+            points: points.collect::<Result<_, Error>>()?,
+        })
+    });
+    let varied = varied.collect::<Result<Vec<_>, Error>>()?;
+    let mut all = varied.iter().flat_map(|varied| &varied.points);
+    if all.all(|(_, measured)| measured.transports.iter().all(|each| each.runs.is_empty())) {
+        let notes =
+            varied.iter().flat_map(|varied| &varied.points).flat_map(|(_, each)| &each.notes);
+        let first = notes.into_iter().next().cloned().unwrap_or_default();
+        return Err(Error::Peer(format!("no run succeeded; {first}")));
+    }
+    let settings: Vec<Setting> = plan.varied.iter().map(|varied| varied.setting.clone()).collect();
+    let command = account::command("sweep", venue, &usual, &settings);
+    Ok(Sweep::new(varied, &command))
+}
+
+/// What steps have found, for the points that need it.
+struct PutTogether<'a> {
+    venue: &'a Venue,
+    /// One for each step.
+    found: &'a [Found],
+}
+
+impl PutTogether<'_> {
+    /// One point, as if it had been measured alone.
+    fn point(&self, setting: &Setting, point: &Point) -> Result<Measured, Error> {
+        let options = &resolved(&point.options, self.found);
+        let progress = Progress::of(0);
+        let phases = Phases::new(self.venue, options, &progress)?;
+        let link = match (point.options.link, chosen(self.found)) {
+            (Link::Auto, Some(chosen)) => chosen.clone(),
+            _ => phases.link()?,
+        };
+        let base = self.base(point.base);
+        let mut notes = base.notes.clone();
+        let mut runs = Vec::new();
+        for (mix, &(step, position)) in options.transports.iter().zip(&point.runs) {
+            let (of, said) = self.runs(step);
+            runs.push(of[position].clone());
+            notes.extend(
+                said.iter().filter(|note| !notes.contains(note)).cloned().collect::<Vec<_>>(),
+            );
+            if setting.is_parameter() && !mix.has_apus() {
+                let name = setting.name();
+                notes.push(format!("{mix} was measured once: {name} is a parameter of apus"));
+            }
+        }
+        let command = account::command("cluster", self.venue, options, &[]);
+        let account = Account { venue: self.venue, options, phases: &phases, link: &link, base };
+        account.measured(runs, notes, command)
+    }
+
+    fn base(&self, step: usize) -> &Base {
+        let Found::Base(base) = &self.found[step] else { unreachable!("as the plan says") };
+        base
+    }
+
+    fn runs(&self, step: usize) -> (&[Vec<RunResult>], &[String]) {
+        let Found::Runs(runs) = &self.found[step] else { unreachable!("as the plan says") };
+        (&runs.of, &runs.notes)
+    }
+}

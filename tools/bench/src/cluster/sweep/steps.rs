@@ -1,0 +1,161 @@
+//! What do the steps of a sweep find?
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::{Plan, Step};
+use crate::cluster::options::{Link, Options};
+use crate::cluster::phases::{Base, Chosen, Phases, Runs};
+use crate::cluster::site::Venue;
+use apus_report::lines::{self, Lines, LinesError};
+use apus_report::progress::Progress;
+use apus_testbed::error::Error;
+
+/// What a step has found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Found {
+    Link(Chosen),
+    Base(Base),
+    Runs(Runs),
+}
+
+/// A line of the file that keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
+    /// Name of the plan.
+    plan: String,
+    /// Number of its steps.
+    of: u32,
+    /// Which of them this is.
+    index: u32,
+    found: Found,
+}
+
+impl lines::Record for Record {
+    fn plan(&self) -> &str {
+        &self.plan
+    }
+
+    fn index(&self) -> u32 {
+        self.index
+    }
+
+    fn of(&self) -> u32 {
+        self.of
+    }
+}
+
+impl Found {
+    const fn is_runs(&self) -> bool {
+        matches!(self, Self::Runs(_))
+    }
+
+    /// Whether it is worth keeping: what failed altogether is tried again the next time.
+    fn is_whole(&self) -> bool {
+        match self {
+            Self::Runs(runs) => runs.of.iter().all(|runs| !runs.is_empty()),
+            Self::Base(base) => !base.best.is_empty(),
+            Self::Link(_) => true,
+        }
+    }
+}
+
+/// Takes the steps of a plan one after the other.
+pub(super) struct Finder<'a> {
+    plan: &'a Plan,
+    venue: &'a Venue,
+    lines: Option<Lines<Record>>,
+    progress: Progress,
+}
+
+impl<'a> Finder<'a> {
+    /// With a file that keeps what has been found, if one is named.
+    pub(super) fn new(plan: &'a Plan, venue: &'a Venue, out: Option<&Path>) -> Result<Self, Error> {
+        let unusable =
+            |error: LinesError| Error::Option { option: "out", problem: error.to_string() };
+        let lines = out.map(|path| Lines::open(path, &plan.name)).transpose().map_err(unusable)?;
+        let held =
+            |index| lines.as_ref().is_some_and(|lines: &Lines<Record>| lines.contains(index));
+        let left = (0..).zip(&plan.steps).filter(|(index, _)| !held(*index));
+        let progress = Progress::of(left.map(|(_, step)| Plan::counts(step)).sum());
+        Ok(Self { plan, venue, lines, progress })
+    }
+
+    /// What all steps find, in order.
+    pub(super) fn all(&mut self) -> Result<Vec<Found>, Error> {
+        let mut found = Vec::new();
+        for (index, step) in (0..).zip(&self.plan.steps) {
+            let known = self.lines.as_ref().and_then(|lines| lines.get(index));
+            let this = match known {
+                Some(record) => record.found.clone(),
+                None => {
+                    let new = self.find(step, &found)?;
+                    self.keep(index, &new)?;
+                    new
+                }
+            };
+            found.push(this);
+        }
+        Ok(found)
+    }
+
+    /// Takes a step; `found` is what those before it have found.
+    fn find(&self, step: &Step, found: &[Found]) -> Result<Found, Error> {
+        let options = match step {
+            Step::Link => self.plan.options.clone(),
+            Step::Base { options } | Step::Runs { options, .. } => resolved(options, found),
+        };
+        let phases = Phases::new(self.venue, &options, &self.progress)?;
+        match step {
+            Step::Link => phases.link().map(Found::Link),
+            Step::Base { .. } => match phases.base(phases.link()?.mbps) {
+                Ok(base) => Ok(Found::Base(base)),
+                // What has been measured on other links is worth keeping, and what is still to come, too.
+                Err(error) if found.iter().any(Found::is_runs) => {
+                    Ok(Found::Base(Base::unknown(&error)))
+                }
+                Err(error) => Err(error),
+            },
+            Step::Runs { mixes, base, about, .. } => {
+                let phases = phases.about(about);
+                let Found::Base(base) = &found[*base] else { unreachable!("it comes before") };
+                if base.best.is_empty() {
+                    return Ok(Found::Runs(Runs::none(mixes)));
+                }
+                let scale = phases.scale(base);
+                Ok(Found::Runs(phases.runs(phases.link()?.mbps, &scale, mixes)))
+            }
+        }
+    }
+
+    fn keep(&mut self, index: u32, found: &Found) -> Result<(), Error> {
+        let Some(lines) = self.lines.as_mut().filter(|_| found.is_whole()) else { return Ok(()) };
+        let of = u32::try_from(self.plan.steps.len()).expect("a plan has a few thousand at most");
+        let record = Record { plan: self.plan.name.clone(), of, index, found: found.clone() };
+        lines.add([record]).map_err(|error| match error {
+            LinesError::System { path, source } => {
+                Error::System { doing: format!("write {}", path.display()), source }
+            }
+            error => Error::Peer(error.to_string()),
+        })
+    }
+}
+
+/// The rate of the links that was found where nobody had said one.
+pub(super) fn chosen(found: &[Found]) -> Option<&Chosen> {
+    found.iter().find_map(|each| match each {
+        Found::Link(chosen) => Some(chosen),
+        _ => None,
+    })
+}
+
+/// With that rate, if nobody has said one.
+pub(super) fn resolved(options: &Options, found: &[Found]) -> Options {
+    match (options.link, chosen(found)) {
+        (Link::Auto, Some(chosen)) => options.with_link(chosen.mbps),
+        _ => options.clone(),
+    }
+}

@@ -1,0 +1,46 @@
+//! How often does a message change hands on its way to the thread that receives it?
+//!
+//! Each handoff is a message that one thread took from the network and another one received, and a
+//! wake-up if the latter slept. A thread that polls the network itself needs none; a dedicated engine
+//! needs exactly one per message, however many threads receive. More would be work for nothing (the
+//! Linux kernel's Homa module needed 1.148 before it was mended: it woke a thread before the packet
+//! was on the queue), and a thread that wakes up and finds nothing is counted besides.
+//!
+//! A thread that polls itself can still be interrupted by the system for milliseconds just when it
+//! does not wait. Then the endpoint's keeper polls in its place, and hands over what comes meanwhile:
+//! `keeper_turns` counts that. Seen here once in 400,000 messages, with other programs on all cores.
+//!
+//! Threads sleep while they wait unless something else is asked for: that is when handing over costs
+//! most, and all threads of the server share a core.
+
+use super::{Experiment, Options, Pair, Reading};
+use ::apus::PollMode;
+use apus_contenders::apus::{Receiving, counters};
+use apus_contenders::contender::Contender;
+
+/// Small requests, one at a time, to servers with 1 to 4 receiving threads.
+pub static HANDOFF: Experiment = Experiment {
+    name: "handoff",
+    defaults: || Options { poll: PollMode::Block, ..Options::new(64, 1) },
+    contenders,
+    figures,
+    compared: "handoffs_per_message",
+    ratios: &[],
+};
+
+fn contenders() -> Vec<Box<dyn Contender>> {
+    Receiving::all().map(|receiving| Box::new(receiving) as Box<dyn Contender>).collect()
+}
+
+fn figures(pair: &Pair) -> Vec<(&'static str, Reading)> {
+    let count = |name| pair.server.counters.get(name).copied().unwrap_or_default();
+    let messages = count(counters::MESSAGES);
+    let handoffs = count(counters::HANDOFFS);
+    vec![
+        ("messages", Reading::Count(messages)),
+        ("handoffs", Reading::Count(handoffs)),
+        ("handoffs_per_message", Reading::Each(handoffs as f64 / messages as f64)),
+        ("spurious_wakeups", Reading::Count(count(counters::SPURIOUS_WAKEUPS))),
+        ("keeper_turns", Reading::Count(count(counters::KEEPER_TURNS))),
+    ]
+}

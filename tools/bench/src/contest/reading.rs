@@ -1,0 +1,61 @@
+//! What does one run say about a figure, and what do all of them together?
+
+use apus_report::result::Figure;
+use apus_report::stats::Spread;
+
+/// A figure of one contender in one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reading {
+    /// A value of its own. Of all runs the median is shown, with the least and the greatest.
+    Each(f64),
+    /// A number of things. Of all runs the sum is shown.
+    Count(u64),
+}
+
+impl Reading {
+    /// As it is compared with another contender's in the same run.
+    pub const fn value(self) -> f64 {
+        match self {
+            Self::Each(value) => value,
+            Self::Count(count) => count as f64,
+        }
+    }
+
+    /// What is shown of the readings of all runs, which are of one kind. `None` if one is not a number,
+    /// because there was nothing to divide by.
+    pub(super) fn over_runs(runs: &[Self]) -> Option<Figure> {
+        let values: Vec<f64> = runs.iter().map(|reading| reading.value()).collect();
+        if values.iter().any(|value| !value.is_finite()) {
+            return None;
+        }
+        let counts = runs.iter().map(|reading| match reading {
+            Self::Count(count) => Some(*count),
+            Self::Each(_) => None,
+        });
+        let sum: Option<u64> = counts.sum();
+        Some(sum.map_or_else(|| Figure::Spread(Spread::over(&values)), Figure::Count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_added_and_values_are_not() {
+        let counts = [Reading::Count(2), Reading::Count(3)];
+        assert_eq!(Reading::over_runs(&counts), Some(Figure::Count(5)));
+        let values = [Reading::Each(1.0), Reading::Each(5.0), Reading::Each(2.0)];
+        let Some(Figure::Spread(spread)) = Reading::over_runs(&values) else {
+            panic!("values of their own have no sum")
+        };
+        assert_eq!((spread.min, spread.median, spread.max), (1.0, 2.0, 5.0));
+    }
+
+    #[test]
+    fn what_was_divided_by_nothing_is_not_shown() {
+        let broken = [Reading::Each(1.0), Reading::Each(f64::NAN)];
+        assert_eq!(Reading::over_runs(&broken), None);
+        assert_eq!(Reading::over_runs(&[Reading::Each(f64::INFINITY)]), None);
+    }
+}

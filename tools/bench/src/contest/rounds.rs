@@ -1,0 +1,184 @@
+//! How do the contenders of an experiment take turns?
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{EXPERIMENTS, Experiment, JOB, Options, Reading, check_only, nobody_left};
+use apus_contenders::contender::{Contender, Plan, Side};
+use apus_report::progress::Progress;
+use apus_report::result::{Outcome, Ratio, Row};
+use apus_testbed::error::Error;
+use apus_testbed::machine::{Cores, Neighbours};
+use apus_testbed::process::{Control, Host, Task};
+
+/// What both sides of one contender saw in one run.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// The side that asked.
+    pub client: Side,
+    /// The side that answered.
+    pub server: Side,
+}
+
+/// What an agent is told about its task.
+#[derive(Debug, Serialize, Deserialize)]
+struct Details {
+    experiment: String,
+    contender: String,
+    plan: Plan,
+    /// For clients.
+    server: Option<SocketAddr>,
+}
+
+/// Runs an experiment and puts the result together.
+pub(super) fn run(
+    experiment: &Experiment,
+    options: &Options,
+    host: &Host,
+) -> Result<Outcome, Error> {
+    options.check()?;
+    let neighbours = Neighbours::watch();
+    let cores = Cores::choose();
+    let options = &Options {
+        poll: apus_contenders::contender::poll_on(cores, options.poll),
+        ..options.clone()
+    };
+    let plan = options.plan();
+    let mut outcome = Outcome::new(experiment.name, options.config());
+    let contenders = selected(experiment, options, &mut outcome.notes)?;
+    outcome.notes.extend(cores.note());
+    if options.raw {
+        outcome
+            .notes
+            .push("apus goes over raw IP, protocol 146, in the kernel's profile".to_owned());
+    }
+    outcome.config.insert("settings".to_owned(), settings(&contenders));
+    let progress = Progress::of(options.runs * contenders.len());
+    let mut pairs: Vec<Vec<Pair>> = contenders.iter().map(|_| Vec::new()).collect();
+    for run in 0..options.runs {
+        for turn in 0..contenders.len() {
+            let index = (run + turn) % contenders.len();
+            let name = contenders[index].name();
+            progress.step(&format!("run {} of {}: {name}", run + 1, options.runs));
+            pairs[index].push(measure(experiment, name, &plan, host, cores)?);
+        }
+    }
+    drop(progress);
+    outcome.notes.extend(neighbours.note());
+    summarize(experiment, &contenders, &pairs, &mut outcome)?;
+    Ok(outcome)
+}
+
+/// The contenders that were asked for and can take part.
+fn selected(
+    experiment: &Experiment,
+    options: &Options,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Box<dyn Contender>>, Error> {
+    let plan = options.plan();
+    let mut contenders = (experiment.contenders)();
+    let names: Vec<&str> = contenders.iter().map(|contender| contender.name()).collect();
+    check_only(&options.only, &names)?;
+    contenders.retain(|contender| {
+        let asked_for = options.only.iter().any(|name| name == contender.name());
+        asked_for || (options.only.is_empty() && !contender.is_on_request())
+    });
+    contenders.retain(|contender| match contender.sits_out(&plan) {
+        Some(why) => {
+            notes.push(format!("{} sits out: {why}", contender.name()));
+            false
+        }
+        None => true,
+    });
+    if contenders.is_empty() {
+        return Err(nobody_left(notes));
+    }
+    Ok(contenders)
+}
+
+/// How each contender is set up.
+fn settings(contenders: &[Box<dyn Contender>]) -> Value {
+    let pairs = contenders.iter().map(|each| (each.name().to_owned(), json!(each.settings())));
+    Value::Object(pairs.collect::<Map<_, _>>())
+}
+
+/// One contender in one run.
+pub(super) fn measure(
+    experiment: &Experiment,
+    contender: &str,
+    plan: &Plan,
+    host: &Host,
+    cores: Cores,
+) -> Result<Pair, Error> {
+    let task = |side, core, server| Task {
+        name: format!("{contender} {side}"),
+        core,
+        bind: None,
+        job: JOB.to_owned(),
+        details: json!(Details {
+            experiment: experiment.name.to_owned(),
+            contender: contender.to_owned(),
+            plan: plan.clone(),
+            server,
+        }),
+    };
+    let mut server = host.start(task("server", cores.server, None))?;
+    let address = server.address()?;
+    let client = host.start(task("client", cores.client, Some(address)))?;
+    let client = client.result(plan.duration())?;
+    Ok(Pair { client, server: server.stop()? })
+}
+
+/// Turns what was seen into rows and ratios.
+fn summarize(
+    experiment: &Experiment,
+    contenders: &[Box<dyn Contender>],
+    pairs: &[Vec<Pair>],
+    outcome: &mut Outcome,
+) -> Result<(), Error> {
+    let mut compared: Vec<(&str, Vec<f64>)> = Vec::new();
+    for (contender, pairs) in contenders.iter().zip(pairs) {
+        let name = contender.name();
+        let mut row = Row::new(name);
+        let runs: Vec<_> = pairs.iter().map(experiment.figures).collect();
+        for (index, &(figure, _)) in runs[0].iter().enumerate() {
+            let readings: Vec<Reading> = runs.iter().map(|figures| figures[index].1).collect();
+            let Some(value) = Reading::over_runs(&readings) else {
+                let problem = format!("{name} completed nothing in the time that counts; try 1");
+                return Err(Error::Option { option: "seconds", problem });
+            };
+            row = row.with(figure, value);
+            if figure == experiment.compared {
+                compared.push((name, readings.into_iter().map(Reading::value).collect()));
+            }
+        }
+        outcome.rows.push(row);
+    }
+    let of = |name| compared.iter().find(|(each, _)| *each == name).map(|(_, values)| values);
+    for (dividend, divisor) in experiment.ratios {
+        if let (Some(a), Some(b)) = (of(*dividend), of(*divisor)) {
+            let ratio = Ratio::over(a, b);
+            outcome.ratios.extend(ratio.map(|ratio| (format!("{dividend}/{divisor}"), ratio)));
+        }
+    }
+    Ok(())
+}
+
+/// Does one side's work.
+pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    let strange = |what: &str| Error::Peer(format!("a task that nobody can do: {what}"));
+    let details: Details = serde_json::from_value(task.details.clone())
+        .map_err(|error| strange(&error.to_string()))?;
+    let experiment = EXPERIMENTS.iter().find(|each| each.name == details.experiment);
+    let experiment = experiment.ok_or_else(|| strange(&details.experiment))?;
+    let contenders = (experiment.contenders)();
+    let contender = contenders.iter().find(|each| each.name() == details.contender);
+    let contender = contender.ok_or_else(|| strange(&details.contender))?;
+    let side = match details.server {
+        None => contender.serve(&details.plan, control),
+        Some(server) => contender.drive(&details.plan, server, control),
+    }?;
+    Ok(json!(side))
+}

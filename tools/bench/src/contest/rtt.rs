@@ -1,0 +1,45 @@
+//! How long does one request and its reply take?
+
+use super::{Experiment, Options, Pair, Reading};
+use apus_contenders::apus::{Apus, Calls, Path, Traced};
+use apus_contenders::baseline::{Sends, Tcp, Udp};
+use apus_contenders::contender::{Contender, Replies};
+
+/// One client, one server, one request at a time.
+pub static RTT: Experiment = Experiment {
+    name: "rtt",
+    defaults: || Options::new(100, 1),
+    contenders,
+    figures,
+    compared: "p50_us",
+    ratios: &[
+        ("apus", "udp"),
+        ("apus", "tcp"),
+        ("apus", "apus-untraced"),
+        ("apus-traced", "apus-untraced"),
+    ],
+};
+
+const APUS: Apus = Apus { calls: Calls::OneByOne, path: Path::Udp };
+
+fn contenders() -> Vec<Box<dyn Contender>> {
+    vec![
+        Box::new(APUS),
+        Box::new(Traced { exchange: APUS, all: false }),
+        Box::new(Traced { exchange: APUS, all: true }),
+        Box::new(Udp { connected: false }),
+        Box::new(Udp { connected: true }),
+        Box::new(Tcp { sends: Sends::One, replies: Replies::Echo }),
+    ]
+}
+
+fn figures(pair: &Pair) -> Vec<(&'static str, Reading)> {
+    let micros = |nanoseconds: u64| Reading::Each(nanoseconds as f64 / 1e3);
+    let latency = pair.client.latency;
+    vec![
+        ("p50_us", micros(latency.p50)),
+        ("p99_us", micros(latency.p99)),
+        ("p999_us", micros(latency.p999)),
+        ("samples", Reading::Count(latency.samples)),
+    ]
+}

@@ -1,0 +1,36 @@
+//! How many bytes per second go from client to server in large messages?
+
+use super::{Experiment, Options, Pair, Reading};
+use apus_contenders::apus::{Apus, Calls, Path};
+use apus_contenders::baseline::{Sends, Tcp, UdpGso};
+use apus_contenders::contender::{Contender, Replies, Side};
+
+/// Large requests with short replies, one after another. What the server received counts.
+pub static THROUGHPUT: Experiment = Experiment {
+    name: "throughput",
+    defaults: || Options::new(500_000, 8),
+    contenders,
+    figures,
+    compared: "gbps",
+    ratios: &[("apus", "tcp"), ("apus", "udp-gso")],
+};
+
+fn contenders() -> Vec<Box<dyn Contender>> {
+    vec![
+        Box::new(Apus { calls: Calls::Many(Replies::Short), path: Path::Udp }),
+        Box::new(UdpGso),
+        Box::new(Tcp { sends: Sends::One, replies: Replies::Short }),
+    ]
+}
+
+fn figures(pair: &Pair) -> Vec<(&'static str, Reading)> {
+    let Pair { client, server } = pair;
+    let bytes_per_ns = server.bytes as f64 / server.elapsed as f64;
+    // Processor time per nanosecond, of both sides; 2 if both spin.
+    let busy = |side: &Side| side.cpu as f64 / side.elapsed as f64;
+    let cpu = busy(client) + busy(server);
+    vec![
+        ("gbps", Reading::Each(bytes_per_ns * 8.0)),
+        ("cpu_ns_per_kb", Reading::Each(cpu / bytes_per_ns * 1000.0)),
+    ]
+}

@@ -1,0 +1,53 @@
+//! What does a message transport do for tail latency, on the machine of whoever asks?
+//!
+//! A server and a client in separate processes exchange messages of a published workload, first one
+//! by one, then as fast as they can, then at a load that leaves every contender some air. Requests
+//! are due at random instants, whether or not earlier ones are done. Each contender carries the same
+//! requests.
+//!
+//! ```text
+//!   unloaded   one request at a time, each size      → best possible time of each size
+//!   capacity   200 requests always under way          → 100 % = what the slowest contender completes
+//!   load       open loop at 80 % of that, n runs     → slowdown by size
+//! ```
+
+mod findings;
+mod options;
+mod page;
+mod phases;
+mod sides;
+
+pub use findings::Findings;
+pub use options::Options;
+pub(crate) use options::workload;
+
+use serde_json::Value;
+
+use apus_contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
+use apus_contenders::transport::{Apus, Connections, Tcp, Transport};
+use apus_testbed::error::Error;
+use apus_testbed::process::{Control, Host, Task};
+
+/// Who takes part.
+fn contenders() -> Vec<Box<dyn Transport>> {
+    let tcp =
+        |connections| Tcp { send_buffer: Some(LOOPBACK_SEND_BUFFER), ..Tcp::new(connections) };
+    vec![Box::new(Apus), Box::new(tcp(Connections::One)), Box::new(tcp(Connections::PerRequest))]
+}
+
+/// Runs the demo.
+///
+/// # Errors
+///
+/// An option does not fit, or a contender failed.
+pub fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+    phases::run(options, host)
+}
+
+/// The kind of task that [`agent`] does.
+pub(crate) const JOB: &str = "demo";
+
+/// Does one side's work in an agent.
+pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    sides::agent(task, control)
+}

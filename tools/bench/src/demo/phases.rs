@@ -1,0 +1,171 @@
+//! In which order does the demo find things out?
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::JOB;
+use super::findings::{Findings, Measured};
+use super::options::Options;
+use super::sides::{ClientSide, Details, GRACE, LoadResult, Messages, Phase, Side};
+use crate::slowdown::{Scale, tenths};
+use apus_contenders::transport::Transport;
+use apus_report::progress::Progress;
+use apus_report::stats::Spread;
+use apus_testbed::error::Error;
+use apus_testbed::machine::{Cores, Neighbours};
+use apus_testbed::process::{Host, Task};
+
+/// How long each contender shows the best time of each size.
+const UNLOADED: Duration = Duration::from_millis(400);
+
+/// Warm-up and measured time of one measurement of capacity.
+const CAPACITY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
+
+/// How often capacity is measured. Odd, because the median counts.
+const CAPACITY_RUNS: usize = 3;
+
+/// Requests under way at most while under load; more are due but wait. Source: `--client-max` of the
+/// kernel module's `cp_node`, 200.
+///
+/// Capacity is measured with as many: what a contender completes when it is crowded is what it has to
+/// work a backlog off with. Measured with fewer (16: 30 % more for one connection per request),
+/// 80 % could be more than it can do once a backlog exists, and it would never recover.
+pub(super) const LIMIT: u32 = 200;
+
+/// What the demo can do on a host.
+struct Bench<'a> {
+    host: &'a Host,
+    cores: Cores,
+    options: &'a Options,
+    contenders: Vec<Box<dyn Transport>>,
+    progress: Progress,
+}
+
+/// Runs all phases.
+pub(super) fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+    options.check()?;
+    let neighbours = Neighbours::watch();
+    let cores = Cores::choose();
+    let options = &Options {
+        poll: apus_contenders::contender::poll_on(cores, options.poll),
+        ..options.clone()
+    };
+    let contenders = super::contenders();
+    let bench = Bench {
+        host,
+        cores,
+        options,
+        progress: Progress::of((1 + CAPACITY_RUNS + options.runs) * contenders.len()),
+        contenders,
+    };
+    let scale = bench.scale()?;
+    let capacity = bench.capacity()?;
+    let slowest = capacity.iter().copied().fold(f64::INFINITY, f64::min);
+    let rate = options.rate.unwrap_or(options.load * slowest);
+    let loads = bench.loads(rate, &scale)?;
+    let measured = bench.contenders.iter().zip(capacity).zip(loads);
+    let measured = measured.map(|((contender, capacity), runs)| Measured {
+        name: contender.name(),
+        settings: contender.settings(),
+        capacity,
+        runs,
+    });
+    let measured: Vec<Measured> = measured.collect();
+    let mut findings = Findings::new(options, rate, &scale, &measured)?;
+    findings.outcome.notes.extend(cores.note().into_iter().chain(neighbours.note()));
+    Ok(findings)
+}
+
+impl Bench<'_> {
+    /// The base of all slowdowns: the least time of each size, whoever reached it.
+    fn scale(&self) -> Result<Scale, Error> {
+        let mut best: BTreeMap<u32, u64> = BTreeMap::new();
+        for contender in &self.contenders {
+            let name = contender.name();
+            self.progress.step(&format!("best time of each size: {name}"));
+            let phase = Phase::Unloaded { duration: UNLOADED };
+            let times: Vec<(u32, u64)> = self.measure(&name, 0, phase, UNLOADED)?;
+            for (size, time) in times {
+                best.entry(size).and_modify(|least| *least = time.min(*least)).or_insert(time);
+            }
+        }
+        let workload = self.options.workload()?;
+        Ok(Scale {
+            best: best.into_iter().collect(),
+            groups: tenths(workload.sizes()),
+            short: workload.sizes().quantile(0.5),
+        })
+    }
+
+    /// Requests per second that each contender completes, the median of a few measurements: neither what it can
+    /// do only now and then, nor what it did while others had the machine, is what a load should be a share of.
+    fn capacity(&self) -> Result<Vec<f64>, Error> {
+        let (warm, measure) = CAPACITY;
+        let phase = Phase::Capacity { outstanding: LIMIT, warm, measure };
+        let mut found = vec![Vec::new(); self.contenders.len()];
+        for _ in 0..CAPACITY_RUNS {
+            for (contender, found) in self.contenders.iter().zip(&mut found) {
+                let name = contender.name();
+                self.progress.step(&format!("capacity: {name}"));
+                found.push(self.measure(&name, 0, phase.clone(), warm + measure)?);
+            }
+        }
+        Ok(found.iter().map(|found| Spread::over(found).median).collect())
+    }
+
+    /// All runs of each contender under load. Another contender begins each run.
+    fn loads(&self, rate: f64, scale: &Scale) -> Result<Vec<Vec<LoadResult>>, Error> {
+        let measure = Duration::from_secs_f64(self.options.seconds);
+        let warm = measure / 10;
+        let phase = Phase::Load { rate, warm, measure, limit: LIMIT, scale: scale.clone() };
+        let count = self.contenders.len();
+        let mut results: Vec<Vec<LoadResult>> = vec![Vec::new(); count];
+        for run in 0..self.options.runs {
+            for turn in 0..count {
+                let index = (run + turn) % count;
+                let name = self.contenders[index].name();
+                self.progress.step(&format!("run {} of {}: {name}", run + 1, self.options.runs));
+                let duration = warm + measure + GRACE;
+                results[index].push(self.measure(&name, run as u64, phase.clone(), duration)?);
+            }
+        }
+        Ok(results)
+    }
+
+    /// One phase of one contender, with fresh processes. Each run draws other messages.
+    fn measure<T: DeserializeOwned>(
+        &self,
+        contender: &str,
+        run: u64,
+        phase: Phase,
+        duration: Duration,
+    ) -> Result<T, Error> {
+        let task = |name: &str, core, side| Task {
+            name: format!("{contender} {name}"),
+            core,
+            bind: None,
+            job: JOB.to_owned(),
+            details: json!(Details { contender: contender.to_owned(), side }),
+        };
+        let Options { workload, truncate, seed, poll, .. } = self.options;
+        let side = Side::Server { poll: *poll };
+        let mut server = self.host.start(task("server", self.cores.server, side))?;
+        let side = Side::Client(ClientSide {
+            server: server.address()?,
+            messages: Messages {
+                workload: workload.clone(),
+                truncate: *truncate,
+                seed: seed.wrapping_add(run),
+            },
+            alone_on_core: self.cores.client.is_some(),
+            phase,
+        });
+        let client = self.host.start(task("client", self.cores.client, side))?;
+        let result = client.result(duration)?;
+        server.stop::<()>()?;
+        Ok(result)
+    }
+}

@@ -1,0 +1,29 @@
+//! Benchmarks: apus beside other transports, on the same machine, in the same run.
+//!
+//! ```text
+//!   contest       one figure (round trip, throughput, rate, handoffs) of contenders that take turns
+//!   local         messages between processes of one host
+//!   demo          messages of a published workload at a load
+//!   overload      a server that is offered more than it can serve
+//!   cluster       a workload between hosts on shaped links, for any value of any setting
+//!   slowdown      how much longer messages took than on an idle path
+//!   trace_record  time traces of a client and a server on this machine
+//! ```
+//!
+//! A program that runs experiments starts itself again for each side. Its `main` calls [`agent::main`] when
+//! its first argument is [`AGENT`](apus_testbed::process::AGENT).
+//!
+//! # What is absent
+//!
+//! No experiment judges its result: there is no threshold here, and no test asserts a time.
+
+#![forbid(unsafe_code)]
+
+pub mod agent;
+pub mod cluster;
+pub mod contest;
+pub mod demo;
+pub mod local;
+pub mod overload;
+pub mod slowdown;
+pub mod trace_record;

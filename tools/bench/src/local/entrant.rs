@@ -1,0 +1,108 @@
+//! Who takes part?
+
+use serde::{Deserialize, Serialize};
+
+use apus_contenders::apus::{Apus, BarePair, Calls, Path};
+use apus_contenders::baseline::{Boundaries, Sends, Tcp, Unix};
+use apus_contenders::contender::{Contender, Replies};
+
+/// The row of the faster kind of unix socket, figure by figure: what careful users have.
+pub(super) const UNIX: &str = "unix";
+
+/// The kinds of unix sockets.
+pub(super) const KINDS: [Entrant; 2] = [Entrant::Stream, Entrant::Packets];
+
+/// A way for messages between two processes of one host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Entrant {
+    /// Endpoints through shared memory.
+    Local,
+    /// What is below them.
+    Pair,
+    /// A unix socket that carries bytes.
+    Stream,
+    /// A unix socket that keeps messages apart.
+    Packets,
+    /// TCP on loopback.
+    Tcp,
+    /// Endpoints over UDP on loopback.
+    Udp,
+}
+
+impl Entrant {
+    /// All of them, in the order of the rows.
+    pub(super) const ALL: [Self; 6] =
+        [Self::Local, Self::Pair, Self::Stream, Self::Packets, Self::Tcp, Self::Udp];
+
+    /// The names that can be asked for.
+    pub(super) fn names() -> Vec<&'static str> {
+        let mut names = Self::ALL.map(Self::name).to_vec();
+        let stream = Self::ALL.iter().position(|entrant| *entrant == Self::Stream);
+        names.insert(stream.unwrap_or_default(), UNIX);
+        names
+    }
+
+    /// Whether it takes part if only these are asked for, or all.
+    pub(super) fn is_asked(self, only: &[String]) -> bool {
+        let named = |name: &String| name == self.name() || (name == UNIX && KINDS.contains(&self));
+        only.is_empty() || only.iter().any(named)
+    }
+
+    /// As results show it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Local => "apus-local",
+            Self::Pair => "apus-local-pair",
+            Self::Stream => "unix-stream",
+            Self::Packets => "unix-seqpacket",
+            Self::Tcp => "tcp",
+            Self::Udp => "apus-udp",
+        }
+    }
+
+    /// How one client and one server exchange messages.
+    pub(super) fn contender(self, calls: Calls) -> Box<dyn Contender> {
+        let replies = match calls {
+            Calls::OneByOne => Replies::Echo,
+            Calls::Many(replies) => replies,
+        };
+        match self {
+            Self::Local => Box::new(Apus { calls, path: Path::Local }),
+            Self::Udp => Box::new(Apus { calls, path: Path::Udp }),
+            Self::Pair => Box::new(BarePair { calls }),
+            Self::Stream => Box::new(Unix { boundaries: Boundaries::Lost, replies }),
+            Self::Packets => Box::new(Unix { boundaries: Boundaries::Kept, replies }),
+            Self::Tcp => Box::new(Tcp { sends: Sends::One, replies }),
+        }
+    }
+
+    /// Whether a server of this kind takes many clients. A bare pair has one by its nature, and an event loop
+    /// over sockets that keep messages apart is nothing that anybody has.
+    pub(super) const fn takes_clients(self) -> bool {
+        !matches!(self, Self::Pair | Self::Packets)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_the_names_of_their_contenders() {
+        for entrant in Entrant::ALL {
+            let name = entrant.contender(Calls::OneByOne).name();
+            // Elsewhere endpoints over UDP are simply apus.
+            let expected = if entrant == Entrant::Udp { "apus" } else { entrant.name() };
+            assert_eq!(name, expected);
+        }
+    }
+
+    #[test]
+    fn who_asks_for_unix_sockets_gets_both_kinds() {
+        let only = ["unix".to_owned()];
+        let asked: Vec<_> = Entrant::ALL.into_iter().filter(|it| it.is_asked(&only)).collect();
+        assert_eq!(asked, KINDS);
+        assert_eq!(Entrant::names()[1..4], ["apus-local-pair", "unix", "unix-stream"]);
+        assert!(Entrant::ALL.into_iter().all(|entrant| entrant.is_asked(&[])));
+    }
+}

@@ -1,0 +1,53 @@
+//! What do messages between processes of one host cost?
+//!
+//! An endpoint through shared memory beside what users have: unix sockets, TCP on loopback, and the same endpoint
+//! over UDP. Below it is a bare pair of `apus-local`, so that one sees what the endpoint adds.
+//!
+//! ```text
+//!   sizes     one client, one server: one request at a time → latency; many under way → rate, or throughput of
+//!             large messages
+//!   workers   1, 2, 4 … N at a time, each with a connection of its own: in one task (as unix1 of
+//!             will-it-scale), and as a ping-pong between two tasks
+//!   clients   1, 2, 4 … N clients of one server: rate, latency, and whether all get the same
+//! ```
+//!
+//! Every side is a process of its own, on a core of its own as long as there are enough. All contenders wait in the
+//! same way. Inside one run they take turns, each with fresh processes, and from run to run another one begins.
+//!
+//! # Small and large
+//!
+//! A message of [`Options::LARGE`] bytes is large: [`Options::LARGE_OUTSTANDING`] of them are under way, and
+//! what counts is their bytes, so they get short replies, as in `bench throughput`. Smaller ones are echoed.
+
+mod entrant;
+mod findings;
+mod one_task;
+mod options;
+mod phases;
+mod report;
+mod sides;
+
+pub use findings::Findings;
+pub use options::Options;
+
+use serde_json::Value;
+
+use apus_testbed::error::Error;
+use apus_testbed::process::{Control, Host, Task};
+
+/// Runs the experiment.
+///
+/// # Errors
+///
+/// An option does not fit, or a contender failed.
+pub fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+    phases::run(options, host)
+}
+
+/// The kind of task that [`agent`] does.
+pub(crate) const JOB: &str = "local";
+
+/// Does one side's work in an agent.
+pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    sides::agent(task, control)
+}

@@ -1,0 +1,237 @@
+//! In which order are things found out?
+
+use std::time::Duration;
+
+use apus::PollMode;
+use serde_json::{Value, json};
+
+use super::JOB;
+use super::entrant::Entrant;
+use super::findings::Findings;
+use super::options::Options;
+use super::report::{self, Figures, Run, Taken};
+use super::sides::{Details, Role};
+use crate::contest::{check_only, nobody_left};
+use apus_contenders::apus::Calls;
+use apus_contenders::contender::{Plan, Replies, Side};
+use apus_report::progress::Progress;
+use apus_testbed::error::Error;
+use apus_testbed::machine::{Cores, Neighbours};
+use apus_testbed::process::{Crew, Host, Task};
+
+/// How long before the common start agents are told of it. Ours: telling one takes a tenth of a millisecond.
+const LEAD: Duration = Duration::from_millis(50);
+
+/// What is done over and over.
+struct Bench<'a> {
+    host: &'a Host,
+    options: &'a Options,
+    entrants: Vec<Entrant>,
+    progress: Progress,
+}
+
+/// Runs all phases.
+pub(super) fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+    options.check()?;
+    let neighbours = Neighbours::watch();
+    let cores = Cores::choose();
+    let options = &Options {
+        poll: apus_contenders::contender::poll_on(cores, options.poll),
+        ..options.clone()
+    };
+    let mut notes = Vec::new();
+    let entrants = selected(options, &mut notes)?;
+    let [workers, clients] = [options.workers, options.clients].map(Options::counts);
+    let phases = 2 * options.sizes.len() + 2 * workers.len() + clients.len();
+    let progress = Progress::of(options.runs * entrants.len() * phases);
+    let bench = Bench { host, options, entrants, progress };
+    let runs = (0..options.runs)
+        .map(|run| bench.run(run, &workers, &clients))
+        .collect::<Result<Vec<_>, _>>()?;
+    let Bench { entrants, progress, .. } = bench;
+    drop(progress);
+    notes.extend(cores.note());
+    notes.extend(crowded(&workers, &clients));
+    notes.extend(neighbours.note());
+    report::findings(options, &entrants, (&workers, &clients), &runs, notes)
+}
+
+/// Those who were asked for and can take part with a size at least.
+fn selected(options: &Options, notes: &mut Vec<String>) -> Result<Vec<Entrant>, Error> {
+    check_only(&options.only, &Entrant::names())?;
+    let mut entrants = Vec::new();
+    for entrant in Entrant::ALL.into_iter().filter(|entrant| entrant.is_asked(&options.only)) {
+        let whys = options.sizes.iter().filter_map(|&size| sits_out(entrant, size, options));
+        let whys: Vec<String> = whys.collect();
+        notes.extend(whys.iter().map(|why| format!("{} sits out: {why}", entrant.name())));
+        if whys.len() < options.sizes.len() {
+            entrants.push(entrant);
+        }
+    }
+    if entrants.is_empty() { Err(nobody_left(notes)) } else { Ok(entrants) }
+}
+
+/// Why it cannot take part with messages of that size, if so.
+fn sits_out(entrant: Entrant, size: usize, options: &Options) -> Option<String> {
+    entrant.contender(Calls::OneByOne).sits_out(&options.plan(size, 1, options.poll))
+}
+
+/// What is said if there are more tasks at a time than cores.
+fn crowded(workers: &[usize], clients: &[usize]) -> Option<String> {
+    let tasks = workers.iter().map(|count| 2 * count).chain(clients.iter().map(|count| count + 1));
+    let most = tasks.max().filter(|tasks| !Cores::suffice_for(*tasks))?;
+    Some(format!(
+        "up to {most} tasks at a time have fewer cores: where they share one they sleep instead of spinning, and \
+         figures contain the switches between them"
+    ))
+}
+
+impl Bench<'_> {
+    /// Everything once. Another contender begins each run.
+    fn run(&self, run: usize, workers: &[usize], clients: &[usize]) -> Result<Run, Error> {
+        let options = self.options;
+        let sizes = options.sizes.iter();
+        Ok(Run {
+            sizes: sizes
+                .map(|&size| {
+                    self.turns(run, &format!("{size} bytes"), |entrant| {
+                        if sits_out(entrant, size, options).is_some() {
+                            return Ok(None);
+                        }
+                        self.at_size(entrant, size).map(Some)
+                    })
+                })
+                .collect::<Result<_, _>>()?,
+            workers: workers
+                .iter()
+                .map(|&count| {
+                    self.turns(run, &format!("{count} workers"), |entrant| {
+                        self.workers(entrant, count).map(Some)
+                    })
+                })
+                .collect::<Result<_, _>>()?,
+            clients: clients
+                .iter()
+                .map(|&count| {
+                    self.turns(run, &format!("{count} clients"), |entrant| {
+                        entrant.takes_clients().then(|| self.clients(entrant, count)).transpose()
+                    })
+                })
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// What was measured of each contender, in the order of the rows.
+    fn turns<T>(
+        &self,
+        run: usize,
+        what: &str,
+        measure: impl Fn(Entrant) -> Result<Option<T>, Error>,
+    ) -> Result<Vec<Option<T>>, Error> {
+        let count = self.entrants.len();
+        let mut taken: Vec<Option<T>> = (0..count).map(|_| None).collect();
+        for turn in 0..count {
+            let index = (run + turn) % count;
+            let entrant = self.entrants[index];
+            let (runs, name) = (self.options.runs, entrant.name());
+            self.progress.step(&format!("run {} of {runs}, {what}: {name}", run + 1));
+            taken[index] = measure(entrant)?;
+        }
+        Ok(taken)
+    }
+
+    /// One client and one server: one message at a time, then many.
+    fn at_size(&self, entrant: Entrant, size: usize) -> Result<Figures, Error> {
+        let large = Options::is_large(size);
+        let poll = self.options.poll;
+        let plan = self.options.plan(size, 1, poll);
+        let one = self.pairs(entrant, Calls::OneByOne, &plan, 1)?;
+        let replies = if large { Replies::Short } else { Replies::Echo };
+        let plan = self.options.plan(size, self.options.many(size), poll);
+        let many = self.pairs(entrant, Calls::Many(replies), &plan, 1)?;
+        Ok(Figures::at_size(&one.clients[0], &many.clients[0], large.then_some(&many.servers[0])))
+    }
+
+    /// So many workers at a time: both sides in one task, then a ping-pong between two.
+    fn workers(&self, entrant: Entrant, count: usize) -> Result<Figures, Error> {
+        let plan = self.options.plan(1, 1, self.poll_of(count));
+        let both = |_| told(entrant, Calls::OneByOne, &plan, Role::Both, count > 1);
+        let name = format!("{} task", entrant.name());
+        let cores = |index| Cores::of_pair(index).client;
+        let tasks = (0..count).map(|index| task(&name, cores(index), both(index)));
+        let alone = self.together(tasks, &plan)?;
+        let plan = self.options.plan(1, 1, self.poll_of(2 * count));
+        let apart = self.pairs(entrant, Calls::OneByOne, &plan, count)?;
+        Ok(Figures::of_workers(&alone, &apart.clients))
+    }
+
+    /// So many clients of one server, with as many messages under way as one has otherwise, in sum.
+    fn clients(&self, entrant: Entrant, count: usize) -> Result<Figures, Error> {
+        let calls = Calls::Many(Replies::Echo);
+        let size = self.options.sizes[0];
+        let outstanding = self.options.many(size).div_ceil(count);
+        let name = entrant.name();
+        let plan = self.options.plan(size, outstanding, self.options.poll);
+        let details = told(entrant, calls, &plan, Role::ServerOfMany, false);
+        let core = Cores::choose().server;
+        let mut server = self.host.start(task(&format!("{name} server"), core, details))?;
+        let role = Role::Client(server.address()?);
+        // The server has a core for itself.
+        let plan = Plan { poll: self.poll_of(count + 1), ..plan };
+        let clients = (0..count).map(|index| {
+            let details = told(entrant, calls, &plan, role, count > 1);
+            task(&format!("{name} client"), Cores::of_client(index), details)
+        });
+        let clients = self.together(clients, &plan)?;
+        server.stop::<Side>()?;
+        Ok(Figures::of_clients(&clients))
+    }
+
+    /// So many pairs of a client and a server at a time.
+    fn pairs(
+        &self,
+        entrant: Entrant,
+        calls: Calls,
+        plan: &Plan,
+        count: usize,
+    ) -> Result<Taken, Error> {
+        let name = entrant.name();
+        let servers = (0..count).map(|index| {
+            let details = told(entrant, calls, plan, Role::Server, false);
+            let task = task(&format!("{name} server"), Cores::of_pair(index).server, details);
+            (self.host.clone(), task)
+        });
+        let mut servers = Crew::start(servers)?;
+        let clients = servers.addresses()?.into_iter().enumerate().map(|(index, server)| {
+            let details = told(entrant, calls, plan, Role::Client(server), count > 1);
+            task(&format!("{name} client"), Cores::of_pair(index).client, details)
+        });
+        let clients = self.together(clients, plan)?;
+        servers.stop()?;
+        Ok(Taken { clients, servers: servers.results(Duration::ZERO).all()? })
+    }
+
+    /// What agents saw that do the same at the same time.
+    fn together(&self, tasks: impl Iterator<Item = Task>, plan: &Plan) -> Result<Vec<Side>, Error> {
+        let mut crew = Crew::start(tasks.map(|task| (self.host.clone(), task)))?;
+        let count = crew.len();
+        if count > 1 {
+            crew.begin(&vec![(); count], LEAD)?;
+        }
+        crew.results(LEAD + plan.duration()).all()
+    }
+
+    /// How so many tasks wait: who spins on a core that others need keeps them from answering.
+    fn poll_of(&self, tasks: usize) -> PollMode {
+        if Cores::suffice_for(tasks) { self.options.poll } else { PollMode::Block }
+    }
+}
+
+/// What an agent is told.
+fn told(entrant: Entrant, calls: Calls, plan: &Plan, role: Role, together: bool) -> Value {
+    json!(Details { entrant, calls, plan: plan.clone(), role, together })
+}
+
+fn task(name: &str, core: Option<usize>, details: Value) -> Task {
+    Task { name: name.to_owned(), core, bind: None, job: JOB.to_owned(), details }
+}

@@ -1,0 +1,334 @@
+//! What do the figures say?
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::options::Options;
+use super::sides::{LoadResult, Served};
+use apus_contenders::transport::Transport;
+use apus_report::result::{Figure, Outcome, Ratio, Row};
+use apus_report::stats::{Percentiles, Spread};
+
+/// What one run found out.
+#[derive(Debug)]
+pub(super) struct Findings {
+    /// Requests per second.
+    pub(super) capacity: f64,
+    /// By contender, and then by load.
+    pub(super) loads: Vec<Vec<AtLoad>>,
+    /// By contender.
+    pub(super) idle: Vec<Option<Paused>>,
+}
+
+/// A contender at a load.
+#[derive(Debug)]
+pub(super) struct AtLoad {
+    /// Requests per second that were offered.
+    pub(super) rate: f64,
+    pub(super) result: LoadResult,
+    pub(super) served: Served,
+}
+
+/// A contender that had nothing to do for most of the time.
+#[derive(Debug)]
+pub(super) struct Paused {
+    /// Nanoseconds that each first request took.
+    pub(super) first: Vec<u64>,
+    pub(super) served: Served,
+}
+
+impl Findings {
+    pub(super) fn new(capacity: f64, contenders: usize) -> Self {
+        let loads = (0..contenders).map(|_| Vec::new()).collect();
+        Self { capacity, loads, idle: (0..contenders).map(|_| None).collect() }
+    }
+}
+
+impl LoadResult {
+    /// Requests of which nothing was heard before the client left.
+    const fn dropped(&self) -> u64 {
+        self.due - self.answered - self.refused - self.failed
+    }
+}
+
+impl AtLoad {
+    /// Requests per second that were answered in time.
+    fn goodput(&self, seconds: f64) -> f64 {
+        self.result.good as f64 / seconds
+    }
+
+    /// Microseconds that this percentile took; `None` if nothing was answered, which is not fast.
+    fn latency_us(&self, percentile: fn(&Percentiles) -> u64) -> Option<f64> {
+        let latency = &self.result.latency;
+        (latency.samples > 0).then(|| percentile(latency) as f64 / 1e3)
+    }
+
+    fn p99_us(&self) -> Option<f64> {
+        self.latency_us(|latency| latency.p99)
+    }
+}
+
+/// Puts the result together.
+pub(super) fn outcome(
+    options: &Options,
+    contenders: &[Box<dyn Transport>],
+    runs: &[Findings],
+) -> Outcome {
+    let mut outcome = Outcome::new("overload", options.config());
+    let capacity: Vec<f64> = runs.iter().map(|run| run.capacity / 1e3).collect();
+    let settings = contenders.iter().map(|each| (each.name(), json!(each.settings())));
+    outcome.config.insert(
+        "capacity_krps".to_owned(),
+        json!(apus_report::result::rounded(Spread::over(&capacity).median)),
+    );
+    outcome.config.insert("settings".to_owned(), Value::Object(settings.collect()));
+    for (contender, transport) in contenders.iter().enumerate() {
+        for (index, load) in options.loads.iter().enumerate() {
+            let at: Vec<&AtLoad> = runs.iter().map(|run| &run.loads[contender][index]).collect();
+            let name = format!("{}load={load}", prefix(contender, &**transport));
+            outcome.rows.push(load_row(&name, options, &at));
+            outcome
+                .notes
+                .extend(why(&name, &at).into_iter().chain(unanswered(&name, options, &at)));
+        }
+    }
+    for (contender, transport) in contenders.iter().enumerate() {
+        let name = format!("{}idle", prefix(contender, &**transport));
+        let paused = runs.iter().filter_map(|run| run.idle[contender].as_ref());
+        outcome.rows.extend(idle_row(&name, paused));
+    }
+    outcome.ratios = ratios(options, contenders, runs);
+    outcome
+}
+
+/// The rows of apus are what the experiment is about, and have no name before theirs.
+fn prefix(contender: usize, transport: &dyn Transport) -> String {
+    if contender == 0 { String::new() } else { format!("{} ", transport.name()) }
+}
+
+fn load_row(name: &str, options: &Options, runs: &[&AtLoad]) -> Row {
+    let each = |value: &dyn Fn(&AtLoad) -> f64| {
+        let values: Vec<f64> = runs.iter().map(|run| value(run)).collect();
+        Figure::Spread(Spread::over(&values))
+    };
+    let sum = |value: &dyn Fn(&LoadResult) -> u64| {
+        Figure::Count(runs.iter().map(|run| value(&run.result)).sum())
+    };
+    let latency = |percentile| {
+        let values: Vec<f64> = runs.iter().filter_map(|run| run.latency_us(percentile)).collect();
+        (!values.is_empty()).then(|| Figure::Spread(Spread::over(&values)))
+    };
+    Row::new(name)
+        .with("offered_krps", each(&|at| at.rate / 1e3))
+        .with("goodput_krps", each(&|at| at.goodput(options.seconds) / 1e3))
+        .with_known("p50_us", latency(|latency| latency.p50))
+        .with_known("p99_us", latency(|latency| latency.p99))
+        .with("refused", sum(&|result| result.refused))
+        .with("late", sum(&|result| result.answered - result.good))
+        .with("failed", sum(&|result| result.failed))
+        .with("dropped", sum(&LoadResult::dropped))
+        .with("application_share", each(&|at| application_share(options, at)))
+        .with_known("counters", counters(runs))
+}
+
+/// What the server's transport counted in all runs, if it counts.
+fn counters(runs: &[&AtLoad]) -> Option<Figure> {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for (name, count) in runs.iter().flat_map(|run| &run.served.counters) {
+        *sums.entry(name).or_default() += count;
+    }
+    (!sums.is_empty()).then(|| Figure::Detail(json!(sums)))
+}
+
+/// Share of the server's threads' time that was spent on requests that were answered.
+fn application_share(options: &Options, at: &AtLoad) -> f64 {
+    let worked = at.result.answered as f64 * options.cost_us / 1e6;
+    worked / options.seconds / options.threads as f64
+}
+
+fn idle_row<'a>(name: &str, runs: impl Iterator<Item = &'a Paused>) -> Option<Row> {
+    let (mut shares, mut first) = (Vec::new(), Vec::new());
+    for Paused { first: each, served } in runs {
+        shares.push(served.cpu as f64 / served.elapsed as f64 * 100.0);
+        let each: Vec<f64> = each.iter().map(|nanos| *nanos as f64 / 1e3).collect();
+        first.push(Spread::over(&each).median);
+    }
+    let spread = |values: &[f64]| Figure::Spread(Spread::over(values));
+    (!shares.is_empty()).then(|| {
+        Row::new(name).with("idle_cpu_percent", spread(&shares)).with("wakeup_us", spread(&first))
+    })
+}
+
+/// That nothing was answered at all, in how many of the runs.
+fn unanswered(name: &str, options: &Options, runs: &[&AtLoad]) -> Option<String> {
+    let silent = runs.iter().filter(|run| run.result.answered == 0).count();
+    let (count, patience) = (runs.len(), options.patience_ms);
+    (silent > 0).then(|| {
+        format!(
+            "{name}: in {silent} of {count} runs none of the requests that count was answered before the client \
+             left, {patience} ms after the last one was due: they waited behind those of the warm-up"
+        )
+    })
+}
+
+/// What the first failure was; being refused is none.
+fn why(name: &str, runs: &[&AtLoad]) -> Option<String> {
+    let why = runs.iter().find_map(|run| run.result.why.as_deref());
+    why.map(|why| format!("{name}: a call failed: {why}"))
+}
+
+/// The goodputs, one per run, at the load where their median is greatest: the peak of the curve that is drawn. The
+/// greatest of each run would be the luckiest of eight tries, which no single one can keep up with.
+fn peak(curve: &[Vec<f64>]) -> &[f64] {
+    let median = |goodputs: &Vec<f64>| Spread::over(goodputs).median;
+    let peak = curve.iter().max_by(|one, other| median(one).total_cmp(&median(other)));
+    peak.map_or(&[], Vec::as_slice)
+}
+
+/// Goodput and tail at the greatest load, beside the best goodput and the tail of a busy server.
+fn ratios(
+    options: &Options,
+    contenders: &[Box<dyn Transport>],
+    runs: &[Findings],
+) -> Vec<(String, Ratio)> {
+    let last = options.loads.len() - 1;
+    let most = options.loads[last];
+    let busy = options.loads.iter().position(|load| *load == Options::BUSY);
+    let mut ratios = Vec::new();
+    let mut compare = |name: String, dividend: Vec<f64>, divisor: Vec<f64>| {
+        ratios.extend(Ratio::over(&dividend, &divisor).map(|ratio| (name, ratio)));
+    };
+    for (contender, transport) in contenders.iter().enumerate() {
+        let prefix = prefix(contender, &**transport);
+        let goodputs = |load: usize| -> Vec<f64> {
+            runs.iter().map(|run| run.loads[contender][load].goodput(options.seconds)).collect()
+        };
+        let curve: Vec<Vec<f64>> = (0..=last).map(goodputs).collect();
+        compare(format!("{prefix}{most}x/peak"), curve[last].clone(), peak(&curve).to_vec());
+        if let Some(busy) = busy {
+            // Only if something was answered in each run: nothing is not soon.
+            let tails = |load: usize| -> Option<Vec<f64>> {
+                runs.iter().map(|run| run.loads[contender][load].p99_us()).collect()
+            };
+            if let Some((most_tails, busy_tails)) = tails(last).zip(tails(busy)) {
+                let name = format!("{prefix}p99 {most}x/{}x", Options::BUSY);
+                compare(name, most_tails, busy_tails);
+            }
+        }
+    }
+    let wakeups = |contender: usize| {
+        let each = runs.iter().filter_map(|run| run.idle[contender].as_ref());
+        let median = |paused: &Paused| {
+            let first: Vec<f64> = paused.first.iter().map(|nanos| *nanos as f64).collect();
+            Spread::over(&first).median
+        };
+        each.map(median).collect::<Vec<f64>>()
+    };
+    compare("wakeup apus/tcp".to_owned(), wakeups(0), wakeups(1));
+    ratios
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::overload::contenders;
+
+    /// Runs of 1 s, at 0.75 times the capacity of 1,000 requests a second and at four times.
+    fn options() -> Options {
+        Options { loads: vec![0.75, 4.0], seconds: 1.0, cost_us: 500.0, ..Options::default() }
+    }
+
+    fn at(rate: f64, answered: u64, refused: u64, p99_us: u64) -> AtLoad {
+        let (p50, p99) = (p99_us * 500, p99_us * 1_000);
+        let latency = Percentiles { p50, p99, p999: p99, samples: answered };
+        let (due, good) = (rate as u64, answered.saturating_sub(10));
+        let result = LoadResult { due, good, answered, refused, failed: 0, latency, why: None };
+        let counters = BTreeMap::from([("feedback_stops".to_owned(), refused / 1_000)]);
+        AtLoad { rate, result, served: Served { counters, ..Served::default() } }
+    }
+
+    /// What becomes of the load at four times the capacity: of apus, and of TCP.
+    fn run(apus: AtLoad, tcp: AtLoad) -> Findings {
+        let idle = |first| {
+            let served = Served { cpu: 3_000_000, elapsed: 3_000_000_000, ..Served::default() };
+            Some(Paused { first: vec![9_000_000, first, first], served })
+        };
+        Findings {
+            capacity: 1_000.0,
+            loads: vec![vec![at(750.0, 750, 0, 2_000), apus], vec![at(750.0, 750, 0, 1_000), tcp]],
+            idle: vec![idle(60_000), idle(40_000)],
+        }
+    }
+
+    fn of(runs: &[Findings]) -> Outcome {
+        outcome(&options(), &contenders(1), runs)
+    }
+
+    fn figure(outcome: &Outcome, row: &str, name: &str) -> Value {
+        let rows = json!(outcome.rows);
+        let row = rows.as_array().unwrap().iter().find(|it| it["name"] == row).unwrap();
+        row[name].clone()
+    }
+
+    fn ratio(outcome: &Outcome, name: &str) -> Option<f64> {
+        outcome.ratios.iter().find(|(each, _)| each == name).map(|(_, ratio)| ratio.median)
+    }
+
+    #[test]
+    fn every_request_is_in_one_column() {
+        let found = of(&[
+            run(at(4_000.0, 1_010, 2_980, 4_000), at(4_000.0, 100, 0, 50_000)),
+            run(at(4_000.0, 910, 3_090, 6_000), at(4_000.0, 100, 0, 50_000)),
+        ]);
+        let load = |name| figure(&found, "load=4", name);
+        assert_eq!(load("offered_krps"), 4.0);
+        assert_eq!([load("goodput_krps"), load("goodput_krps_min")], [0.95, 0.9]);
+        assert_eq!([load("refused"), load("late"), load("dropped")], [6_070, 20, 10]);
+        assert_eq!(load("counters"), json!({ "feedback_stops": 5 }), "2 and 3");
+        assert_eq!([load("p50_us"), load("p99_us")], [2_500.0, 5_000.0]);
+        assert_eq!(load("application_share"), 0.48, "of one core: 960 requests of 500 us a second");
+        assert_eq!(ratio(&found, "4x/peak"), Some(1.0));
+        assert_eq!(ratio(&found, "p99 4x/0.75x"), Some(2.5));
+        assert_eq!(ratio(&found, "tcp 4x/peak"), Some(0.12162), "90 of 740");
+        assert_eq!(ratio(&found, "wakeup apus/tcp"), Some(1.5), "the middle one of each run");
+        assert_eq!(figure(&found, "idle", "idle_cpu_percent"), 0.1);
+        assert_eq!(found.notes, [""; 0]);
+    }
+
+    #[test]
+    fn who_answers_nothing_has_no_latency_rather_than_none() {
+        let silent = || run(at(4_000.0, 1_000, 3_000, 4_000), at(4_000.0, 0, 0, 0));
+        let slow = run(at(4_000.0, 1_000, 3_000, 4_000), at(4_000.0, 10, 0, 50_000));
+        let found = of(&[silent(), slow, silent()]);
+        assert_eq!(figure(&found, "tcp load=4", "p99_us"), 50_000.0, "of the run that has one");
+        assert_eq!(ratio(&found, "tcp p99 4x/0.75x"), None);
+        assert_eq!(ratio(&found, "p99 4x/0.75x"), Some(2.0), "apus has one");
+        assert_eq!(found.notes.len(), 1);
+        assert!(found.notes[0].starts_with("tcp load=4: in 2 of 3 runs none"), "{:?}", found.notes);
+
+        let found = of(&[silent()]);
+        assert_eq!(figure(&found, "tcp load=4", "p99_us"), Value::Null);
+        assert_eq!(figure(&found, "tcp load=4", "goodput_krps"), 0.0);
+        assert_eq!(figure(&found, "tcp load=4", "dropped"), 4_000);
+    }
+
+    #[test]
+    fn what_failed_for_another_reason_is_said() {
+        let mut one = run(at(4_000.0, 1_000, 2_000, 4_000), at(4_000.0, 10, 0, 50_000));
+        let result = &mut one.loads[0][1].result;
+        result.failed = 7;
+        result.why = Some("call X: silent for 1 s".to_owned());
+        let found = of(&[one]);
+        assert_eq!(found.notes, ["load=4: a call failed: call X: silent for 1 s"]);
+        let load = |name| figure(&found, "load=4", name);
+        assert_eq!([load("refused"), load("failed"), load("dropped")], [2_000, 7, 993]);
+    }
+
+    #[test]
+    fn a_lucky_run_makes_no_peak() {
+        let curve = [vec![1.0, 9.0, 1.0], vec![5.0, 4.0, 5.0], vec![4.0, 4.0, 4.0]];
+        assert_eq!(peak(&curve), [5.0, 4.0, 5.0]);
+        assert_eq!(peak(&[]), [0.0; 0]);
+    }
+}

@@ -1,0 +1,222 @@
+//! What does each side do in its process?
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use apus::PollMode;
+use apus_workload::{Arrivals, Stream, rng};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use apus_contenders::load::{Idle, OpenLoop, Request, closed_loop, open_loop};
+use apus_contenders::transport::{Client, Ended, Node, Opening, Transport, Work};
+use apus_report::stats::{Latencies, Percentiles};
+use apus_testbed::clock;
+use apus_testbed::error::Error;
+use apus_testbed::process::{Control, Task};
+
+/// What an agent is told about its task.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Details {
+    /// Which of the contenders.
+    pub(super) contender: usize,
+    /// Threads of the server.
+    pub(super) threads: usize,
+    pub(super) side: Side,
+}
+
+/// Which side, and what it needs to know.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Side {
+    /// Result: [`Served`].
+    Server {
+        poll: PollMode,
+        work: Work,
+    },
+    Client(ClientSide),
+}
+
+/// What a client needs to know.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ClientSide {
+    pub(super) server: SocketAddr,
+    pub(super) size: u32,
+    /// Whether the server has another core.
+    pub(super) alone_on_core: bool,
+    pub(super) phase: Phase,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Phase {
+    /// How many requests per second are completed. Result: their number.
+    Capacity { warm: Duration, measure: Duration },
+    /// What becomes of `rate` requests per second. Result: [`LoadResult`].
+    Load { rate: f64, warm: Duration, measure: Duration, patience: Duration, seed: u64 },
+    /// How soon the first request after a pause is answered. Result: nanoseconds.
+    Idle { pause: Duration, times: usize, poll: PollMode },
+}
+
+/// What a server saw.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Served {
+    /// Nanoseconds of processor time, and of time, from the first client on.
+    pub(super) cpu: u64,
+    pub(super) elapsed: u64,
+    /// What its transport counted, warm-up and all.
+    pub(super) counters: BTreeMap<String, u64>,
+}
+
+/// What came of a load.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct LoadResult {
+    /// Requests that were due.
+    pub(super) due: u64,
+    /// Those that were answered in time.
+    pub(super) good: u64,
+    /// Those that were answered, sooner or later, before the client had gone.
+    pub(super) answered: u64,
+    /// Those that were refused.
+    pub(super) refused: u64,
+    /// Those that the transport gave up.
+    pub(super) failed: u64,
+    /// Nanoseconds from when a request was due to its reply, of those that were answered.
+    pub(super) latency: Percentiles,
+    /// What the transport said of the first request that failed.
+    pub(super) why: Option<String>,
+}
+
+/// Requests under way while capacity is measured, per thread of the server. Ours: enough that it never waits.
+const UNDER_WAY: u32 = 8;
+
+/// Requests under way at most in an open loop; others that are due wait in the client, and their time runs. Ours:
+/// more than one can have patience for.
+const LIMIT: u32 = 32_768;
+
+/// How long a client that has nothing else to do looks for its reply at a time.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Does one side's work.
+pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    let strange = |what: &str| Error::Peer(format!("a task that nobody can do: {what}"));
+    let details: Details = serde_json::from_value(task.details.clone())
+        .map_err(|error| strange(&error.to_string()))?;
+    let contenders = super::contenders(details.threads);
+    let contender = contenders.get(details.contender).ok_or_else(|| strange("which contender?"))?;
+    match details.side {
+        Side::Server { poll, work } => {
+            let opening =
+                Opening { receivers: details.threads, work, ..Opening::on_loopback(poll, true) };
+            Ok(json!(serve(&**contender, &opening, control)?))
+        }
+        Side::Client(client) => client.drive(&**contender, details.threads as u32),
+    }
+}
+
+/// Opens a server, says that clients may come, and serves until it is told to stop.
+fn serve(
+    contender: &dyn Transport,
+    opening: &Opening,
+    control: &mut Control,
+) -> Result<Served, Error> {
+    let node: Arc<dyn Node> = contender.open(opening)?.into();
+    let to_wake = Arc::clone(&node);
+    control.stop().wake_with(move || to_wake.shutdown());
+    let began = (clock::cpu_time(), clock::now());
+    control.ready(node.address())?;
+    let (node, stop) = (&node, control.stop());
+    thread::scope(|scope| {
+        let serve = |receiver| scope.spawn(move || node.serve(receiver, stop));
+        let receivers: Vec<_> = (0..opening.receivers).map(serve).collect();
+        let panicked = |_| Err(Error::Peer("a receiver panicked".to_owned()));
+        receivers.into_iter().try_for_each(|receiver| receiver.join().unwrap_or_else(panicked))
+    })?;
+    let (cpu, elapsed) = (clock::cpu_time() - began.0, clock::now() - began.1);
+    Ok(Served { cpu, elapsed, counters: node.counters() })
+}
+
+impl ClientSide {
+    fn drive(&self, contender: &dyn Transport, threads: u32) -> Result<Value, Error> {
+        let poll = match self.phase {
+            Phase::Idle { poll, .. } => poll,
+            // The generator looks again and again, and never wants to sleep.
+            Phase::Capacity { .. } | Phase::Load { .. } => PollMode::Spin,
+        };
+        let node = contender.open(&Opening::on_loopback(poll, false))?;
+        let connect = |outstanding: u32| node.connect(&[self.server], outstanding as usize);
+        match &self.phase {
+            Phase::Capacity { warm, measure } => {
+                let times = (clock::as_nanoseconds(*warm), clock::as_nanoseconds(*measure));
+                let (limit, sizes) = (UNDER_WAY * threads, std::iter::repeat(self.size));
+                let client = &mut *connect(limit)?;
+                Ok(json!(closed_loop(client, limit, sizes, times, self.idle())?))
+            }
+            Phase::Load { .. } => Ok(json!(self.load(&mut *connect(LIMIT)?)?)),
+            Phase::Idle { pause, times, .. } => {
+                let client = &mut *connect(1)?;
+                let each = (0..*times).map(|_| self.first_after(client, *pause));
+                Ok(json!(each.collect::<Result<Vec<u64>, Error>>()?))
+            }
+        }
+    }
+
+    fn idle(&self) -> Idle {
+        if self.alone_on_core { Idle::Spin } else { Idle::Yield }
+    }
+
+    fn load(&self, client: &mut dyn Client) -> Result<LoadResult, Error> {
+        let Phase::Load { rate, warm, measure, patience, seed } = &self.phase else {
+            unreachable!("called for this phase only")
+        };
+        let (warm, patience) = (clock::as_nanoseconds(*warm), clock::as_nanoseconds(*patience));
+        let load = OpenLoop {
+            warm,
+            ends: warm + clock::as_nanoseconds(*measure),
+            grace: patience,
+            limit: LIMIT,
+            idle: self.idle(),
+        };
+        let arrivals = Arrivals::at_rate(*rate, rng(*seed, Stream::Arrivals));
+        let request = |due| Request { size: self.size, peer: 0, due: clock::as_nanoseconds(due) };
+        let mut latencies = Latencies::new();
+        let mut good = 0;
+        let began = clock::now();
+        let tally = open_loop(
+            client,
+            load,
+            arrivals.map(request),
+            || clock::now() - began,
+            |_, latency| {
+                latencies.record(latency);
+                good += u64::from(latency <= patience);
+            },
+        )?;
+        Ok(LoadResult {
+            due: tally.due,
+            good,
+            answered: tally.completed,
+            refused: tally.refused,
+            failed: tally.failed,
+            latency: latencies.percentiles(),
+            why: tally.why,
+        })
+    }
+
+    /// Nanoseconds that one request takes after a pause.
+    fn first_after(&self, client: &mut dyn Client, pause: Duration) -> Result<u64, Error> {
+        thread::sleep(pause);
+        let mut ended = Ended::default();
+        let began = clock::now();
+        client.start(0, 0, self.size)?;
+        while ended.is_empty() {
+            client.poll(LOOK, &mut ended)?;
+        }
+        match ended.problem() {
+            None => Ok(clock::now() - began),
+            Some(why) => Err(Error::Peer(why)),
+        }
+    }
+}

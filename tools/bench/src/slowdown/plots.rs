@@ -1,0 +1,145 @@
+//! How are slowdowns drawn?
+
+use super::curve::Curve;
+use super::summary::{OURS, Percentile};
+use apus_report::chart::{
+    Axis, Chart, Line, Look, Point, Scale, Ticks, bytes, decades, micros, short_number,
+};
+use apus_report::result::short;
+
+/// Number of a contender's colour among these names: the first one is apus's, whether or not apus is
+/// there.
+#[must_use]
+pub fn colour<'a>(names: impl Iterator<Item = &'a str>, name: &str) -> usize {
+    if name == OURS {
+        return 0;
+    }
+    1 + names.take_while(|each| *each != name).filter(|each| *each != OURS).count() % 7
+}
+
+/// Slowdown against size: a line for each of these percentiles of each contender, which looks
+/// like that. The level axis is that
+/// of the papers: equal shares of the messages are equally far apart.
+#[must_use]
+pub fn by_size<'a>(curves: &'a [Curve], percentiles: &[(Percentile, Look)]) -> Chart<'a> {
+    let shares = shares(curves);
+    let names = || curves.iter().map(|curve| &curve.name[..]);
+    let line = |curve: &'a Curve, &(percentile, look): &(Percentile, Look)| {
+        let groups = curve.by_size.iter().zip(&shares).filter(|(group, _)| group.count > 0);
+        let points = groups.map(|(group, share)| Point {
+            x: *share,
+            y: (percentile.of)(&group.tail),
+            range: None,
+            at: format!("up to {}", bytes(f64::from(group.upto))).into(),
+            says: format!("{} {}", percentile.name, short((percentile.of)(&group.tail))).into(),
+        });
+        let (name, colour) = (curve.name[..].into(), colour(names(), &curve.name));
+        Line { name, colour, look, points: points.collect() }
+    };
+    let lines: Vec<Line<'_>> = curves
+        .iter()
+        .flat_map(|curve| percentiles.iter().map(move |percentile| line(curve, percentile)))
+        .collect();
+    let slowdowns = lines.iter().flat_map(|line| &line.points).map(|point| point.y);
+    Chart {
+        description: "Slowdown against message size of each contender",
+        x: Axis::new(
+            "message size (axis: share of messages)",
+            Scale::Linear,
+            size_ticks(curves, &shares),
+        ),
+        // Nothing is better than 1, where the axis begins.
+        y: Axis::logarithmic(
+            "slowdown",
+            slowdowns.chain([1.0]).collect::<Vec<_>>().into_iter(),
+            short_number,
+        ),
+        lines,
+    }
+}
+
+/// The share of the messages that each group closes. All contenders carry the same messages; the one that
+/// completed the most says how many there are of each size.
+fn shares(curves: &[Curve]) -> Vec<f64> {
+    let total = |curve: &&Curve| curve.by_size.iter().map(|group| group.count).sum::<u64>();
+    let Some(most) = curves.iter().max_by_key(total) else { return Vec::new() };
+    let all = total(&most).max(1) as f64;
+    let counts = most.by_size.iter().scan(0, |sum, group| {
+        *sum += group.count;
+        Some(*sum as f64 / all)
+    });
+    counts.collect()
+}
+
+/// A line at the share that each group closes, with its largest size where there is room.
+fn size_ticks(curves: &[Curve], shares: &[f64]) -> Ticks {
+    const ROOM: f64 = 0.07;
+    let groups = curves.first().map_or(&[][..], |curve| &curve.by_size);
+    let mut ticks = vec![(0.0, String::new())];
+    let mut labelled = 0.0;
+    let last = shares.last().copied().unwrap_or(1.0);
+    for (group, &share) in groups.iter().zip(shares) {
+        let room = share - labelled >= ROOM && (share == last || last - share >= ROOM);
+        let label = if room {
+            labelled = share;
+            bytes(f64::from(group.upto)).replace(' ', "\u{a0}")
+        } else {
+            String::new()
+        };
+        if share > ticks[ticks.len() - 1].0 {
+            ticks.push((share, label));
+        }
+    }
+    if ticks.len() == 1 {
+        ticks.push((1.0, String::new()));
+    }
+    ticks
+}
+
+/// Which share of the short messages took how long. Nines are equally far apart, so that the tail is as
+/// visible as the median.
+#[must_use]
+pub fn cdf<'a>(curves: &'a [Curve]) -> Chart<'a> {
+    let latencies = curves.iter().flat_map(|curve| &curve.cdf).map(|&(latency, _)| latency);
+    let names = || curves.iter().map(|curve| &curve.name[..]);
+    let line = |curve: &'a Curve| {
+        let points = curve.cdf.iter().map(|&(latency, share)| Point {
+            x: latency,
+            y: share,
+            range: None,
+            at: format!("{} % of short messages", percent(share)).into(),
+            says: format!("within {}", micros(latency)).into(),
+        });
+        let (name, colour) = (curve.name[..].into(), colour(names(), &curve.name));
+        Line { name, colour, look: Look::Plain, points: points.collect() }
+    };
+    let ticks = |shares: &[(f64, &str)]| {
+        shares.iter().map(|&(share, label)| (share, label.to_owned())).collect::<Ticks>()
+    };
+    let nines = [
+        (0.0, "0 %"),
+        (0.5, "50 %"),
+        (0.9, "90 %"),
+        (0.99, "99 %"),
+        (0.999, "99.9 %"),
+        (0.9995, ""),
+    ];
+    let quarters = [(0.0, "0 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (1.0, "100 %")];
+    Chart {
+        description: "Share of the short messages that took no longer than a time",
+        x: Axis::new(
+            "round trip time of short messages",
+            Scale::Logarithmic,
+            decades(latencies, micros),
+        ),
+        y: Axis::new("share of messages", Scale::Nines, ticks(&nines))
+            .or(Scale::Linear, ticks(&quarters)),
+        lines: curves.iter().map(line).collect(),
+    }
+}
+
+/// A share in per cent, to the last nine.
+fn percent(share: f64) -> String {
+    let text = format!("{:.3}", 100.0 * share);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

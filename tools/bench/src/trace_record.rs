@@ -1,0 +1,198 @@
+//! How does one get traces to look at?
+//!
+//! A client and a server, each a process of its own, exchange messages for a while, as in `bench rtt` or `bench rate`;
+//! then each writes its trace into a file. What the client measured by its own clock is put beside what the stages of the
+//! traced RPCs add up to: they had better agree.
+
+use std::net::SocketAddr;
+use std::path::{Path as FilePath, PathBuf};
+use std::time::Duration;
+
+use apus::PollMode;
+use apus_trace::{Sampling, Trace, recorder};
+use apus_traces::merge::Merged;
+use apus_traces::report::Filter;
+use apus_traces::report::timeline::Timeline;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::contest::check_repetition;
+use apus_contenders::apus::{Apus, Calls, Path};
+use apus_contenders::contender::{Contender, Plan, Replies, Side};
+use apus_report::result::{Figure, Outcome, Ratio, Row};
+use apus_report::stats::Spread;
+use apus_testbed::error::{Error, require};
+use apus_testbed::machine::Cores;
+use apus_testbed::process::{Control, Host, Task};
+
+/// What is to be recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Where the files are put; made if it is missing.
+    pub out: PathBuf,
+    /// Payload bytes of a request and of its reply.
+    pub size: usize,
+    /// Requests under way at the same time.
+    pub outstanding: usize,
+    /// Seconds that messages are exchanged. What is kept are the last thousands of records of each thread.
+    pub seconds: f64,
+    /// How both sides wait.
+    pub poll: PollMode,
+    /// Whether they go through shared memory, rather than over UDP as between hosts.
+    pub local: bool,
+    /// Which RPCs are traced: `all`, or `sampled=N`, one in N.
+    pub traced: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            out: PathBuf::from("."),
+            size: 100,
+            outstanding: 1,
+            seconds: 0.5,
+            poll: PollMode::Spin,
+            local: false,
+            traced: "all".to_owned(),
+        }
+    }
+}
+
+/// The kind of task that [`agent`] does.
+pub(crate) const JOB: &str = "trace";
+
+/// What an agent is told about its task.
+#[derive(Debug, Serialize, Deserialize)]
+struct Details {
+    plan: Plan,
+    local: bool,
+    traced: String,
+    file: PathBuf,
+    /// For clients.
+    server: Option<SocketAddr>,
+}
+
+impl Options {
+    fn check(&self) -> Result<(), Error> {
+        check_repetition(self.seconds, 1)?;
+        let sizes = 1..=Plan::LARGEST;
+        require(sizes.contains(&self.size), "size", "from 1 to 64000000 bytes; try 100")?;
+        let counts = 1..=65_536;
+        require(counts.contains(&self.outstanding), "outstanding", "from 1 to 65536; try 1")?;
+        let known = self.traced.parse::<Sampling>().is_ok_and(|it| it != Sampling::Off);
+        require(known, "traced", "`all`, or `sampled=N` for one RPC in N; try all")
+    }
+
+    fn plan(&self, poll: PollMode) -> Plan {
+        Plan {
+            size: self.size,
+            outstanding: self.outstanding,
+            poll,
+            // The traces have what happens at first, too.
+            warmup: Duration::ZERO,
+            measure: Duration::from_secs_f64(self.seconds),
+            seed: 0,
+            settings: apus::Settings::default(),
+            raw: false,
+        }
+    }
+}
+
+/// Records, writes the files `client.tt` and `server.tt`, and says what they are worth.
+///
+/// # Errors
+///
+/// An option does not fit, a side failed, or a file cannot be written.
+pub fn record(options: &Options, host: &Host) -> Result<Outcome, Error> {
+    options.check()?;
+    std::fs::create_dir_all(&options.out).map_err(|source| Error::System {
+        doing: format!("make {}", options.out.display()),
+        source,
+    })?;
+    let cores = Cores::choose();
+    let plan = options.plan(apus_contenders::contender::poll_on(cores, options.poll));
+    let [client_file, server_file] = ["client.tt", "server.tt"].map(|name| options.out.join(name));
+    let task = |name: &str, core, file: &FilePath, server| Task {
+        name: name.to_owned(),
+        core,
+        bind: None,
+        job: JOB.to_owned(),
+        details: json!(Details {
+            plan: plan.clone(),
+            local: options.local,
+            traced: options.traced.clone(),
+            file: file.to_owned(),
+            server,
+        }),
+    };
+    let mut server = host.start(task("server", cores.server, &server_file, None))?;
+    let address = server.address()?;
+    let client = host.start(task("client", cores.client, &client_file, Some(address)))?;
+    let measured: Side = client.result(plan.duration())?;
+    let _: Side = server.stop()?;
+    let mut outcome = Outcome::new("trace record", serde_json::Map::new());
+    outcome.notes.extend(cores.note());
+    let config = json!({
+        "client": client_file, "server": server_file, "size": options.size,
+        "outstanding": options.outstanding, "seconds": options.seconds,
+        "path": if options.local { "memory" } else { "udp" }, "poll": plan.poll.to_string(), "traced": options.traced,
+    });
+    if let Value::Object(config) = config {
+        outcome.config = config;
+    }
+    compare(&mut outcome, &measured, &[client_file, server_file])?;
+    Ok(outcome)
+}
+
+/// Puts what the client measured beside what the trace says.
+fn compare(outcome: &mut Outcome, measured: &Side, files: &[PathBuf]) -> Result<(), Error> {
+    let read = |path: &PathBuf| {
+        let trace = Trace::load(path).map_err(|error| Error::Peer(error.to_string()))?;
+        Ok((path.display().to_string(), trace))
+    };
+    let traces = files.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+    let merged = Merged::of(traces).map_err(|error| Error::Peer(error.to_string()))?;
+    outcome.notes.extend(merged.notes.iter().cloned());
+    let row = |name: &str, rpcs: u64, p50: f64| {
+        let micros = Figure::Spread(Spread::over(&[p50 / 1e3]));
+        Row::new(name).with("rpcs", Figure::Count(rpcs)).with("p50_us", micros)
+    };
+    let own = measured.latency;
+    outcome.rows.push(row("measured by the client", own.samples, own.p50 as f64));
+    let timeline = Timeline::of(&merged, &Filter::default());
+    // Before two processes share memory they say so over the network.
+    let Some(group) = timeline.ways.iter().max_by_key(|group| group.rtt.count()) else {
+        outcome.notes.push("the traces have no RPC from its call to its return".to_owned());
+        return Ok(());
+    };
+    let (rpcs, rtt) = (group.rtt.count() as u64, group.rtt.median() as f64);
+    let sum = group.sum_of_medians() as f64;
+    outcome.rows.push(row("call to return in the traces", rpcs, rtt));
+    outcome.rows.push(row("stages in the traces", rpcs, sum));
+    for (name, value) in [("traces/measured", rtt), ("stages/measured", sum)] {
+        let ratio = Ratio::over(&[value], &[own.p50 as f64]);
+        outcome.ratios.extend(ratio.map(|ratio| (name.to_owned(), ratio)));
+    }
+    Ok(())
+}
+
+/// Does one side's work, and writes its trace.
+pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    let strange = |what: String| Error::Peer(format!("a task that nobody can do: {what}"));
+    let details: Details =
+        serde_json::from_value(task.details.clone()).map_err(|error| strange(error.to_string()))?;
+    let Details { plan, local, traced, file, server } = details;
+    let sampling: Sampling = traced.parse().map_err(|_| strange(traced.clone()))?;
+    recorder::set_sampling(sampling);
+    let one = plan.outstanding == 1;
+    let apus = Apus {
+        calls: if one { Calls::OneByOne } else { Calls::Many(Replies::Echo) },
+        path: if local { Path::Local } else { Path::Udp },
+    };
+    let side = match server {
+        None => apus.serve(&plan, control),
+        Some(server) => apus.drive(&plan, server, control),
+    }?;
+    recorder::dump_to(&file).map_err(|error| Error::Peer(error.to_string()))?;
+    Ok(json!(side))
+}

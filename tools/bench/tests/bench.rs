@@ -1,0 +1,135 @@
+//! Situation: somebody runs an experiment. These runs are far too short to measure anything; they
+//! show who takes part, what a row holds, and that the rest of the contract is kept.
+
+use apus::PollMode;
+use apus_bench::agent;
+use apus_bench::contest::{EXPERIMENTS, Experiment, HANDOFF, Options, RATE, RTT, THROUGHPUT};
+use apus_testbed::Error;
+use apus_testbed::process::Host;
+use serde_json::Value;
+
+/// Runs in threads of this process, and gives what a machine would read.
+fn run(experiment: &Experiment, change: impl FnOnce(&mut Options)) -> Result<Value, Error> {
+    let mut options = (experiment.defaults)();
+    options.seconds = 0.03;
+    options.runs = 2;
+    options.poll = PollMode::Block;
+    change(&mut options);
+    let outcome = experiment.run(&options, &Host::Threads(agent::run))?;
+    let json: Value = serde_json::from_str(&outcome.json()).expect("one JSON object");
+    for row in &outcome.rows {
+        let table = outcome.to_string();
+        assert!(table.contains(&row.name), "the table has the same rows:\n{table}");
+    }
+    Ok(json)
+}
+
+fn names(json: &Value) -> Vec<&str> {
+    let rows = json["rows"].as_array().unwrap();
+    rows.iter().map(|row| row["name"].as_str().unwrap()).collect()
+}
+
+fn ratios(json: &Value) -> Vec<&str> {
+    json["ratios"].as_object().unwrap().keys().map(|name| &name[..]).collect()
+}
+
+/// Every row has each of these figures, positive, with least and greatest around it.
+fn has_figures(json: &Value, figures: &[&str]) {
+    for row in json["rows"].as_array().unwrap() {
+        for figure in figures {
+            let number = |suffix: &str| row[format!("{figure}{suffix}")].as_f64().unwrap();
+            let (least, median, greatest) = (number("_min"), number(""), number("_max"));
+            assert!(0.0 < least && least <= median && median <= greatest, "{figure} of {row}");
+        }
+    }
+}
+
+#[test]
+fn rtt_has_the_rows_of_the_contract() {
+    let json = run(&RTT, |_| ()).unwrap();
+    assert_eq!(names(&json), ["apus", "udp", "udp-connected", "tcp"]);
+    has_figures(&json, &["p50_us", "p99_us", "p999_us"]);
+    assert_eq!(ratios(&json), ["apus/udp", "apus/tcp"]);
+    assert!(json["rows"][0]["samples"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn throughput_has_the_rows_of_the_contract() {
+    // Longer than the others: what a UDP socket gets while its thread may not run is lost.
+    let json = run(&THROUGHPUT, |options| options.seconds = 0.3).unwrap();
+    assert_eq!(names(&json), ["apus", "udp-gso", "tcp"]);
+    has_figures(&json, &["gbps", "cpu_ns_per_kb"]);
+    assert_eq!(ratios(&json), ["apus/tcp", "apus/udp-gso"]);
+}
+
+#[test]
+fn rate_has_the_rows_of_the_contract() {
+    let json = run(&RATE, |_| ()).unwrap();
+    assert_eq!(names(&json), ["apus", "tcp", "tcp-batched"]);
+    has_figures(&json, &["krps", "p99_us"]);
+    assert_eq!(ratios(&json), ["apus/tcp", "apus/tcp-batched"]);
+}
+
+/// Engine threads in threads of this process count as well as in processes of their own.
+#[test]
+fn a_message_changes_hands_once_if_another_thread_polls_and_else_never() {
+    let json = run(&HANDOFF, |_| ()).unwrap();
+    assert_eq!(
+        names(&json),
+        ["self-polling", "receivers=1", "receivers=2", "receivers=3", "receivers=4"]
+    );
+    assert_eq!(json["config"]["size"], 64);
+    assert_eq!(ratios(&json), [""; 0]);
+    for row in json["rows"].as_array().unwrap() {
+        let count = |figure: &str| row[figure].as_u64().unwrap();
+        assert!(count("messages") > 0, "{row}");
+        assert_eq!(count("spurious_wakeups"), 0, "{row}");
+        if row["name"] != "self-polling" {
+            assert_eq!(count("handoffs"), count("messages"), "{row}");
+            assert_eq!(row["handoffs_per_message"], 1.0, "{row}");
+        } else if count("keeper_turns") == 0 {
+            // The keeper polls in place of a thread that the system does not let run.
+            assert_eq!(count("handoffs"), 0, "{row}");
+            assert_eq!(row["handoffs_per_message"], 0.0, "{row}");
+        }
+    }
+}
+
+#[test]
+fn a_result_says_what_was_asked_for() {
+    let json = run(&RTT, |options| options.size = 200).unwrap();
+    assert_eq!(json["experiment"], "rtt");
+    assert_eq!(json["config"]["size"], 200);
+    assert_eq!(json["config"]["runs"], 2);
+    assert_eq!(json["config"]["poll"], "block");
+    assert!(json["config"]["settings"]["tcp"].as_str().unwrap().contains("TCP_NODELAY"));
+    assert!(json["machine"]["cpus"].as_u64().unwrap() >= 1);
+}
+
+#[test]
+fn only_some_contenders_can_be_asked_for() {
+    let only = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    let json = run(&RTT, |options| options.only = only(&["tcp"])).unwrap();
+    assert_eq!(names(&json), ["tcp"]);
+    let error = run(&RTT, |options| options.only = only(&["tpc"])).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "only: `tpc` takes no part in it; these do: apus, apus-untraced, apus-traced, udp, udp-connected, tcp"
+    );
+}
+
+#[test]
+fn who_cannot_take_part_sits_out_and_the_result_says_so() {
+    let json = run(&RTT, |options| options.size = 100_000).unwrap();
+    assert_eq!(names(&json), ["apus", "tcp"]);
+    let notes = json["notes"].to_string();
+    assert!(notes.contains("udp sits out: 100056 bytes do not fit"), "{notes}");
+}
+
+#[test]
+fn values_out_of_range_are_refused_before_anything_runs() {
+    for experiment in EXPERIMENTS {
+        let error = run(experiment, |options| options.runs = 0).unwrap_err().to_string();
+        assert_eq!(error, "runs: there are 1 to 1000 runs; try 5");
+    }
+}

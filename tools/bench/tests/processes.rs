@@ -1,0 +1,69 @@
+//! Situation: the sides of a benchmark run in processes of their own, as users run them. Every contender completes
+//! messages; the runs are far too short to measure anything.
+
+use std::env;
+use std::process::ExitCode;
+
+use apus::PollMode;
+use apus_bench::contest::{EXPERIMENTS, Options};
+use apus_bench::{agent, demo};
+use apus_testbed::process::{AGENT, Host};
+use serde_json::{Value, json};
+
+/// Each way of waiting. The tests `bench` and `demo` run the sides in threads.
+fn every_experiment_comes_to_its_result(host: &Host) {
+    for experiment in EXPERIMENTS {
+        let defaults = (experiment.defaults)();
+        for poll in [defaults.poll, PollMode::Hybrid(PollMode::DEFAULT_SPIN)] {
+            // Not `udp-gso`: what its socket gets while its thread may not run is lost, on a busy
+            // machine all of it.
+            let only = match experiment.name {
+                "throughput" => vec!["apus".to_owned(), "tcp".to_owned()],
+                _ => Vec::new(),
+            };
+            let options = Options { seconds: 0.05, runs: 1, poll, only, ..defaults.clone() };
+            let outcome = experiment.run(&options, host).unwrap();
+            let json: Value = serde_json::from_str(&outcome.json()).expect("one JSON object");
+            assert_eq!(json["experiment"], experiment.name);
+            for row in json["rows"].as_array().unwrap() {
+                for (figure, value) in row.as_object().unwrap() {
+                    assert!(figure == "name" || value.as_f64().is_some(), "{figure} of {row}");
+                }
+            }
+            let first = json["rows"][0]["name"].as_str().unwrap();
+            assert!(["apus", "self-polling"].contains(&first), "{first}");
+            for (name, ratio) in json["ratios"].as_object().unwrap() {
+                assert!(ratio["median"].as_f64().unwrap() > 0.0, "{name}: {ratio}");
+            }
+        }
+    }
+}
+
+fn the_demo_comes_to_its_result(host: &Host) {
+    let options =
+        demo::Options { seconds: 0.05, runs: 1, rate: Some(500.0), ..demo::Options::default() };
+    let findings = demo::run(&options, host).unwrap();
+    let json: Value = serde_json::from_str(&findings.outcome.json()).expect("one JSON object");
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), &rows[0]["name"]), (3, &json!("apus")));
+    for row in rows {
+        assert!(row["messages"].as_u64().unwrap() > 0 && row["errors"] == 0, "{row}");
+    }
+}
+
+fn main() -> ExitCode {
+    if env::args().nth(1).as_deref() == Some(AGENT) {
+        return agent::main();
+    }
+    let filter = env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let host = Host::this_program().expect("a program knows its file");
+    let run = |name: &str, test: fn(&Host)| {
+        if filter.as_ref().is_none_or(|part| name.contains(part.as_str())) {
+            test(&host);
+            println!("test {name} ... ok");
+        }
+    };
+    run("every_experiment_comes_to_its_result", every_experiment_comes_to_its_result);
+    run("the_demo_comes_to_its_result", the_demo_comes_to_its_result);
+    ExitCode::SUCCESS
+}

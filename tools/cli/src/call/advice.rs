@@ -1,0 +1,48 @@
+//! Advice: what to do about a call that failed, by the kind of its failure.
+
+use apus::{CallError, Execution, FailureKind, Refusal, RpcError};
+
+/// Returns what the user can do; empty if the error itself says everything.
+pub(super) fn advice(error: &CallError) -> &'static str {
+    match error {
+        CallError::Failed(RpcError { kind, .. }) => for_kind(kind),
+        _ => "",
+    }
+}
+
+const fn for_kind(kind: &FailureKind) -> &'static str {
+    match kind {
+        FailureKind::PeerSilent { .. } => {
+            "Check that the host is up, that the port belongs to an apus service, and that every firewall on the way \
+             passes its packets (UDP, or IP protocol 146 with --driver raw)."
+        }
+        FailureKind::PortClosed => "Start a service there, for instance with `apus serve ADDR`.",
+        FailureKind::HostUnreachable => {
+            "Check the address, and the route to it with `ip route get HOST`."
+        }
+        FailureKind::NotPermitted => "Check the firewall rules of this host.",
+        FailureKind::PeerRestarted => "Call again if executing the request twice does no harm.",
+        FailureKind::Refused(refusal) => for_refusal(*refusal),
+        FailureKind::DeadlineExceeded => "Allow more time, for instance `--timeout 10`.",
+        _ => "",
+    }
+}
+
+const fn for_refusal(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::Overloaded => "Call again later.",
+        Refusal::TooLarge => "Send less, for instance `--size 100`.",
+        Refusal::NotServing => "That port belongs to a client; call a service.",
+        Refusal::ShuttingDown => "Call again when the service is back.",
+        Refusal::Abandoned => "The service's own log may say why.",
+    }
+}
+
+/// Returns whether the request was executed, in the words of `--json`.
+pub(super) const fn execution(error: &CallError) -> &'static str {
+    match error.execution() {
+        Execution::NotExecuted => "not executed",
+        Execution::Executed => "executed",
+        Execution::Unknown => "unknown",
+    }
+}

@@ -1,0 +1,147 @@
+//! Requests: their size and their bytes.
+
+use std::fs;
+use std::path::Path;
+
+use apus::{Bytes, Config};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+use crate::failure::Failure;
+
+/// The source of the bytes of requests.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// Each request has this many random bytes of its own, so that a reply to another request is noticed.
+    Random(usize),
+    /// All requests have the bytes of a file.
+    File(Bytes),
+}
+
+/// Returns the length of the longest message, in bytes.
+fn max_message() -> u64 {
+    Config::default().max_message()
+}
+
+/// Parses the size of a message.
+///
+/// # Errors
+///
+/// The text is not a number of bytes that a message can have.
+pub(super) fn parse_size(text: &str) -> Result<usize, String> {
+    let size = text.parse().ok().filter(|size| (1..=max_message()).contains(size));
+    size.and_then(|size| size.try_into().ok())
+        .ok_or_else(|| format!("a message has 1 to {} bytes; try 100", max_message()))
+}
+
+impl Source {
+    /// Reads the content of a file.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Argument`] if the file cannot be read, is empty, or is longer than a message can be.
+    pub(super) fn file(path: &Path) -> Result<Self, Failure> {
+        let wrong = |problem: String| Failure::Argument {
+            argument: "--file".to_owned(),
+            problem: format!("{}: {problem}", path.display()),
+        };
+        let unreadable =
+            |error: std::io::Error| wrong(format!("{error}; name a file that can be read"));
+        let length = fs::metadata(path).map_err(unreadable)?.len();
+        let too_long =
+            |length| format!("{length} bytes exceed the longest message ({})", max_message());
+        // Devices and pipes have length 0 whatever they contain, so the limit is checked again while reading.
+        if length > max_message() {
+            return Err(wrong(too_long(length)));
+        }
+        let content = read_at_most(path, max_message() + 1).map_err(unreadable)?;
+        match content.len() as u64 {
+            0 => Err(wrong("the file is empty, but a message has at least one byte".to_owned())),
+            length if length > max_message() => Err(wrong(too_long(length))),
+            _ => Ok(Self::File(content.into())),
+        }
+    }
+
+    /// Returns the request with this number. The same number gives the same bytes.
+    pub(super) fn request(&self, number: u64) -> Bytes {
+        match self {
+            Self::Random(size) => {
+                let mut bytes = vec![0; *size];
+                SmallRng::seed_from_u64(number).fill_bytes(&mut bytes);
+                bytes.into()
+            }
+            Self::File(content) => content.clone(),
+        }
+    }
+
+    /// Returns the size of each request, in bytes.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Random(size) => *size,
+            Self::File(content) => content.len(),
+        }
+    }
+}
+
+fn read_at_most(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
+    use std::io::Read;
+    let mut content = Vec::new();
+    fs::File::open(path)?.take(limit).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn file(content: &[u8]) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("message");
+        fs::write(&path, content).unwrap();
+        (folder, path)
+    }
+
+    fn refused(path: &Path) -> String {
+        let Err(Failure::Argument { argument, problem }) = Source::file(path) else {
+            panic!("{path:?} was accepted");
+        };
+        assert_eq!(argument, "--file");
+        problem
+    }
+
+    #[test]
+    fn the_content_of_a_file_is_sent_unchanged() {
+        let (_folder, path) = file(b"hello");
+        let source = Source::file(&path).unwrap();
+        assert_eq!((source.request(0), source.size()), (Bytes::from("hello"), 5));
+    }
+
+    #[test]
+    fn files_that_cannot_be_messages_are_refused() {
+        let (folder, path) = file(b"");
+        assert!(refused(&path).contains("empty"));
+        assert!(refused(&folder.path().join("missing")).contains("No such file"));
+        assert!(refused(folder.path()).contains("directory"));
+        fs::File::options().write(true).open(&path).unwrap().set_len(max_message() + 1).unwrap();
+        assert!(refused(&path).contains("67108865 bytes exceed"));
+        // The length of a device is known only after reading.
+        assert!(refused(Path::new("/dev/zero")).contains("exceed the longest message"));
+    }
+
+    #[test]
+    fn random_requests_differ_from_each_other() {
+        let source = Source::Random(100);
+        assert_eq!(source.request(1).len(), 100);
+        assert_eq!(source.request(1), source.request(1));
+        assert_ne!(source.request(1), source.request(2));
+    }
+
+    #[test]
+    fn sizes_are_limited_to_those_of_messages() {
+        assert_eq!((parse_size("1"), parse_size("67108864")), (Ok(1), Ok(67_108_864)));
+        for wrong in ["0", "67108865", "-1", "1.5", "", "99999999999999999999"] {
+            assert!(parse_size(wrong).unwrap_err().contains("try 100"), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The called service, under all addresses of its name.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use apus::{Bytes, CallError, CallOptions, Endpoint, Execution, FailureKind, RpcError};
+
+/// A service under all addresses of its name. `localhost`, for instance, has an IPv4 and an IPv6 address, and the
+/// service may listen on only one of them.
+pub(super) struct Service {
+    endpoint: Endpoint,
+    addresses: Vec<SocketAddr>,
+    /// Index of the address in use. The service was unreachable at those before it.
+    current: usize,
+    /// Whether the address in use is final: a call has reached it, or no other is left.
+    settled: bool,
+    timeout: Option<Duration>,
+}
+
+impl Service {
+    /// Returns a service that no call has reached yet.
+    ///
+    /// # Panics
+    ///
+    /// If `addresses` is empty.
+    pub(super) fn new(
+        endpoint: Endpoint,
+        addresses: Vec<SocketAddr>,
+        timeout: Option<Duration>,
+    ) -> Self {
+        assert!(!addresses.is_empty(), "a resolved name has an address");
+        Self { endpoint, addresses, current: 0, settled: false, timeout }
+    }
+
+    /// Returns the address in use.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.addresses[self.current]
+    }
+
+    /// Makes one call and measures its time. The first call tries the addresses in order until one is reachable.
+    pub(super) fn call(&mut self, request: &Bytes) -> (Result<Bytes, CallError>, Duration) {
+        loop {
+            // Each address gets the full time.
+            let options = self
+                .timeout
+                .map_or_else(CallOptions::new, |timeout| CallOptions::new().timeout(timeout));
+            let began = Instant::now();
+            let result = self.endpoint.call_with(self.address(), request.clone(), options);
+            let time = began.elapsed();
+            match &result {
+                Err(error) if self.has_another() && is_unreachable(error) => self.current += 1,
+                _ => {
+                    self.settled = true;
+                    return (result, time);
+                }
+            }
+        }
+    }
+
+    fn has_another(&self) -> bool {
+        !self.settled && self.current + 1 < self.addresses.len()
+    }
+}
+
+/// Whether no service was reached, so that the request can be sent to another address without executing it twice.
+fn is_unreachable(error: &CallError) -> bool {
+    let CallError::Failed(RpcError { kind, execution: Execution::NotExecuted }) = error else {
+        return false;
+    };
+    matches!(
+        kind,
+        FailureKind::PortClosed
+            | FailureKind::HostUnreachable
+            | FailureKind::NotPermitted
+            | FailureKind::PeerSilent { .. }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    /// A name has four addresses, and the service listens only on the third.
+    #[test]
+    fn calls_go_to_the_first_reachable_address() {
+        let echo = Endpoint::bind("127.0.0.1:0").unwrap();
+        let reachable = echo.local_addr();
+        let thread = thread::spawn({
+            let echo = echo.clone();
+            move || {
+                while let Ok(request) = echo.recv_request() {
+                    let payload = request.payload().clone();
+                    request.reply(payload).unwrap();
+                }
+            }
+        });
+        let closed = SocketAddr::new("::1".parse().unwrap(), reachable.port());
+        let addresses = vec![closed, closed, reachable, closed];
+        let mut service = Service::new(Endpoint::client().unwrap(), addresses, None);
+        let request = Bytes::from("hello");
+        assert_eq!(service.call(&request).0.unwrap(), request);
+        assert_eq!(service.address(), reachable);
+        echo.shutdown();
+        thread.join().unwrap();
+        service.call(&request).0.unwrap_err();
+        assert_eq!(service.address(), reachable, "a reached address stays in use");
+    }
+}

@@ -1,0 +1,66 @@
+//! Arguments of `apus decode`.
+
+use std::path::PathBuf;
+
+use apus_decode::{Filter, Type};
+use clap::Args;
+
+/// Decode the Homa packets of a capture, one line of text for each
+///
+/// Reads what tcpdump, Wireshark and apus record (pcap and pcapng; Ethernet, raw IP, loopback, Linux cooked) and prints
+/// a line for each packet of Homa: number and time as Wireshark counts them, source and destination, and content. Both
+/// wire profiles are decoded: that of apus (over UDP) and that of the Linux kernel's module (IP protocol 146).
+///
+/// Brackets contain what deserves attention: retransmissions, gaps, duplicate bytes, missing grants, malformed packets.
+/// Parentheses name the packet to which a packet belongs. An RPC is shown with the even id that both ends know. A
+/// packet that is lost before it reaches the point of capture leaves a gap; one that is lost behind that point leaves
+/// no mark.
+///
+/// `dissector/apus.lua` in the sources decodes the same packets in Wireshark.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  apus decode capture.pcap
+  apus decode capture.pcapng --rpc 5490
+  apus decode capture.pcap --type RESEND,RPC_UNKNOWN,malformed --port 4000
+  apus decode capture.pcap --summary --json
+  apus decode -")]
+pub(crate) struct Arguments {
+    /// The capture. `-` reads standard input, for instance from `tcpdump -U -w -`; packets are then linked only to
+    /// earlier ones
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// Only packets of these RPCs, and packets that acknowledge them; ids separated by commas
+    #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = rpc,
+          allow_negative_numbers = true)]
+    pub(super) rpc: Vec<u64>,
+    /// Only packets of these types, separated by commas: DATA, GRANT, RESEND, RPC_UNKNOWN, BUSY, CUTOFFS, FREEZE,
+    /// NEED_ACK, ACK, ICMP, malformed, cut
+    #[arg(long = "type", value_name = "TYPES", value_delimiter = ',')]
+    pub(super) types: Vec<Type>,
+    /// Only packets from or to these ports, separated by commas. UDP datagrams of these ports are decoded as packets of
+    /// apus even if they do not look like it
+    #[arg(long, value_name = "PORTS", value_delimiter = ',', value_parser = port,
+          allow_negative_numbers = true)]
+    pub(super) port: Vec<u16>,
+    /// Count packets by type and list RPCs with their times, instead of printing every packet
+    #[arg(long)]
+    pub(super) summary: bool,
+    /// Print one JSON object, with one line for each packet
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+impl Arguments {
+    /// Returns the filter for packets.
+    pub(super) fn filter(&self) -> Filter {
+        Filter { rpcs: self.rpc.clone(), types: self.types.clone(), ports: self.port.clone() }
+    }
+}
+
+fn rpc(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "the id of an RPC is a number; try 5490".to_owned())
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| "a port is a number from 0 to 65535; try 4000".to_owned())
+}

@@ -1,0 +1,173 @@
+//! `apus decode`: the packets of a capture as text or JSON.
+//!
+//! ```text
+//!   arguments   the capture, the filters and the form of the output
+//!   report      what is printed around the packets: head, summary, notes
+//! ```
+
+mod arguments;
+mod report;
+
+pub(crate) use arguments::Arguments;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, StdoutLock, Write};
+use std::path::Path;
+
+use apus_decode::{Decoder, Filter, Links, Packet, Rpc, Summary, json};
+
+use self::report::Report;
+use crate::failure::Failure;
+use crate::output;
+
+/// Decodes a capture and prints it.
+///
+/// # Errors
+///
+/// The capture cannot be read, or it is damaged; what comes before the damage is printed.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let path = &arguments.file;
+    let filter = arguments.filter();
+    let input = Input::open(path)?;
+    // Links to later packets are known only after a first pass. The second pass reports errors.
+    let later = match &input {
+        Input::File(_) if !arguments.summary => decoder(Input::open(path)?, path, &filter)
+            .map_or_else(|_| Vec::new(), Decoder::into_rpcs),
+        _ => Vec::new(),
+    };
+    let live = matches!(input, Input::Stream(_));
+    let decoder = decoder(input, path, &filter)?;
+    let mut printer = Printer::new(arguments, live);
+    let report = printer.decode(decoder, &filter, &later)?;
+    printer.finish(&report)?;
+    report.verdict(path)
+}
+
+/// A source of records.
+enum Input {
+    /// A regular file, which can be read twice.
+    File(File),
+    /// Standard input or a pipe, which can be read once.
+    Stream(Box<dyn Read + Send>),
+}
+
+impl Input {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            return Ok(Self::Stream(Box::new(io::stdin())));
+        }
+        let opened = File::open(path).and_then(|file| {
+            let kind = file.metadata()?.file_type();
+            if kind.is_dir() {
+                return Err(io::ErrorKind::IsADirectory.into());
+            }
+            Ok(if kind.is_file() { Self::File(file) } else { Self::Stream(Box::new(file)) })
+        });
+        opened.map_err(|error| Failure::Argument {
+            argument: "<FILE>".to_owned(),
+            problem: format!("{}: {error}; name a capture that can be read", path.display()),
+        })
+    }
+}
+
+fn decoder(input: Input, path: &Path, filter: &Filter) -> Result<Decoder, Failure> {
+    let decoder = match input {
+        Input::File(file) => Decoder::open(file, &filter.ports),
+        Input::Stream(stream) => Decoder::open(stream, &filter.ports),
+    };
+    decoder.map_err(|error| Failure::of(&path.display().to_string(), &error))
+}
+
+/// Prints packets to standard output, in the requested form.
+struct Printer<'a> {
+    arguments: &'a Arguments,
+    to: BufWriter<StdoutLock<'static>>,
+    /// Whether every packet is flushed, since the capture is still being written.
+    live: bool,
+    /// Width of the widest pair of addresses printed yet; what follows it is aligned.
+    width: usize,
+    /// Number of packets printed yet.
+    packets: u64,
+}
+
+impl<'a> Printer<'a> {
+    fn new(arguments: &'a Arguments, live: bool) -> Self {
+        let to = BufWriter::new(io::stdout().lock());
+        Self { arguments, to, live, width: 0, packets: 0 }
+    }
+
+    /// Decodes the whole capture and prints the packets that pass the filter.
+    fn decode(
+        &mut self,
+        mut decoder: Decoder,
+        filter: &Filter,
+        later: &[Rpc],
+    ) -> Result<Report, Failure> {
+        let mut summary = Summary::default();
+        let mut damage = None;
+        if self.arguments.json {
+            output::stdout_result(self.to.write_all(report::head(self.arguments).as_bytes()))?;
+        }
+        while let Some(next) = decoder.next() {
+            let packet = match next {
+                Ok(packet) => packet,
+                Err(error) => {
+                    damage = Some(error);
+                    break;
+                }
+            };
+            if !filter.fits(&packet) {
+                continue;
+            }
+            summary.add(&packet);
+            if !self.arguments.summary {
+                let rpcs = if later.is_empty() { decoder.rpcs() } else { later };
+                output::stdout_result(self.packet(&packet, links(&packet, rpcs)))?;
+            }
+        }
+        output::stdout_result(self.to.flush())?;
+        Ok(Report::new(summary, &decoder, damage, self.arguments))
+    }
+
+    fn packet(&mut self, packet: &Packet, links: Links) -> io::Result<()> {
+        self.packets += 1;
+        if self.arguments.json {
+            let separator = if self.packets == 1 { "" } else { ",\n" };
+            write!(self.to, "{separator}{}", json::packet(packet, links))?;
+        } else {
+            let number = match packet.part {
+                (_, 1) => packet.number.to_string(),
+                (part, _) => format!("{}.{part}", packet.number),
+            };
+            let seconds = packet.since_start as f64 / 1e9;
+            let (from, to) = packet.ends();
+            let ends = format!("{from} > {to}");
+            self.width = self.width.max(ends.len());
+            let width = self.width;
+            writeln!(
+                self.to,
+                "{number:>7} {seconds:>12.6}  {ends:width$}  {}",
+                packet.words(links)
+            )?;
+        }
+        if self.live { self.to.flush() } else { Ok(()) }
+    }
+
+    fn finish(&mut self, report: &Report) -> Result<(), Failure> {
+        let text = match (self.arguments.json, self.arguments.summary) {
+            (true, _) => report.tail(),
+            (false, true) => report.text(),
+            (false, false) => {
+                report.notes().iter().for_each(|note| output::note(note));
+                return Ok(());
+            }
+        };
+        output::stdout_result(self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush()))
+    }
+}
+
+/// Returns the numbers of the packets to which a packet is related.
+fn links(packet: &Packet, rpcs: &[Rpc]) -> Links {
+    let rpc = packet.note.as_ref().and_then(|note| Some((rpcs.get(note.rpc.0)?, note.half)));
+    rpc.map_or_else(Links::default, |(rpc, half)| rpc.links(half, packet.number))
+}

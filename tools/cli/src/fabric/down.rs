@@ -1,0 +1,48 @@
+//! `apus fabric down`: removes fabrics.
+
+use apus_testbed::fabric::standing::{self, Down, Name};
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Remove a fabric
+///
+/// It is no error if the fabric does not exist. Programs that still run in its hosts continue without a network.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  apus fabric down
+  apus fabric down --name slow
+  apus fabric down --all")]
+pub(super) struct Arguments {
+    /// Name of the fabric
+    #[arg(long, value_name = "NAME", default_value_t)]
+    name: Name,
+    /// Remove all fabrics of this user
+    #[arg(long, conflicts_with = "name")]
+    all: bool,
+}
+
+/// Removes one fabric or all. A fabric that cannot be removed does not prevent the removal of the others.
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if !arguments.all {
+        return remove(&arguments.name);
+    }
+    let names = standing::names()?;
+    if names.is_empty() {
+        output::note("no fabric is up");
+    }
+    let results: Vec<_> = names.iter().map(remove).collect();
+    results.into_iter().collect()
+}
+
+fn remove(name: &Name) -> Result<(), Failure> {
+    output::note(&match standing::down(name)? {
+        Down::Ended => format!("fabric `{name}` is down"),
+        Down::Stale => {
+            format!("fabric `{name}` had already ended; its record is removed")
+        }
+        Down::Absent => format!("no fabric `{name}` is up"),
+    });
+    Ok(())
+}

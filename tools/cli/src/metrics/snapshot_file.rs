@@ -1,0 +1,30 @@
+//! Files with snapshots, which `--save` writes and `--diff` reads.
+
+use std::fs;
+use std::path::Path;
+
+use apus::snapshot::Snapshot;
+
+use crate::failure::Failure;
+
+/// Writes the snapshots of some processes to a file.
+pub(super) fn write(path: &Path, snapshots: &[Snapshot]) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(snapshots).expect("maps with text keys");
+    let failure = |error| Failure::of(&format!("write {}", path.display()), &error);
+    fs::write(path, text + "\n").map_err(failure)
+}
+
+/// Reads such a file.
+///
+/// # Errors
+///
+/// [`Failure::Argument`] if the file cannot be read or contains something else.
+pub(super) fn read(path: &Path) -> Result<Vec<Snapshot>, Failure> {
+    let failure = |problem: String| Failure::Argument { argument: "--diff".to_owned(), problem };
+    let text = fs::read_to_string(path)
+        .map_err(|error| failure(format!("{}: {error}", path.display())))?;
+    serde_json::from_str(&text).map_err(|error| {
+        let hint = "`apus metrics --save FILE` writes one";
+        failure(format!("{} contains no counters of apus ({error}); {hint}", path.display()))
+    })
+}

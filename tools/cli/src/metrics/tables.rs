@@ -1,0 +1,126 @@
+//! Activity of a process as tables.
+
+use apus::snapshot::{Buckets, families};
+use apus_report::result::{Table, short};
+
+use crate::activity::{Activity, PARTS};
+use crate::processes::label;
+
+/// Returns all tables of a process.
+pub(super) fn text(activity: &Activity) -> String {
+    let Activity { now, seconds, .. } = activity;
+    let mut text = format!(
+        "process {}, {}, apus {}, over {} s\n",
+        now.pid,
+        label(now),
+        now.version,
+        short(*seconds)
+    );
+    for table in [cores(activity), received(activity), durations(activity)].into_iter().flatten() {
+        text += &format!("\n{table}\n");
+    }
+    text += &format!("\n{}\n", counters(activity));
+    text += &format!("\n{}", canaries(activity));
+    text
+}
+
+/// Returns a table, or `None` without lines.
+fn table(title: &str, header: &[&str], lines: Vec<Vec<String>>) -> Option<Table> {
+    let header = header.iter().map(|&name| name.to_owned()).collect();
+    (!lines.is_empty()).then(|| Table { title: title.to_owned(), header, lines })
+}
+
+/// Returns the cores used by each part of the work.
+fn cores(activity: &Activity) -> Option<Table> {
+    let line = |name: &str, cores: f64, what: &str| {
+        let share = if activity.cores > 0.0 { 100.0 * cores / activity.cores } else { 0.0 };
+        vec![format!("{name}: {what}"), short(cores), format!("{share:.0} %")]
+    };
+    let mut lines: Vec<_> = PARTS
+        .iter()
+        .map(|(name, counter, what)| line(name, activity.part(counter), what))
+        .collect();
+    lines.push(line(
+        "rest",
+        activity.rest(),
+        "the application, and calls on their way into the engine",
+    ));
+    lines.push(line("process", activity.cores, "total"));
+    table("cores used", &["part", "cores", "share"], lines)
+}
+
+/// Returns how messages were received.
+fn received(activity: &Activity) -> Option<Table> {
+    if activity.change.counter("messages") == 0 {
+        return None;
+    }
+    let line = |what: &str, name: &str| {
+        let share = 100.0 * activity.per_message(name);
+        vec![what.to_owned(), short(activity.rate(name)), format!("{share:.1} %")]
+    };
+    let lines = vec![
+        line("messages delivered to the application", "messages"),
+        line("were already available", "wait_none"),
+        line("arrived while their receiver polled", "wait_polled"),
+        line("arrived while their receiver slept", "wait_slept"),
+        line("were handed off to another thread", "handoffs"),
+        line("threads and tasks woken", "wakeups"),
+        line("waits for the core lock", "lock_misses"),
+    ];
+    table("how messages were received", &["", "per second", "per message"], lines)
+}
+
+/// Returns the histograms of sizes and durations.
+fn durations(activity: &Activity) -> Option<Table> {
+    let line = |(name, values): (&str, &Buckets)| {
+        let (name, scale) = match name.strip_suffix("_nanos") {
+            Some(name) => (format!("{name}, µs"), 1e3),
+            None => (name.replace("_bytes", ", bytes"), 1.0),
+        };
+        let shown = |value: Option<f64>| value.map_or("-".to_owned(), |value| short(value / scale));
+        let quantile = |share| shown(values.quantile(share).map(|value| value as f64));
+        let rate = short(values.count() as f64 / activity.seconds);
+        vec![name, rate, shown(values.mean()), quantile(0.5), quantile(0.99), quantile(0.999)]
+    };
+    let header = ["sizes and durations", "per second", "mean", "p50", "p99", "p99.9"];
+    table("", &header, activity.histograms().map(line).collect()).map(|table| Table {
+        title: format!("{} messages waited for grants on average", short(activity.grantable())),
+        ..table
+    })
+}
+
+/// Returns the counters that have changed, in the order of their groups.
+fn counters(activity: &Activity) -> String {
+    let place = |name: &str| {
+        let family = name.split_once('.').map_or(name, |(family, _)| family);
+        let all = families();
+        all.iter().position(|known| known.name == family).unwrap_or(all.len())
+    };
+    let mut changed: Vec<_> =
+        activity.changed().map(|(name, change)| (place(name), name, change)).collect();
+    changed.sort_unstable();
+    let line = |(_, name, number): (usize, &str, u64)| {
+        let rate = short(number as f64 / activity.seconds);
+        let total = activity.total.counter(name);
+        vec![name.to_owned(), number.to_string(), rate, total.to_string()]
+    };
+    let lines = changed.into_iter().map(line).collect();
+    let header = ["counter", "change", "per second", "total"];
+    match table("counters that have changed", &header, lines) {
+        Some(table) => table.to_string(),
+        None => "no counter has changed".to_owned(),
+    }
+}
+
+/// Returns the canaries that are not zero.
+fn canaries(activity: &Activity) -> String {
+    let line = |(canary, new, all): (&apus::snapshot::Canary, u64, u64)| {
+        format!("  {}: {all}, {new} of them in this interval: {}\n", canary.name, canary.meaning)
+    };
+    let lines: String = activity.canaries().map(line).collect();
+    if lines.is_empty() {
+        "all canaries are zero\n".to_owned()
+    } else {
+        format!("canaries that are not zero, but should be:\n{lines}")
+    }
+}

@@ -1,0 +1,231 @@
+//! `apus sim check`: swarm testing of the protocol in simulated fabrics.
+
+use std::num::NonZero;
+use std::thread;
+use std::time::Instant;
+
+use apus_report::progress::Progress;
+use apus_report::result::Outcome;
+use apus_swarm::{Finding, Kind, Peers, Summary, Swarm};
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Check the promises of the protocol under random faults (swarm testing)
+///
+/// Each seed draws parameters, a small fabric, a workload and faults: packets are lost, duplicated, reordered, delayed
+/// or corrupted, and hosts are cut off, paused or killed. Checkers observe everything that crosses the API and the
+/// wire. When the faults are over, every call must end, new calls must succeed, and no state may be left.
+///
+/// A broken promise is printed with what was drawn, what was expected and seen, and what happened before; the last line
+/// is the command that replays it. The same seed gives the same run on any machine.
+#[derive(Debug, Args)]
+#[command(after_long_help = statuses_and_examples(), after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Number of seeds: 1 to 1000000000
+    #[arg(long, value_name = "NUMBER", default_value = "100",
+          value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    seeds: u64,
+    /// First seed; the others follow it: 0 to 1000000000000000000
+    #[arg(long, value_name = "SEED", default_value = "0",
+          value_parser = clap::value_parser!(u64).range(0..=1_000_000_000_000_000_000))]
+    from: u64,
+    /// Number of seeds that run at the same time, each on its own thread [default: number of cores]
+    #[arg(long, value_name = "NUMBER")]
+    jobs: Option<NonZero<usize>>,
+    /// What runs on the hosts: `apus` runs apus on all; `kernel` runs a model of the Linux module on some, and apus in
+    /// the kernel profile on the others; `drawn` is `kernel` for every tenth seed and `apus` for the rest
+    #[arg(long, value_name = "MODEL", default_value = "drawn")]
+    peer_model: PeerModel,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// The software on the hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PeerModel {
+    Drawn,
+    Apus,
+    Kernel,
+}
+
+impl PeerModel {
+    const fn peers(self) -> Peers {
+        match self {
+            Self::Drawn => Peers::Drawn,
+            Self::Apus => Peers::Apus,
+            Self::Kernel => Peers::Kernel,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Drawn => "drawn",
+            Self::Apus => "apus",
+            Self::Kernel => "kernel",
+        }
+    }
+}
+
+const EXAMPLES: &str = "Examples:
+  apus sim check --seeds 1000
+  apus sim check --seeds 1 --from 42
+  apus sim check --seeds 200 --jobs 2 --json
+  apus sim check --seeds 500 --peer-model kernel";
+
+/// Returns the meanings of the exit statuses, and examples.
+fn statuses_and_examples() -> String {
+    let mut text =
+        "Exit status:\n  0   no promise was broken\n  1   the check could not run\n  2   wrong \
+                    arguments\n"
+            .to_owned();
+    for kind in Kind::ALL {
+        text += &format!("  {:<3} broken: {}: {}\n", kind.exit_status(), kind, kind.promise());
+    }
+    text += "If several promises were broken, the status is that of the first one in order of seeds.\n\n";
+    text + EXAMPLES
+}
+
+/// Runs the seeds and prints their findings.
+///
+/// # Errors
+///
+/// [`Failure::Found`] if a promise was broken.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { seeds, from, jobs, peer_model, json } = *arguments;
+    let cores = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+    let jobs = jobs.unwrap_or(cores);
+    let swarm = Swarm { seeds: from..from + seeds, peers: peer_model.peers(), jobs };
+    let began = Instant::now();
+    let progress = Progress::of(usize::try_from(seeds).unwrap_or(usize::MAX));
+    let (mut packets, mut found) = (0, 0);
+    let summary = swarm.run(|_, verdict| {
+        packets += verdict.tally.packets;
+        found += u32::from(verdict.finding.is_some());
+        progress.step(&format!("{packets} packets, {found} violations"));
+    });
+    drop(progress);
+    if json {
+        output::line(&json_text(&summary, from, jobs.get(), peer_model))?;
+    } else {
+        output::write(text(&summary, began.elapsed().as_secs_f64(), peer_model))?;
+    }
+    match summary.findings.first() {
+        Some(first) => {
+            // It is the last line that a terminal shows, with `--json` as well.
+            let last = replay(first, peer_model);
+            if json {
+                output::note(&last);
+            } else {
+                output::line(&last)?;
+            }
+            Err(Failure::Found(first.violation.kind.exit_status()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns the command that replays a finding.
+fn replay(finding: &Finding, peer_model: PeerModel) -> String {
+    let peers = match peer_model {
+        PeerModel::Drawn => String::new(),
+        other => format!(" --peer-model {}", other.name()),
+    };
+    format!("apus sim check --seeds 1 --from {}{peers}", finding.seed)
+}
+
+/// Returns the findings and the totals as text.
+fn text(summary: &Summary, seconds: f64, peer_model: PeerModel) -> String {
+    let mut text = String::new();
+    for finding in &summary.findings {
+        text += &format!("{finding}  replay     {}\n\n", replay(finding, peer_model));
+    }
+    let tally = &summary.tally;
+    text + &format!(
+        "{} seeds, {} packets, {} RPCs, {} violations, {seconds:.1} s\n",
+        summary.seeds,
+        tally.packets,
+        tally.rpcs,
+        summary.findings.len()
+    )
+}
+
+/// Returns the findings and the totals as JSON.
+fn json_text(summary: &Summary, from: u64, jobs: usize, peer_model: PeerModel) -> String {
+    let mut config = Map::new();
+    config.insert("seeds".to_owned(), json!(summary.seeds));
+    config.insert("from".to_owned(), json!(from));
+    config.insert("jobs".to_owned(), json!(jobs));
+    config.insert("peer_model".to_owned(), json!(peer_model.name()));
+    let outcome = Outcome::new("sim check", config);
+    let mut object: Value =
+        serde_json::from_str(&outcome.json()).expect("an outcome is a JSON object");
+    let faults = &summary.tally.faults;
+    object["seeds"] = json!(summary.seeds);
+    object["violations"] = json!(summary.findings.len());
+    object["packets"] = json!(summary.tally.packets);
+    object["rpcs"] = json!(summary.tally.rpcs);
+    object["faults"] = json!({
+        "lost": faults.lost,
+        "lost_in_bursts": faults.lost_in_bursts,
+        "duplicated": faults.duplicated,
+        "reordered": faults.reordered,
+        "held_up": faults.held_up,
+        "very_late": faults.very_late,
+        "caught": faults.caught,
+        "corrupted": faults.corrupted,
+        "cut_off": faults.cut_off,
+        "at_dead_host": faults.at_dead_host,
+        "at_paused_host": faults.at_paused_host,
+    });
+    object["found"] = summary.findings.iter().map(|finding| found(finding, peer_model)).collect();
+    serde_json::to_string_pretty(&object).expect("maps with text keys")
+}
+
+fn found(finding: &Finding, peer_model: PeerModel) -> Value {
+    let violation = &finding.violation;
+    json!({
+        "seed": finding.seed,
+        "kind": violation.kind.name(),
+        "exit_status": violation.kind.exit_status(),
+        "expected": violation.expected,
+        "seen": violation.seen,
+        "calls": violation.calls,
+        "at_ns": finding.at,
+        "drawn": finding.drawn.lines().map(str::trim).collect::<Vec<_>>(),
+        "trace": finding.trace,
+        "replay": replay(finding, peer_model),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_explains_every_status() {
+        let text = statuses_and_examples();
+        for kind in Kind::ALL {
+            assert!(
+                text.contains(&format!("  {:<3} broken: {kind}", kind.exit_status())),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_json_contains_what_the_contract_names() {
+        let swarm = Swarm { seeds: 0..0, peers: Peers::Drawn, jobs: NonZero::<usize>::MIN };
+        let json: Value =
+            serde_json::from_str(&json_text(&swarm.run(|_, _| {}), 7, 1, PeerModel::Drawn))
+                .unwrap();
+        for name in ["seeds", "violations", "packets", "rpcs"] {
+            assert_eq!(json[name], 0, "{name}");
+        }
+        assert_eq!(json["experiment"], "sim check");
+        assert_eq!(json["config"]["from"], 7);
+    }
+}

@@ -1,0 +1,52 @@
+//! How do the parts of a sweep become one result?
+
+use std::path::PathBuf;
+
+use apus_sweep::report::Findings;
+use apus_sweep::{MergeError, merge, write};
+use clap::Args;
+
+use super::results::Results;
+use crate::failure::Failure;
+
+/// Put together what the shards of a sweep have found out
+///
+/// The files are those that `apus sim run --out` has written. The result is the one that a single process
+/// would have come to, but for `packets_per_second`, which only those know who ran it. That all files belong
+/// to the same sweep, that no point is missing and that none has two results is checked, and who is at fault
+/// is named.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  apus sim merge part-0.jsonl part-1.jsonl
+  apus sim merge part-0.jsonl part-1.jsonl --out all.jsonl --html all.html")]
+pub(crate) struct Arguments {
+    /// Files with points of the sweep
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Keep all points in this file, in their order
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    results: Results,
+}
+
+/// Merges and shows what came out.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let results = arguments.results.open()?;
+    let records = merge(&arguments.files).map_err(failure)?;
+    if let Some(path) = &arguments.out {
+        write(path, &records).map_err(|error| Failure::Work(error.to_string()))?;
+    }
+    results.show(&Findings::new(&records, &[]))
+}
+
+/// A file that holds something else is a wrong argument; files that lack points are an incomplete sweep.
+fn failure(error: MergeError) -> Failure {
+    match error {
+        MergeError::Different { .. } => Failure::Work(error.to_string()),
+        MergeError::Missing { .. } => Failure::Work(format!(
+            "{error}; run `apus sim run` again with the same options and --out, and name that file too"
+        )),
+        error => Failure::Argument { argument: "FILE".to_owned(), problem: error.to_string() },
+    }
+}

@@ -1,0 +1,118 @@
+//! `apus top`: a live view of the processes with endpoints.
+//!
+//! ```text
+//!   sampler   asks the processes, in a thread of its own           ─▶ Sample
+//!   model     the last two samples, and what the user has selected ─▶ Row
+//!   view      draws the rows
+//! ```
+
+mod model;
+mod sampler;
+mod view;
+
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use signal_hook::consts::SIGTERM;
+
+use crate::failure::Failure;
+use crate::processes::parse_pid;
+use model::{INTERVALS, Model};
+use sampler::Sampler;
+
+/// Watch running processes that use apus: RPCs, rates, round trips, grants, queues
+///
+/// Shows all processes of the same user that have endpoints, and the live RPCs of the selected one. The round-trip time
+/// (RTT) is the time from a call to the end of its response; the serving time is the time from a request's first packet
+/// to its reply. `apus metrics PID` shows more of one process.
+///
+/// Keys: q quits, the arrows (or j and k) select a process, + and - change the interval, the space bar pauses.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  apus top
+  apus top 4711 --interval 0.5")]
+pub(crate) struct Arguments {
+    /// Ids of the processes; without any, all processes of this user, including those that start later
+    #[arg(value_name = "PID", value_parser = parse_pid)]
+    pids: Vec<u32>,
+    /// Seconds between two snapshots: 0.1 to 60
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = interval,
+          allow_negative_numbers = true)]
+    interval: f64,
+}
+
+fn interval(text: &str) -> Result<f64, String> {
+    let (shortest, longest) = INTERVALS;
+    let seconds = text.parse().ok().filter(|seconds| (shortest..=longest).contains(seconds));
+    seconds.ok_or_else(|| format!("an interval is {shortest} to {longest} seconds; try 1"))
+}
+
+/// Longest time from a key to its effect. Chosen by us: short enough not to be noticed.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Shows the view until the user quits.
+///
+/// # Errors
+///
+/// Standard input or output is no terminal, or the terminal fails.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        let text = "`apus top` needs a terminal; `apus metrics --all --count 0` works without one";
+        return Err(Failure::Work(text.to_owned()));
+    }
+    let ended = Arc::new(AtomicBool::new(false));
+    // SIGHUP keeps its default: without a terminal there is nothing to restore, and a read of its keys would never end.
+    signal_hook::flag::register(SIGTERM, ended.clone())
+        .map_err(|error| Failure::of("catch SIGTERM", &error))?;
+    // A panic restores the terminal as well.
+    let mut terminal =
+        ratatui::try_init().map_err(|error| Failure::of("set up the terminal", &error))?;
+    let result = show(arguments, &mut terminal, &ended);
+    ratatui::restore();
+    result.map_err(|error| Failure::of("draw on the terminal", &error))
+}
+
+fn show(
+    arguments: &Arguments,
+    terminal: &mut DefaultTerminal,
+    ended: &AtomicBool,
+) -> io::Result<()> {
+    let sampler = Sampler::start(arguments.pids.clone(), arguments.interval)?;
+    let mut model = Model::new(arguments.interval);
+    while !ended.load(Ordering::Relaxed) {
+        for sample in sampler.samples() {
+            model.update(sample);
+        }
+        terminal.draw(|frame| view::draw(frame, &mut model))?;
+        if !event::poll(TICK)? {
+            continue;
+        }
+        if let Event::Key(key) = event::read()?
+            && key.kind == KeyEventKind::Press
+            && !handle_key(key, &mut model, &sampler)
+        {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Executes the command of a key and returns whether to continue.
+fn handle_key(key: KeyEvent, model: &mut Model, sampler: &Sampler) -> bool {
+    match key.code {
+        KeyCode::Char('q') | KeyCode::Esc => return false,
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return false,
+        KeyCode::Down | KeyCode::Char('j') => model.select_next(),
+        KeyCode::Up | KeyCode::Char('k') => model.select_previous(),
+        KeyCode::Char(' ') => model.toggle_pause(),
+        KeyCode::Char('+' | '=') => sampler.set_interval(model.scale_interval(2.0)),
+        KeyCode::Char('-') => sampler.set_interval(model.scale_interval(0.5)),
+        _ => {}
+    }
+    true
+}

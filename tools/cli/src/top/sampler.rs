@@ -1,0 +1,92 @@
+//! Sampler: asks processes for their counters, in a thread of its own.
+//!
+//! A process that is stopped in a debugger answers late; the thread keeps such waits away from the keys of the user.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use apus::introspection::{Process, RpcRow, processes};
+use apus::snapshot::Snapshot;
+
+/// The answers of all processes to one round of requests.
+pub(super) type Sample = Vec<ProcessSample>;
+
+/// The answer of one process.
+pub(super) struct ProcessSample {
+    pub(super) pid: u32,
+    /// Its counters, or the reason why there are none.
+    pub(super) snapshot: Result<Snapshot, String>,
+    /// Its live RPCs, the oldest first.
+    pub(super) rpcs: Vec<RpcRow>,
+}
+
+/// Takes a sample in each interval until it is dropped.
+pub(super) struct Sampler {
+    samples: Receiver<Sample>,
+    interval_millis: Arc<AtomicU64>,
+}
+
+/// Interval at which the thread checks whether the sampling interval has changed.
+const STEP: Duration = Duration::from_millis(50);
+
+impl Sampler {
+    /// Starts to sample these processes every `seconds`, beginning immediately. An empty list means all processes of
+    /// this user.
+    ///
+    /// # Errors
+    ///
+    /// The system cannot start a thread.
+    pub(super) fn start(pids: Vec<u32>, seconds: f64) -> io::Result<Self> {
+        let (sender, samples) = mpsc::channel();
+        let interval_millis = Arc::new(AtomicU64::new(0));
+        let sampler = Self { samples, interval_millis: interval_millis.clone() };
+        sampler.set_interval(seconds);
+        thread::Builder::new()
+            .name("sampler".to_owned())
+            .spawn(move || run(&pids, &sender, &interval_millis))?;
+        Ok(sampler)
+    }
+
+    /// Changes the seconds between two samples.
+    pub(super) fn set_interval(&self, seconds: f64) {
+        self.interval_millis.store((seconds * 1e3) as u64, Ordering::Relaxed);
+    }
+
+    /// Returns the samples that have not been returned yet.
+    pub(super) fn samples(&self) -> impl Iterator<Item = Sample> {
+        self.samples.try_iter()
+    }
+}
+
+/// Sends samples until the sampler is dropped.
+fn run(pids: &[u32], sender: &Sender<Sample>, interval_millis: &AtomicU64) {
+    loop {
+        let began = Instant::now();
+        if sender.send(sample(pids)).is_err() {
+            return;
+        }
+        while began.elapsed() < Duration::from_millis(interval_millis.load(Ordering::Relaxed)) {
+            thread::sleep(STEP);
+        }
+    }
+}
+
+fn sample(pids: &[u32]) -> Sample {
+    let all = if pids.is_empty() {
+        processes().unwrap_or_default()
+    } else {
+        pids.iter().map(|pid| Process::new(*pid)).collect()
+    };
+    let ask = |process: &Process| ProcessSample {
+        pid: process.pid(),
+        snapshot: process
+            .snapshot()
+            .map_err(|error| error.to_string().replace(char::is_control, "?")),
+        rpcs: process.rpcs().unwrap_or_default(),
+    };
+    all.iter().map(ask).collect()
+}

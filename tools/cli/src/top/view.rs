@@ -1,0 +1,224 @@
+//! View: draws the model on the terminal.
+
+use apus::introspection::RpcRow;
+use apus_report::result::short;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Cell, Paragraph, Row as Cells, Table};
+
+use super::model::{Figures, Model, Row};
+
+/// Draws the title, the processes, and the RPCs of the selected process.
+pub(super) fn draw(frame: &mut Frame<'_>, model: &mut Model) {
+    // The table of processes gets the lines it needs, up to half of the screen. Its frame and header take three.
+    let most = frame.area().height / 2;
+    let wanted = u16::try_from(model.rows.len()).unwrap_or(u16::MAX).saturating_add(3);
+    let heights = [
+        Constraint::Length(1),
+        Constraint::Length(wanted.clamp(4, most.max(4))),
+        Constraint::Fill(1),
+    ];
+    let [head, above, below] = Layout::vertical(heights).areas(frame.area());
+    frame.render_widget(title(model), head);
+    processes(frame, above, model);
+    rpcs(frame, below, model.selected());
+}
+
+fn title(model: &Model) -> Line<'static> {
+    let paused = if model.paused { ", paused" } else { "" };
+    let text = format!(
+        "apus top: {} process{}, every {} s{paused}    q quit  ↑↓ select  +- interval  space pause",
+        model.rows.len(),
+        if model.rows.len() == 1 { "" } else { "es" },
+        short(model.interval)
+    );
+    Line::from(text).style(Style::new().add_modifier(Modifier::BOLD))
+}
+
+/// Columns of the table of processes, with their widths. Canaries and the label of the process follow; the label takes
+/// the rest.
+const PROCESSES: [(&str, u16); 15] = [
+    ("PID", 8),
+    ("calls/s", 8),
+    ("served/s", 8),
+    ("MB/s", 7),
+    ("RTT p50", 8),
+    ("p99 µs", 8),
+    ("serve p99", 9),
+    ("RPCs", 6),
+    ("waiting", 7),
+    ("grantable", 9),
+    ("granted MB/s", 12),
+    ("incoming KB", 11),
+    ("sending KB", 10),
+    ("resent/s", 8),
+    ("cores", 6),
+];
+
+fn processes(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
+    let names = PROCESSES.iter().map(|(name, _)| *name).chain(["canaries", "process"]);
+    let header = Cells::new(names).style(Style::new().add_modifier(Modifier::UNDERLINED));
+    let widths = PROCESSES.iter().map(|(_, width)| Constraint::Length(*width));
+    let widths: Vec<_> = widths.chain([Constraint::Length(8), Constraint::Min(12)]).collect();
+    let block = Block::bordered().title("processes");
+    if model.rows.is_empty() {
+        let text = if model.has_sample {
+            "no process of this user has an apus endpoint that can be inspected; `apus serve` starts one"
+        } else {
+            "waiting for the first snapshots"
+        };
+        frame.render_widget(Paragraph::new(text).block(block), area);
+        return;
+    }
+    let table = Table::new(model.rows.iter().map(process), widths)
+        .header(header)
+        .block(block)
+        .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
+    frame.render_stateful_widget(table, area, &mut model.table);
+}
+
+fn process(row: &Row) -> Cells<'_> {
+    let cells = row.figures.as_ref().map_or_else(|| vec!["-".to_owned(); 15], figures);
+    let pid = row.pid.to_string();
+    Cells::new([pid].into_iter().chain(cells).map(Cell::from).chain([Cell::from(&row.label[..])]))
+}
+
+/// Returns the cells between the process id and the label.
+fn figures(figures: &Figures) -> Vec<String> {
+    let micros =
+        |nanos: Option<u64>| nanos.map_or("-".to_owned(), |nanos| short(nanos as f64 / 1e3));
+    let kilobytes = |bytes: u64| short(bytes as f64 / 1e3);
+    vec![
+        short(figures.calls),
+        short(figures.served),
+        short(figures.megabytes),
+        micros(figures.rtt[0]),
+        micros(figures.rtt[1]),
+        micros(figures.serving[1]),
+        figures.rpcs.to_string(),
+        figures.waiting.to_string(),
+        figures.grantable.to_string(),
+        short(figures.granted),
+        kilobytes(figures.incoming),
+        kilobytes(figures.sending),
+        short(figures.resent),
+        short(figures.cores),
+        figures.canaries.to_string(),
+    ]
+}
+
+fn rpcs(frame: &mut Frame<'_>, area: Rect, row: Option<&Row>) {
+    let header = ["role", "peer", "state", "age ms", "silent ms", "resends", "sent", "received"];
+    let widths = [6, 28, 10, 10, 10, 7, 36, 36].map(Constraint::Length);
+    let pid = row.map_or(String::new(), |row| format!(" of process {}", row.pid));
+    let (all, more) = row.map_or((0, ""), |row| {
+        let over = row.rpcs.len() > usize::from(area.height.saturating_sub(3));
+        (row.rpcs.len(), if over { ", the oldest shown" } else { "" })
+    });
+    let block = Block::bordered().title(format!("live RPCs{pid}: {all} over the network{more}"));
+    let cells = row.map_or(&[][..], |row| &row.rpcs).iter().map(rpc);
+    let header = Cells::new(header).style(Style::new().add_modifier(Modifier::UNDERLINED));
+    frame.render_widget(Table::new(cells, widths).header(header).block(block), area);
+}
+
+fn rpc(rpc: &RpcRow) -> Cells<'_> {
+    let millis = |nanos: u64| short(nanos as f64 / 1e6);
+    let message = |message: Option<(u32, u32, u32)>| match message {
+        // The granted offset is of interest only until the whole message is granted.
+        Some((length, done, granted)) if granted < length => {
+            format!("{done} of {length}, {granted} granted")
+        }
+        Some((length, done, _)) => format!("{done} of {length}"),
+        None => "-".to_owned(),
+    };
+    Cells::new([
+        rpc.role.clone(),
+        rpc.peer.to_string(),
+        rpc.state.clone(),
+        millis(rpc.age_nanos),
+        millis(rpc.silent_nanos),
+        rpc.asks.to_string(),
+        message(rpc.outgoing),
+        message(rpc.incoming),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    /// Returns the screen as text.
+    fn screen(model: &mut Model, width: u16, height: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw(frame, model)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    fn model() -> Model {
+        let rpc = RpcRow {
+            endpoint: "127.0.0.1:4000".parse().unwrap(),
+            id: 2,
+            peer: "10.0.0.7:4000".parse().unwrap(),
+            role: "client".to_owned(),
+            state: "outgoing".to_owned(),
+            age_nanos: 1_500_000,
+            silent_nanos: 0,
+            asks: 0,
+            incoming: None,
+            outgoing: Some((1_000_000, 70_000, 80_000)),
+        };
+        let figures = Figures {
+            calls: 123_456.0,
+            rtt: [Some(5_900), None],
+            canaries: 2,
+            ..Default::default()
+        };
+        let mut model = Model::new(0.5);
+        model.has_sample = true;
+        model.rows = vec![
+            Row { pid: 41, label: "server at x".to_owned(), figures: None, rpcs: Vec::new() },
+            Row {
+                pid: 42,
+                label: "client at y".to_owned(),
+                figures: Some(figures),
+                rpcs: vec![rpc],
+            },
+        ];
+        model.select_next();
+        model.select_next();
+        model
+    }
+
+    #[test]
+    fn processes_and_the_rpcs_of_the_selected_one_are_shown() {
+        let screen = screen(&mut model(), 170, 12);
+        for part in
+            ["2 processes, every 0.500 s", "q quit", "123456", "5.90", "client at y", "server at x"]
+        {
+            assert!(screen.contains(part), "{part}:\n{screen}");
+        }
+        assert!(screen.contains("live RPCs of process 42: 1 over the network"), "{screen}");
+        assert!(
+            screen.contains("10.0.0.7:4000") && screen.contains("70000 of 1000000, 80000 granted")
+        );
+    }
+
+    #[test]
+    fn without_processes_the_view_says_what_to_do() {
+        let mut model = Model::new(1.0);
+        assert!(screen(&mut model, 100, 10).contains("waiting for"));
+        model.update(Vec::new());
+        assert!(screen(&mut model, 100, 10).contains("`apus serve` starts one"));
+    }
+
+    #[test]
+    fn no_screen_is_too_small() {
+        for (width, height) in [(1, 1), (3, 2), (20, 5), (400, 100)] {
+            screen(&mut model(), width, height);
+        }
+    }
+}

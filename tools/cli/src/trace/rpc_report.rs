@@ -1,0 +1,31 @@
+//! Arguments of the reports that select RPCs and have no further options.
+
+use apus_traces::merge::Merged;
+use apus_traces::report::Filter;
+use apus_traces::view::Shown;
+use clap::Args;
+
+use super::report::ReportArguments;
+use super::rpc_filter::FilterArguments;
+use crate::failure::Failure;
+
+/// The traces, the form of the output, and the selected RPCs.
+#[derive(Debug, Args)]
+pub(super) struct RpcReportArguments {
+    #[command(flatten)]
+    report: ReportArguments,
+    #[command(flatten)]
+    rpcs: FilterArguments,
+}
+
+impl RpcReportArguments {
+    /// Makes the report on the selected RPCs and prints it.
+    ///
+    /// # Errors
+    ///
+    /// A trace cannot be read, or the report cannot be written.
+    pub(super) fn show(&self, report: fn(&Merged, &Filter) -> Shown) -> Result<(), Failure> {
+        let filter = self.rpcs.filter(None);
+        self.report.show(|merged| report(merged, &filter))
+    }
+}

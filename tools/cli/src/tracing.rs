@@ -1,0 +1,47 @@
+//! Time trace arguments of commands that open endpoints.
+
+use std::path::PathBuf;
+
+use apus::trace::{self, Sampling};
+use clap::Args;
+
+use crate::failure::Failure;
+
+/// What a command records, and the file for it.
+#[derive(Debug, Args)]
+pub(crate) struct Tracing {
+    /// What to record in time traces: `off`, `sampled` (one RPC in 256), `sampled=PERIOD` (one RPC in
+    /// PERIOD), or `all`
+    #[arg(long = "trace", value_name = "WHAT", default_value_t = Sampling::default())]
+    trace_sampling: Sampling,
+    /// Write the time trace to this file when the command ends: the last 16384 records of each thread
+    #[arg(long = "trace-file", value_name = "FILE")]
+    trace_file: Option<PathBuf>,
+}
+
+impl Tracing {
+    /// Begins to record. Must be called before the first endpoint is opened.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Argument`] if there is a file and nothing to record.
+    pub(crate) fn begin(&self) -> Result<(), Failure> {
+        if self.trace_file.is_some() && self.trace_sampling == Sampling::Off {
+            let problem = "nothing is recorded with --trace off; try --trace all".to_owned();
+            return Err(Failure::Argument { argument: "--trace-file".to_owned(), problem });
+        }
+        trace::set_sampling(self.trace_sampling);
+        Ok(())
+    }
+
+    /// Writes the file, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub(crate) fn end(&self) -> Result<(), Failure> {
+        let Some(file) = &self.trace_file else { return Ok(()) };
+        trace::freeze(trace::FreezeReason::Demand);
+        trace::dump_to(file).map_err(|error| Failure::of("write the trace", &error))
+    }
+}

@@ -1,0 +1,66 @@
+//! Which settings suit this host?
+
+use std::path::PathBuf;
+
+use apus_doctor::tune::{self, Goal, Options};
+use apus_testbed::process::Host;
+use clap::Args;
+
+use crate::configuration::Configuration;
+use crate::destination::Destination;
+use crate::failure::Failure;
+use crate::output;
+
+/// Try settings on this host, and write the configuration file that it recommends, with the evidence
+///
+/// One setting after the other: its values take turns, each with fresh processes, and are held against the value in force pair by
+/// pair inside each round. A value is recommended if it is proven to be better for a goal (95 %, by 2 % at least), and
+/// not proven to be worse for another one. Both sides run on this host: what depends on the network is found out with
+/// `apus bench sweep --launch ssh`, and what is wrong with the host with `apus doctor`.
+///
+/// The file goes to standard output, behind the table, unless --out is given.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  apus tune --out apus.toml
+  apus tune --goals latency --seconds 20
+  apus tune --goals rate,throughput --config apus.toml --json")]
+pub(crate) struct Arguments {
+    /// What shall become better: `latency` (short calls, one at a time), `rate` (short calls, many at a time),
+    /// `throughput` (long messages)
+    #[arg(long, value_name = "GOALS", value_delimiter = ',', default_values_t = Options::default().goals)]
+    goals: Vec<Goal>,
+    /// Seconds for everything together: 5 to 86400
+    #[arg(long, value_name = "SECONDS", default_value_t = Options::default().seconds, allow_negative_numbers = true)]
+    seconds: f64,
+    /// Rounds in which all values of a setting take turns, 3 to 100; fewer if the time is over
+    #[arg(long, value_name = "RUNS", default_value_t = Options::default().runs, allow_negative_numbers = true)]
+    runs: usize,
+    /// Write the recommended configuration to this file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    configuration: Configuration,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// Tries, and says what it recommends.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { goals, seconds, runs, out, configuration, json } = arguments;
+    let settings = configuration.read()?;
+    let options = Options { goals: goals.clone(), seconds: *seconds, runs: *runs, settings };
+    options.check()?;
+    let out = out.as_deref().map(|path| Destination::open("--out", path)).transpose()?;
+    let findings = tune::run(&options, &Host::this_program()?)?;
+    let file = findings.toml();
+    let is_written = out.is_some();
+    if let Some(out) = out {
+        out.fill(file.as_bytes())?;
+    }
+    if *json {
+        return output::line(&findings.outcome.json());
+    }
+    output::write(findings.to_string())?;
+    if is_written { Ok(()) } else { output::write(format!("\n{file}")) }
+}

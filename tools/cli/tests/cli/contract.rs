@@ -1,0 +1,241 @@
+//! The contract of `--json`: what the object of each experiment contains.
+
+use serde_json::Value;
+
+/// What the object of an experiment contains.
+struct Contract {
+    experiment: &'static str,
+    /// Names of its rows. It may have others.
+    rows: &'static [&'static str],
+    /// Fields of each of these rows.
+    figures: &'static [&'static str],
+    ratios: &'static [&'static str],
+}
+
+/// Fields of a transport under load, in the demo and on the cluster.
+const SLOWDOWNS: &[&str] = &[
+    "short_p50",
+    "short_p99",
+    "all_p50",
+    "all_p99",
+    "mean_by_bytes",
+    "offered_load",
+    "achieved_load",
+    "messages",
+    "errors",
+    "by_size",
+];
+
+const CONTRACTS: [Contract; 13] = [
+    Contract {
+        experiment: "rtt",
+        rows: &["apus", "udp", "udp-connected", "tcp"],
+        figures: &["p50_us", "p99_us", "p999_us", "samples"],
+        ratios: &["apus/udp", "apus/tcp"],
+    },
+    Contract {
+        experiment: "throughput",
+        rows: &["apus", "udp-gso", "tcp"],
+        figures: &["gbps", "cpu_ns_per_kb"],
+        ratios: &["apus/tcp", "apus/udp-gso"],
+    },
+    Contract {
+        experiment: "rate",
+        rows: &["apus", "tcp", "tcp-batched"],
+        figures: &["krps", "p99_us"],
+        ratios: &["apus/tcp", "apus/tcp-batched"],
+    },
+    Contract {
+        experiment: "handoff",
+        rows: &["self-polling", "receivers=1", "receivers=2", "receivers=3", "receivers=4"],
+        figures: &["messages", "handoffs", "handoffs_per_message", "spurious_wakeups"],
+        ratios: &[],
+    },
+    Contract {
+        experiment: "local",
+        rows: &["apus-local", "apus-local-pair", "unix", "unix-stream", "tcp", "apus-udp"],
+        figures: &["p50_us", "p99_us", "krps", "gbps"],
+        ratios: &["p50 apus-local/unix", "krps apus-local/unix", "gbps apus-local/unix"],
+    },
+    Contract {
+        experiment: "overload",
+        // Rows of TCP have no latency if TCP answers nothing in time.
+        rows: &["load=0.75", "load=4"],
+        figures: &[
+            "offered_krps",
+            "goodput_krps",
+            "p50_us",
+            "p99_us",
+            "refused",
+            "failed",
+            "late",
+            "dropped",
+            "application_share",
+        ],
+        ratios: &["4x/peak", "p99 4x/0.75x", "wakeup apus/tcp"],
+    },
+    Contract {
+        experiment: "lab handoff",
+        rows: &[
+            "publish-first receivers=1",
+            "publish-first receivers=2",
+            "publish-first receivers=4",
+            "enqueue-first receivers=1",
+            "enqueue-first receivers=2",
+            "enqueue-first receivers=4",
+            "apus receivers=1",
+            "apus receivers=2",
+            "apus receivers=4",
+            "apus self-polling",
+        ],
+        figures: &["messages", "handoffs", "handoffs_per_message", "spurious_wakeups"],
+        ratios: &[],
+    },
+    Contract {
+        experiment: "sim run",
+        rows: &["apus", "dctcp"],
+        figures: &[
+            "small_half_p99_max",
+            "mean_by_messages",
+            "mean_by_bytes",
+            "largest_bin_p99",
+            "tor_host_queue_kb_mean",
+            "tor_host_queue_kb_max",
+            "achieved_load",
+            "messages",
+            "packets",
+            "packets_per_second",
+            "by_size",
+        ],
+        ratios: &[],
+    },
+    Contract {
+        experiment: "cluster",
+        rows: &["apus", "tcp"],
+        figures: SLOWDOWNS,
+        ratios: &["short_p99 tcp/apus", "short_p50 tcp/apus"],
+    },
+    Contract {
+        experiment: "livelock",
+        rows: &["interrupt", "poll-no-quota", "poll-quota", "poll-feedback", "apus"],
+        figures: &["mlfrr_kpps", "peak_kpps", "at_max_kpps"],
+        ratios: &[
+            "interrupt@max/peak",
+            "poll-no-quota@max/peak",
+            "poll-quota@max/peak",
+            "poll-feedback@max/peak",
+            "apus@max/peak",
+        ],
+    },
+    Contract {
+        experiment: "lab contention",
+        rows: &["global-lock", "fine-grained", "unix"],
+        figures: &["one_kops", "most_kops", "scaling"],
+        ratios: &["fine-grained/global-lock", "fine-grained/unix", "fine-grained@max/one"],
+    },
+    Contract {
+        experiment: "small-writes",
+        rows: &[
+            "tcp whole",
+            "tcp split",
+            "tcp receive split",
+            "tcp both split",
+            "tcp split+nodelay",
+            "tcp split+more",
+            "tcp split+cork",
+            "tcp split+quickack",
+            "tcp gather",
+            "apus whole",
+            "apus split",
+            "apus receive split",
+            "apus both split",
+        ],
+        figures: &["ms_per_1000", "p50_us", "p99_us", "over_30_ms", "exchanges"],
+        ratios: &["tcp split/whole", "tcp gather/whole", "apus split/whole", "p50 tcp split/whole"],
+    },
+    Contract {
+        experiment: "demo",
+        rows: &["apus", "tcp", "tcp-per-request"],
+        figures: SLOWDOWNS,
+        ratios: &[
+            "short_p99 tcp/apus",
+            "short_p50 tcp/apus",
+            "short_p99 tcp-per-request/apus",
+            "short_p50 tcp-per-request/apus",
+        ],
+    },
+];
+
+/// Parses the text and checks that it is one JSON object that keeps the contract of the experiment.
+///
+/// # Errors
+///
+/// The text does not keep the contract; the message says why.
+pub(crate) fn check(experiment: &str, text: &str) -> Result<Value, String> {
+    let json: Value = serde_json::from_str(text).map_err(|error| format!("no JSON: {error}"))?;
+    let contract = CONTRACTS.iter().find(|contract| contract.experiment == experiment);
+    let contract = contract.ok_or_else(|| format!("{experiment} has no contract"))?;
+    if json["experiment"] != experiment {
+        return Err(format!("another experiment: {}", json["experiment"]));
+    }
+    check_head(&json, experiment)?;
+    for name in contract.rows {
+        let rows = json["rows"].as_array().ok_or("no rows")?;
+        let row = rows.iter().find(|row| row["name"] == *name);
+        let row = row.ok_or_else(|| format!("no row `{name}`"))?;
+        contract.figures.iter().try_for_each(|figure| check_number(row, figure))?;
+    }
+    for ratio in contract.ratios {
+        let found = &json["ratios"][ratio];
+        ["median", "min", "max"].iter().try_for_each(|part| check_number(found, part))?;
+    }
+    let rows = json["rows"].as_array().into_iter().flatten();
+    let required = rows.filter(|row| contract.rows.iter().any(|name| row["name"] == *name));
+    if let Some(path) = required.into_iter().find_map(null_path) {
+        return Err(format!("rows{path} is null: a number was not finite"));
+    }
+    Ok(json)
+}
+
+/// Checks what every experiment states about itself.
+fn check_head(json: &Value, experiment: &str) -> Result<(), String> {
+    for name in ["version", "commit"] {
+        json[name].as_str().ok_or_else(|| format!("no {name}"))?;
+    }
+    check_number(&json["machine"], "cpus")?;
+    let config: &[&str] = match experiment {
+        // A simulation ends with its messages.
+        "sim run" => &["messages", "runs", "seed"],
+        // It sends one request after another and draws nothing at random.
+        "lab handoff" => &["messages", "runs"],
+        _ => &["seconds", "runs", "seed"],
+    };
+    config.iter().try_for_each(|name| check_number(&json["config"], name))
+}
+
+/// Checks that `name` is a finite number that is not negative, or a list of groups with such numbers.
+fn check_number(object: &Value, name: &str) -> Result<(), String> {
+    let value = &object[name];
+    if let Some(groups) = value.as_array().filter(|groups| !groups.is_empty()) {
+        let numbers = ["upto", "count", "p50", "p99"];
+        let each = groups.iter().flat_map(|group| numbers.map(|name| check_number(group, name)));
+        return each.collect();
+    }
+    let good = value.as_f64().is_some_and(|number| number.is_finite() && number >= 0.0);
+    if good { Ok(()) } else { Err(format!("{name} is {value} in {object}")) }
+}
+
+/// Returns the path of a null in `value`; infinity becomes null in JSON.
+fn null_path(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => Some(String::new()),
+        Value::Array(values) => values
+            .iter()
+            .enumerate()
+            .find_map(|(index, value)| Some(format!("[{index}]{}", null_path(value)?))),
+        Value::Object(map) => {
+            map.iter().find_map(|(name, value)| Some(format!(".{name}{}", null_path(value)?)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,164 @@
+//! Experiments of `apus bench`, `apus demo` and `apus lab handoff` with their real processes.
+//!
+//! The runs are far too short to measure anything. They show that the contract of the JSON is kept.
+
+use std::fs;
+
+use apus_bench::contest::EXPERIMENTS;
+
+use crate::contract::check;
+use crate::harness::{apus, run, text};
+
+#[test]
+fn every_bench_prints_one_object_as_promised() {
+    for experiment in EXPERIMENTS {
+        let name = experiment.name;
+        let output = run(["bench", name, "--seconds", "0.2", "--runs", "1", "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
+        let json = check(name, &text(&output.stdout)).unwrap();
+        assert_eq!(json["config"]["runs"], 1);
+        assert_eq!(json["config"]["seconds"], 0.2);
+        assert_eq!(text(&output.stderr), "", "no progress is printed without a terminal");
+    }
+}
+
+/// Each worker and each client is a process of its own; together they are more than the cores.
+#[test]
+fn local_prints_one_object_as_promised() {
+    let words = "bench local --seconds 0.05 --runs 1 --workers 2 --clients 2 --json";
+    let output = run(words.split(' '));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json = check("local", &text(&output.stdout)).unwrap();
+    for row in json["rows"].as_array().unwrap() {
+        let list = |name: &str| row[name].as_array().cloned().unwrap_or_default();
+        assert!(list("workers").iter().map(|it| &it["n"]).eq([1, 2].iter()), "{row}");
+        let clients = list("clients");
+        assert!(clients.is_empty() || clients.len() == 2, "{row}");
+        let shares = clients.iter().map(|it| it["least_by_most"].as_f64().unwrap());
+        assert!(shares.into_iter().all(|share| share > 0.0 && share <= 1.0), "{row}");
+    }
+}
+
+#[test]
+fn overload_prints_one_object_as_promised() {
+    let words = "bench overload --loads 0.75,4 --seconds 0.5 --runs 1 --json";
+    let output = run(words.split(' '));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json = check("overload", &text(&output.stdout)).unwrap();
+    let row = |name: &str| {
+        json["rows"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone()
+    };
+    for name in ["load=0.75", "load=4"] {
+        let counters = [
+            "wait_none",
+            "wait_polled",
+            "wait_slept",
+            "handoffs",
+            "spurious_wakeups",
+            "quota_exhaustions",
+            "feedback_stops",
+        ];
+        for counter in counters {
+            assert!(row(name)["counters"][counter].as_u64().is_some(), "{counter}: {}", row(name));
+        }
+        assert_eq!(row(name)["counters"]["spurious_wakeups"], 0, "{}", row(name));
+    }
+    for name in ["tcp load=0.75", "tcp load=4"] {
+        for figure in ["offered_krps", "goodput_krps", "late", "dropped", "application_share"] {
+            assert!(row(name)[figure].as_f64().is_some(), "{figure}: {}", row(name));
+        }
+        assert_eq!(row(name)["refused"], 0, "TCP refuses nothing");
+    }
+    for name in ["load=0.75", "load=4", "tcp load=0.75", "tcp load=4"] {
+        assert_eq!(row(name)["failed"], 0, "{}", row(name));
+    }
+    assert!(row("load=4")["offered_krps"].as_f64() > row("load=0.75")["offered_krps"].as_f64());
+    for name in ["idle", "tcp idle"] {
+        assert!(row(name)["wakeup_us"].as_f64().unwrap() > 0.0, "{name}");
+        assert!(row(name)["idle_cpu_percent"].as_f64().is_some(), "{name}");
+    }
+}
+
+#[test]
+fn the_table_contains_the_selected_contenders() {
+    let words = "bench rtt --seconds 0.2 --runs 1 --size 500 --only udp,tcp --poll block --seed 3";
+    let output = run(words.split(' '));
+    let table = text(&output.stdout);
+    let config = "size 500, outstanding 1, seconds 0.2, runs 1, seed 3, poll block";
+    assert!(table.contains(config), "{table}");
+    let row = |name: &str| table.lines().any(|line| line.trim_start().starts_with(name));
+    assert!(row("udp ") && row("tcp ") && !row("udp-connected"), "{table}");
+}
+
+#[test]
+fn the_demo_prints_one_object_and_writes_its_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = apus()
+        .args(["demo", "--seconds", "0.2", "--runs", "1", "--json"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    check("demo", &text(&output.stdout)).unwrap();
+    let page = fs::read_to_string(folder.path().join("apus-demo.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("<svg "), "{page}");
+    assert!(text(&output.stderr).contains("apus-demo.html"), "the message names the page");
+}
+
+#[test]
+fn without_a_page_the_demo_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = apus()
+        .args("demo --no-html --seconds 0.2 --runs 1 --workload 100 --rate 500".split(' '))
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+    assert!(text(&output.stdout).contains("slowdown by size"));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Tests the check itself.
+#[test]
+fn a_broken_contract_is_detected() {
+    let good = run(["bench", "rate", "--seconds", "0.2", "--runs", "1", "--json"]);
+    let good = text(&good.stdout);
+    check("rate", &good).unwrap();
+    let broken = |from: &str, to: &str| {
+        assert!(good.contains(from), "{good}");
+        check("rate", &good.replace(from, to)).unwrap_err()
+    };
+    assert!(broken("\"krps\":", "\"kprs\":").contains("krps"));
+    assert!(broken("\"name\": \"tcp\"", "\"name\": \"tpc\"").contains("`tcp`"));
+    assert!(
+        broken("\"name\": \"tcp-batched\",", "\"name\": \"tcp-batched\", \"x\": null,")
+            .contains("x is null")
+    );
+    assert!(check("rtt", &good).unwrap_err().contains("another experiment"));
+    assert!(check("rate", &(good.clone() + &good)).unwrap_err().contains("no JSON"));
+}
+
+/// The number of handoffs per message of apus is exact, however short the run (row H-7).
+#[test]
+fn apus_hands_each_message_off_once() {
+    let output = run("lab handoff --messages 500 --runs 1 --json".split(' '));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json = check("lab handoff", &text(&output.stdout)).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 10);
+    for row in rows {
+        assert_eq!(row["messages"], 500, "{row}");
+        let name = row["name"].as_str().unwrap();
+        if !name.starts_with("publish-first") {
+            assert_eq!(row["spurious_wakeups"], 0, "{row}");
+        }
+        if name.starts_with("apus receivers") {
+            // A receiver that asks after its message has arrived needs no handoff.
+            assert!(row["handoffs"].as_u64().unwrap() <= 500, "{row}");
+        }
+        if name == "apus self-polling" {
+            // A handoff occurs only if the receiver was delayed and the background poller polled for it.
+            assert!(row["handoffs"].as_u64() <= row["keeper_turns"].as_u64(), "{row}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The harness: starts `apus` processes, and replaces programs of the system with scripts.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// Returns the command under test.
+pub(crate) fn apus() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_apus"))
+}
+
+/// Runs the command to its end.
+pub(crate) fn run(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
+    apus().args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Parses standard output, all of which must be one JSON object.
+pub(crate) fn object(output: &Output) -> Value {
+    let text = text(&output.stdout);
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// Returns the output of a process as text.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Returns a PATH on which a script replaces a program of the system. The script is written to `folder`.
+pub(crate) fn with_fake(folder: &Path, program: &str, script: &str) -> String {
+    let bin = folder.join("bin");
+    fs::create_dir_all(&bin).unwrap();
+    // A process of its own writes the script. A file cannot be executed while any process has it open for writing, and
+    // a child that another thread of this test is starting would inherit the open file.
+    let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\" && chmod 755 \"$0\"";
+    let mut writer = Command::new("sh");
+    let written = writer.args(["-c", write]).arg(bin.join(program)).arg(script).status();
+    assert!(written.unwrap().success());
+    format!("{}:{}", bin.display(), env::var("PATH").unwrap())
+}
+
+/// Returns the message in `stderr` if it says that this machine lacks something that the test needs.
+pub(crate) fn skip_reason(stderr: &str) -> Option<&str> {
+    let reasons = [
+        "is not installed",
+        "may not create network namespaces",
+        "has no queueing",
+        "may not have threads at real-time priority",
+        "this takes two cores",
+    ];
+    reasons.iter().any(|reason| stderr.contains(reason)).then_some(stderr)
+}
+
+/// `apus serve` in a process of its own. It is killed when the test ends, also by a failed assertion.
+pub(crate) struct Service {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    address: SocketAddr,
+}
+
+impl Service {
+    /// Starts a service on a free port of the loopback interface and waits until it is ready. The arguments may include
+    /// `--json`.
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::start_as(apus(), arguments)
+    }
+
+    /// Starts a service as [`Service::start`] does, from a command with an environment of its own.
+    pub(crate) fn start_as(mut command: Command, arguments: &[&str]) -> Self {
+        let mut child = command
+            .args(["serve", "127.0.0.1:0"])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let unknown = SocketAddr::from(([0; 4], 0));
+        let mut service = Self { child, stdout, address: unknown };
+        let mut line = String::new();
+        service.stdout.read_line(&mut line).unwrap();
+        let json = serde_json::from_str::<Value>(&line).ok();
+        let address = match &json {
+            Some(json) => json["listening"].as_str(),
+            None => line.trim_end().strip_prefix("listening on "),
+        };
+        let address = address.and_then(|address| address.parse().ok());
+        service.address = address.unwrap_or_else(|| panic!("no address in `{line}`"));
+        service
+    }
+
+    /// Returns the id of the process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Returns the address on which it listens.
+    pub(crate) fn address(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// Sends a signal to the process.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for the end of the process. Returns its exit status, the rest of its standard output, and its standard
+    /// error.
+    pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
+        let (mut stdout, mut stderr) = (String::new(), String::new());
+        self.stdout.read_to_string(&mut stdout).unwrap();
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        (self.child.wait().unwrap().code(), stdout, stderr)
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // Both fail only if the process has already ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

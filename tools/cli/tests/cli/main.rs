@@ -1,0 +1,22 @@
+//! The `apus` command, run as a shell runs it.
+
+mod cluster;
+mod configuration;
+mod contract;
+mod decode;
+mod doctor;
+mod echo;
+mod experiments;
+mod fabric;
+mod harness;
+mod invocations;
+mod lab;
+mod metrics;
+mod ranks;
+mod raw_ip;
+mod shell;
+mod simulations;
+mod sweep;
+mod top;
+mod trace_control;
+mod traces;

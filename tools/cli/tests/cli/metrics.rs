@@ -1,0 +1,188 @@
+//! `apus metrics` of a running service and its client.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::harness::{Service, apus, object, text};
+
+/// Returns `apus` with this folder as its runtime directory: it finds processes there, and is found there.
+pub(crate) fn in_folder(folder: &Path) -> Command {
+    let mut command = apus();
+    command.env("APUS_RUNTIME_DIR", folder.join("apus")).env_remove("APUS_LIVE");
+    command
+}
+
+/// Time after which a test has failed. Nothing that works takes that long.
+pub(crate) const HANGS: Duration = Duration::from_secs(120);
+
+/// A process that is killed when the test ends.
+pub(crate) struct Killed(pub(crate) Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a service, and a client that calls it over the network until it is killed.
+pub(crate) fn service_and_client(folder: &Path) -> (Service, Killed) {
+    let service = Service::start_as(in_folder(folder), &["--path", "udp"]);
+    let mut client = in_folder(folder);
+    client.args(["call", &service.address(), "--path", "udp", "--quiet", "--count", "10000000"]);
+    client.stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null());
+    (service, Killed(client.spawn().unwrap()))
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    in_folder(folder).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Waits until a process has received messages within an interval, and returns its activity in that interval as JSON.
+fn activity(folder: &Path, pid: u32) -> Value {
+    let pid = pid.to_string();
+    let began = Instant::now();
+    loop {
+        // A client that has just started may not have an endpoint yet.
+        let output = run(folder, &["metrics", &pid, "--interval", "0.2", "--json"]);
+        if output.status.success() {
+            let json = object(&output);
+            let process = json["processes"][0].clone();
+            if process["received"]["messages_per_second"].as_f64().unwrap() > 0.0 {
+                return process;
+            }
+        }
+        assert!(began.elapsed() < HANGS, "no progress: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn the_json_contains_rates_cores_and_ways_to_receive() {
+    let folder = tempfile::tempdir().unwrap();
+    let (service, client) = service_and_client(folder.path());
+    let process = activity(folder.path(), client.0.id());
+    assert_eq!((&process["pid"], &process["program"]), (&client.0.id().into(), &"apus".into()));
+    let rate = |name: &str| process["counters"][name]["per_second"].as_f64().unwrap();
+    assert!(rate("client_responses_done") > 0.0 && rate("packets_sent.data") > 0.0);
+    assert!(process["counters"].get("rpc_timeouts").is_none(), "the counter has not changed");
+    let part = |name: &str| process["cores"][name].as_f64().unwrap();
+    assert!(part("process") > 0.0, "{}", process["cores"]);
+    let ways =
+        ["immediately", "polling", "asleep"].map(|way| process["received"][way].as_f64().unwrap());
+    assert!((ways.iter().sum::<f64>() - 1.0).abs() < 1e-3, "{ways:?}");
+    assert!(process["histograms"]["call_nanos"]["p50"].as_u64().unwrap() > 0);
+    assert!(process["gauges"]["peers"] == 1);
+    let server = activity(folder.path(), service.pid());
+    assert_eq!(server["endpoints"][0], service.address());
+    assert!(server["counters"]["server_requests_done"]["change"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn the_text_contains_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_service, client) = service_and_client(folder.path());
+    activity(folder.path(), client.0.id());
+    let pid = client.0.id().to_string();
+    let output = run(folder.path(), &["metrics", &pid, "--interval", "0.2", "--count", "2"]);
+    let stdout = text(&output.stdout);
+    assert_eq!(stdout.matches(&format!("process {pid}, apus at")).count(), 2, "{stdout}");
+    let parts =
+        ["cores used", "how messages were received", "call, µs", "client_responses_done", "canar"];
+    for part in parts {
+        assert!(stdout.contains(part), "{part}: {stdout}");
+    }
+}
+
+#[test]
+fn one_of_several_processes_must_be_selected() {
+    let folder = tempfile::tempdir().unwrap();
+    let (service, client) = service_and_client(folder.path());
+    activity(folder.path(), client.0.id());
+    let output = run(folder.path(), &["metrics"]);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    for pid in [service.pid(), client.0.id()] {
+        assert!(
+            stderr.contains(&format!("apus metrics {pid}")) && stderr.contains("--all"),
+            "{stderr}"
+        );
+    }
+    let all = object(&run(folder.path(), &["metrics", "--all", "--interval", "0.05", "--json"]));
+    assert_eq!(all["processes"].as_array().unwrap().len(), 2);
+    drop(client);
+    let one = run(folder.path(), &["metrics", "--interval", "0.05"]);
+    assert!(one.status.success(), "{}", text(&one.stderr));
+    assert!(text(&one.stdout).contains(&format!("process {}", service.pid())));
+}
+
+#[test]
+fn counters_are_saved_and_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start_as(in_folder(folder.path()), &["--path", "udp"]);
+    let files = ["old", "new"].map(|name| folder.path().join(name).display().to_string());
+    for file in &files {
+        let call = ["call", &service.address(), "--path", "udp", "--count", "5", "--quiet"];
+        assert!(run(folder.path(), &call).status.success());
+        let output = run(folder.path(), &["metrics", "--save", file]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    let output = run(folder.path(), &["metrics", "--diff", &files[0], &files[1], "--json"]);
+    let process = object(&output)["processes"][0].clone();
+    assert_eq!(process["counters"]["server_requests_done"]["change"], 5);
+    assert_eq!(process["counters"]["server_requests_done"]["value"], 10);
+    let output = run(folder.path(), &["metrics", "--diff", &files[0], &files[0]]);
+    assert!(text(&output.stderr).contains("nothing to compare"), "{}", text(&output.stderr));
+    std::fs::write(&files[0], "[]x").unwrap();
+    let output = run(folder.path(), &["metrics", "--diff", &files[0], &files[1]]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        text(&output.stderr).contains("contains no counters of apus"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn prometheus_reads_all_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (service, client) = service_and_client(folder.path());
+    activity(folder.path(), client.0.id());
+    let printed = text(&run(folder.path(), &["metrics", "--all", "--prometheus"]).stdout);
+    let mut exporter = in_folder(folder.path());
+    exporter.args(["metrics", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
+    let mut exporter = Killed(exporter.spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(exporter.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let url = line.trim().strip_prefix("listening on http://").unwrap();
+    let mut stream = TcpStream::connect(url.strip_suffix("/metrics").unwrap()).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut scraped = String::new();
+    stream.read_to_string(&mut scraped).unwrap();
+    for text in [printed, scraped] {
+        for pid in [service.pid(), client.0.id()] {
+            let of = format!("pid=\"{pid}\"");
+            let of_process =
+                |line: &&str| line.starts_with("apus_messages_total{") && line.contains(&of);
+            assert!(text.lines().any(|line| of_process(&line)), "{pid}: {text}");
+        }
+        assert!(text.contains("# TYPE rpc_client_call_duration_seconds histogram"));
+        assert!(text.ends_with("# EOF\n"));
+    }
+    kill_process(Pid::from_child(&exporter.0), Signal::TERM).unwrap();
+    assert_eq!(exporter.0.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_process_that_does_not_exist_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), &["metrics", "4294967295"]);
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("process 4294967295 has no apus endpoint"), "{stderr}");
+}

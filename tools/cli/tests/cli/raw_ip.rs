@@ -1,0 +1,135 @@
+//! Messages over raw IP, as to hosts with the kernel's Homa, between hosts that are namespaces. Where this machine does
+//! not allow namespaces or raw sockets, a test says so and passes.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::fabric::World;
+use crate::harness::{object, run, text};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_apus");
+
+/// A service on the host h2. It ends with the test.
+struct Service(Child);
+
+impl Service {
+    /// Starts a service. Returns `None`, with a message, if this machine does not allow raw sockets.
+    fn start(world: &World) -> Option<Self> {
+        let mut child = world
+            .fabric(&format!("exec h2 -- {PROGRAM} serve 10.77.0.2:4000 --driver raw"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        if line.is_empty() {
+            let stderr = text(&child.wait_with_output().unwrap().stderr);
+            assert!(stderr.contains("CAP_NET_RAW"), "{stderr}");
+            eprintln!("SKIPPED: {stderr}");
+            return None;
+        }
+        assert_eq!(line, "listening on 10.77.0.2:4000\n");
+        Some(Self(child))
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        if let Some(pid) = Pid::from_raw(self.0.id().cast_signed()) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let _ = self.0.wait();
+    }
+}
+
+/// Returns `apus call` on the host h1.
+fn call(world: &World, more: &str) -> Command {
+    let mut command = world
+        .fabric(&format!("exec h1 -- {PROGRAM} call 10.77.0.2:4000 --driver raw --json {more}"));
+    command.stdout(Stdio::piped());
+    command
+}
+
+/// Asserts that all `count` replies are identical to their requests.
+fn assert_identical(result: &Value, count: u64) {
+    let row = &result["rows"][0];
+    assert_eq!(
+        (row["failed"].as_u64(), row["identical"].as_u64()),
+        (Some(0), Some(count)),
+        "{row}"
+    );
+}
+
+#[test]
+fn processes_on_two_hosts_exchange_messages_of_all_sizes() {
+    let world = World::new();
+    if world.up("--nodes 2").is_none() {
+        return;
+    }
+    let Some(_service) = Service::start(&world) else { return };
+    for size in [1, 1424, 40_001, 1_000_000] {
+        let output = call(&world, &format!("--size {size} --count 3")).output().unwrap();
+        assert_identical(&object(&output), 3);
+    }
+    // Twenty processes of one host at the same time, each with its own port and ids.
+    let calls = |number: usize| {
+        let size = [100, 1000, 10_000, 50_000][number % 4];
+        call(&world, &format!("--size {size} --count 10")).spawn().unwrap()
+    };
+    let processes: Vec<Child> = (0..20).map(calls).collect();
+    for process in processes {
+        assert_identical(&object(&process.wait_with_output().unwrap()), 10);
+    }
+}
+
+#[test]
+fn a_message_too_long_for_the_kernel_module_is_a_wrong_argument() {
+    let output = run("call 127.0.0.1:4000 --driver raw --size 1000001".split(' '));
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("'--size'") && stderr.contains("try 1000000"), "{stderr}");
+}
+
+/// The exit status is 1, and the message gives the command that grants the capability.
+#[test]
+fn without_the_capability_the_command_gives_advice() {
+    let without = ["--bounding-set=-net_raw", "--inh-caps=-net_raw", PROGRAM];
+    for arguments in ["serve 127.0.0.1:0 --driver raw", "call 127.0.0.1:4000 --driver raw"] {
+        // Other users lack the capability anyway.
+        let root = rustix::process::geteuid().is_root();
+        let mut command = Command::new(if root { "setpriv" } else { PROGRAM });
+        if root {
+            command.args(without);
+        }
+        let Ok(output) = command.args(arguments.split(' ')).output() else {
+            eprintln!("SKIPPED: setpriv is missing, which drops the capability");
+            return;
+        };
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(
+            stderr.contains("`sudo setcap cap_net_raw+ep ") && stderr.contains("/apus`"),
+            "{stderr}"
+        );
+        assert!(!stderr.contains("any free port"), "advice that would not help: {stderr}");
+    }
+}
+
+/// Without raw sockets the experiment reports the missing capability.
+#[test]
+fn a_benchmark_measures_apus_over_raw_ip() {
+    let output =
+        run("bench rtt --driver raw --only apus --seconds 0.05 --runs 1 --json".split(' '));
+    let stderr = text(&output.stderr);
+    if !output.status.success() && stderr.contains("CAP_NET_RAW") {
+        eprintln!("SKIPPED: {stderr}");
+        return;
+    }
+    let result = object(&output);
+    assert_eq!(result["config"]["driver"], "raw");
+    assert!(result["rows"][0]["samples"].as_u64().unwrap() > 0, "{result}");
+}

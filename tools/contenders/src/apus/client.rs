@@ -1,0 +1,102 @@
+//! What does a client do with replies?
+
+use std::net::SocketAddr;
+
+use apus::{Bytes, Endpoint};
+
+use crate::contender::{Plan, Replies, Side};
+use crate::meter::Meter;
+use crate::ping_pong::ping_pong;
+use apus_testbed::clock;
+use apus_testbed::error::Error;
+use apus_testbed::process::Stop;
+
+/// Makes one call after the other.
+pub(super) fn one_by_one(
+    endpoint: &Endpoint,
+    server: SocketAddr,
+    plan: &Plan,
+    stop: &Stop,
+) -> Result<Side, Error> {
+    let request = Bytes::from(vec![0; plan.size]);
+    ping_pong(plan, |_| match call(endpoint, server, &request) {
+        Ok(reply) => expect_length(&reply, plan.size, server).map(|()| true),
+        Err(_) if stop.is_asked() => Ok(false),
+        Err(error) => Err(error),
+    })
+}
+
+/// One call.
+pub(super) fn call(
+    endpoint: &Endpoint,
+    server: SocketAddr,
+    request: &Bytes,
+) -> Result<Bytes, Error> {
+    let reply = endpoint.call(server, request.clone());
+    reply.map_err(|error| Error::endpoint(format!("call {server}"), error))
+}
+
+/// Keeps as many calls under way as the plan says, for as long as it says, and receives what is under
+/// way then.
+///
+/// Each call that ends makes room for the next one. The cork lets the calls that follow from one batch
+/// of replies leave together: when there is no further reply and the client waits, or earlier if they
+/// fill a datagram.
+pub(super) fn many(
+    endpoint: &Endpoint,
+    server: SocketAddr,
+    plan: &Plan,
+    replies: Replies,
+    stop: &Stop,
+) -> Result<Side, Error> {
+    let request = Bytes::from(vec![0; plan.size]);
+    let expected = replies.length(plan.size);
+    let send = |cookie| match endpoint.send(server, request.clone(), cookie) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::endpoint(format!("send to {server}"), error)),
+    };
+    let mut meter = Meter::start(plan);
+    // When each call was sent, by its cookie.
+    let mut sent = vec![clock::now(); plan.outstanding];
+    let mut under_way = sent.len();
+    let mut ends = Vec::with_capacity(plan.outstanding);
+    let _together = endpoint.cork();
+    let mut exchange = || {
+        (0..sent.len() as u64).try_for_each(send)?;
+        while under_way > 0 {
+            endpoint
+                .recv_completions(&mut ends, plan.outstanding)
+                .map_err(|error| Error::endpoint(format!("receive from {server}"), error))?;
+            let now = clock::now();
+            for ended in ends.drain(..) {
+                let reply = ended
+                    .result
+                    .map_err(|error| Error::endpoint(format!("call {server}"), error))?;
+                expect_length(&reply, expected, server)?;
+                let sent = &mut sent[ended.cookie as usize];
+                meter.latency(now - *sent);
+                meter.count(now, 1, plan.size as u64);
+                if meter.is_over(now) {
+                    under_way -= 1;
+                    continue;
+                }
+                *sent = now;
+                send(ended.cookie)?;
+            }
+        }
+        Ok(())
+    };
+    match exchange() {
+        Err(_) if stop.is_asked() => {}
+        exchanged => exchanged?,
+    }
+    Ok(meter.finish())
+}
+
+fn expect_length(reply: &Bytes, expected: usize, server: SocketAddr) -> Result<(), Error> {
+    if reply.len() == expected {
+        return Ok(());
+    }
+    let length = reply.len();
+    Err(Error::Peer(format!("{server} answered with {length} bytes in place of {expected}")))
+}

@@ -1,0 +1,70 @@
+//! What does a server do with requests?
+
+use apus::{Closed, Endpoint, Request};
+
+use crate::contender::{Plan, Replies, Side};
+use crate::meter::Meter;
+use apus_testbed::clock;
+use apus_testbed::error::Error;
+
+/// Sends each request back, until the endpoint is shut down.
+pub fn echo(endpoint: &Endpoint) -> Result<(), Error> {
+    echo_after(endpoint, || ())
+}
+
+/// The same after some work on each request.
+pub(crate) fn echo_after(endpoint: &Endpoint, mut work: impl FnMut()) -> Result<(), Error> {
+    serve(endpoint, |mut request| {
+        work();
+        let payload = request.take_payload();
+        // A client that has gone is not waited for.
+        let _ = request.reply(payload);
+    })
+}
+
+/// The same, for many small requests: takes all that are there, and the replies leave together.
+pub(super) fn echo_together(endpoint: &Endpoint) -> Result<(), Error> {
+    let _together = endpoint.cork();
+    let mut requests = Vec::with_capacity(AT_ONCE);
+    loop {
+        if let Err(error) = endpoint.recv_requests(&mut requests, AT_ONCE) {
+            return ended(error);
+        }
+        for mut request in requests.drain(..) {
+            let payload = request.take_payload();
+            let _ = request.reply(payload);
+        }
+    }
+}
+
+/// Requests taken at once. Ours: what leaves together, twice.
+const AT_ONCE: usize = 64;
+
+/// Answers each request with a short one and counts, until the endpoint is shut down.
+pub(super) fn absorb(endpoint: &Endpoint, plan: &Plan) -> Result<Side, Error> {
+    let mut meter = None;
+    serve(endpoint, |request| {
+        let meter = meter.get_or_insert_with(|| Meter::start(plan));
+        meter.count(clock::now(), 1, request.payload().len() as u64);
+        let _ = request.reply(&Replies::SHORT);
+    })?;
+    Ok(meter.map_or_else(Side::default, Meter::finish))
+}
+
+/// Gives each request to `answer`, until the endpoint is shut down.
+fn serve(endpoint: &Endpoint, mut answer: impl FnMut(Request)) -> Result<(), Error> {
+    loop {
+        match endpoint.recv_request() {
+            Ok(request) => answer(request),
+            Err(error) => return ended(error),
+        }
+    }
+}
+
+/// Why there is nothing more to receive: it is no error if the endpoint was shut down.
+fn ended(why: Closed) -> Result<(), Error> {
+    match why {
+        Closed::ShutDown => Ok(()),
+        error => Err(Error::endpoint("receive requests".to_owned(), error)),
+    }
+}

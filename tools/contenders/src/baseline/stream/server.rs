@@ -1,0 +1,107 @@
+//! What does the server do with a connection?
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{SendFlags, recv, send};
+
+use super::Sends;
+use super::frames::{Frames, Inbox, frame};
+use crate::baseline::wait::{Waiter, wake_on_stop};
+use crate::contender::{Plan, Replies, Side};
+use crate::meter::Meter;
+use apus_testbed::clock;
+use apus_testbed::error::{Doing, Error};
+use apus_testbed::process::Stop;
+
+/// The next connection, or `None` once the server is to stop.
+pub fn accept(listener: &impl AsFd, stop: &Stop) -> Result<Option<OwnedFd>, Error> {
+    wake_on_stop(listener, stop)?;
+    loop {
+        return match rustix::net::accept(listener) {
+            _ if stop.is_asked() => Ok(None),
+            Err(Errno::INTR) => continue,
+            accepted => accepted.map(Some).doing(|| "accept a connection".to_owned()),
+        };
+    }
+}
+
+/// Answers the messages on a connection until the client closes it.
+pub(crate) fn serve(
+    stream: &OwnedFd,
+    inbox: Inbox,
+    sends: Sends,
+    replies: Replies,
+    plan: &Plan,
+    stop: &Stop,
+) -> Result<Side, Error> {
+    match replies {
+        Replies::Echo => echo(stream, inbox, sends, plan, stop),
+        Replies::Short => absorb(stream, inbox, plan, stop),
+    }
+}
+
+/// Sends each message back.
+fn echo(
+    stream: &OwnedFd,
+    inbox: Inbox,
+    sends: Sends,
+    plan: &Plan,
+    stop: &Stop,
+) -> Result<Side, Error> {
+    receive(stream, inbox, plan, stop, |frames| match sends {
+        Sends::Ready => send_all(stream, frames.bytes),
+        Sends::One => frames.iter().try_for_each(|frame| send_all(stream, frame)),
+    })?;
+    Ok(Side::default())
+}
+
+/// Answers each message with a short one, and counts.
+fn absorb(stream: &OwnedFd, inbox: Inbox, plan: &Plan, stop: &Stop) -> Result<Side, Error> {
+    let reply = frame(&Replies::SHORT);
+    let mut meter = None;
+    receive(stream, inbox, plan, stop, |frames| {
+        if frames.count == 0 {
+            return Ok(());
+        }
+        let meter = meter.get_or_insert_with(|| Meter::start(plan));
+        meter.count(clock::now(), frames.count as u64, frames.payload() as u64);
+        (0..frames.count).try_for_each(|_| send_all(stream, &reply))
+    })?;
+    Ok(meter.map_or_else(Side::default, Meter::finish))
+}
+
+/// Receives messages until the client closes the connection, and gives them to `answer`.
+fn receive(
+    stream: &OwnedFd,
+    mut inbox: Inbox,
+    plan: &Plan,
+    stop: &Stop,
+    mut answer: impl FnMut(Frames<'_>) -> Result<(), Errno>,
+) -> Result<(), Error> {
+    let waiter = Waiter::new(plan.poll, stop);
+    loop {
+        match waiter.receive(|flags| Ok(recv(stream, inbox.room(), flags)?.0)) {
+            Ok(None | Some(0)) | Err(Errno::CONNRESET) => return Ok(()),
+            Ok(Some(count)) => inbox.received(count),
+            Err(error) => return Err(error).doing(|| "receive requests".to_owned()),
+        }
+        match answer(inbox.take()) {
+            Ok(()) => {}
+            Err(Errno::CONNRESET | Errno::PIPE) => return Ok(()),
+            Err(error) => return Err(error).doing(|| "send replies".to_owned()),
+        }
+    }
+}
+
+/// Sends all of it. The client always receives when it cannot send, so this does not wait for ever.
+fn send_all(stream: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match send(stream, bytes, SendFlags::NOSIGNAL) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,20 @@
+//! Transports under test, and the load that drives them.
+//!
+//! A [`Contender`](contender::Contender) moves messages between a client and a server; each experiment lets
+//! several of them take turns. apus is used through its public interface, as an application would; the
+//! baselines are UDP, TCP and unix sockets as fast as they go.
+//!
+//! ```text
+//!   contender, meter    what a contender is, and which of its work counts
+//!   apus, baseline      one request type, one client, one server
+//!   ping_pong           the exchange loop that all of them share
+//!   transport, load     requests and replies of any size between many hosts; open and closed loops
+//! ```
+
+pub mod apus;
+pub mod baseline;
+pub mod contender;
+pub mod load;
+pub mod meter;
+pub mod ping_pong;
+pub mod transport;

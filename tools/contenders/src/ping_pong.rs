@@ -1,0 +1,29 @@
+//! How is one exchange after the other measured?
+
+use crate::contender::{Plan, Side};
+use crate::meter::Meter;
+use apus_testbed::clock;
+use apus_testbed::error::Error;
+
+/// Calls `exchange` with 0, 1, … for the time that the plan gives: it sends a request and returns
+/// once the reply is there, or returns `false` if it was told to stop.
+pub(crate) fn ping_pong(
+    plan: &Plan,
+    mut exchange: impl FnMut(u64) -> Result<bool, Error>,
+) -> Result<Side, Error> {
+    let mut meter = Meter::start(plan);
+    let mut sent = clock::now();
+    for number in 0.. {
+        if !exchange(number)? {
+            break;
+        }
+        let now = clock::now();
+        if meter.is_over(now) {
+            break;
+        }
+        meter.latency(now - sent);
+        meter.count(now, 1, plan.size as u64);
+        sent = clock::now();
+    }
+    Ok(meter.finish())
+}

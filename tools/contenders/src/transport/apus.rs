@@ -1,0 +1,227 @@
+//! How does apus carry a load?
+//!
+//! One endpoint for everything a node does, with default parameters unless the experiment varies one. The
+//! server answers under a cork, so that replies which are ready leave together, unless it works on each request: then
+//! each leaves as soon as it is ready. The client's calls leave one by one, as TCP's do, because the generator starts
+//! them when they are due. Payload is shared, not copied.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use apus::{
+    Bytes, Completion, Config, ConfigError, Endpoint, EndpointBuilder, FailureKind, PARAMETERS,
+    Parameter, Refusal, RpcError, UdpConfig,
+};
+use apus_wire::Kind;
+
+use super::{Client, Ended, Node, Opening, Transport, Work};
+use crate::apus::{Path, builder, server};
+use apus_testbed::error::Error;
+use apus_testbed::process::Stop;
+
+/// Calls between endpoints.
+#[derive(Clone, Copy, Debug)]
+pub struct Apus;
+
+impl Apus {
+    pub(crate) const NAME: &'static str = "apus";
+}
+
+impl Transport for Apus {
+    fn name(&self) -> String {
+        Self::NAME.to_owned()
+    }
+
+    fn settings(&self) -> String {
+        "one endpoint at each node, default parameters but for those given; one thread sends each request by \
+         itself, replies that are ready leave together, and each at once if it took work"
+            .to_owned()
+    }
+
+    fn connections(&self, _outstanding: usize) -> usize {
+        0
+    }
+
+    fn open(&self, opening: &Opening) -> Result<Box<dyn Node>, Error> {
+        let address = SocketAddr::from((opening.at, 0));
+        let udp = UdpConfig { max_ip_packet: opening.mtu, ..UdpConfig::default() };
+        let settings = builder(Path::Udp)
+            .poll_mode(opening.poll)
+            .serve(opening.serve)
+            .config(config(opening.link_mbps, &opening.parameters)?)
+            .receive_batch(receive_batch(&opening.parameters))
+            .udp(udp);
+        let endpoint = settings
+            .bind(address)
+            .map_err(|error| Error::endpoint(format!("open an endpoint at {address}"), error))?;
+        Ok(Box::new(ApusNode { endpoint, work: opening.work }))
+    }
+}
+
+/// The parameter of the endpoint that is none of the protocol: packets of a receive batch.
+const RECEIVE_BATCH: Parameter = Parameter {
+    name: "receive_batch",
+    unit: "packets",
+    default: EndpointBuilder::RECEIVE_BATCH as u64,
+    min: 1,
+    max: 1_024,
+};
+
+/// What can be set by name.
+pub fn parameters() -> impl Iterator<Item = &'static Parameter> {
+    PARAMETERS.iter().chain([&RECEIVE_BATCH])
+}
+
+/// Whether there are such parameters, and their values are in range.
+pub fn check_parameters(parameters: &[(String, u64)]) -> Result<(), Error> {
+    config(0, parameters).map(drop)
+}
+
+/// The protocol's parameters, with what is known about the link.
+fn config(link_mbps: u32, parameters: &[(String, u64)]) -> Result<Config, Error> {
+    let refused =
+        |error: ConfigError| Error::Option { option: "param", problem: error.to_string() };
+    let mut config = Config::builder().link_mbps(u64::from(link_mbps));
+    for (name, value) in parameters.iter().filter(|(name, _)| name != RECEIVE_BATCH.name) {
+        config = config.set(name, *value).map_err(refused)?;
+    }
+    config.build().map_err(refused)
+}
+
+/// Packets of a receive batch.
+fn receive_batch(parameters: &[(String, u64)]) -> usize {
+    let set = parameters.iter().rev().find(|(name, _)| name == RECEIVE_BATCH.name);
+    set.map_or(EndpointBuilder::RECEIVE_BATCH, |&(_, packets)| packets as usize)
+}
+
+/// An endpoint.
+struct ApusNode {
+    endpoint: Endpoint,
+    work: Work,
+}
+
+impl Node for ApusNode {
+    fn address(&self) -> SocketAddr {
+        self.endpoint.local_addr()
+    }
+
+    fn serve(&self, _receiver: usize, _stop: &Stop) -> Result<(), Error> {
+        if self.work.is_none() {
+            let _together = self.endpoint.cork();
+            return server::echo(&self.endpoint);
+        }
+        // A reply that is ready does not wait for the work on another request.
+        server::echo_after(&self.endpoint, || self.work.perform())
+    }
+
+    fn shutdown(&self) {
+        self.endpoint.shutdown();
+    }
+
+    fn counters(&self) -> BTreeMap<String, u64> {
+        let metrics = self.endpoint.metrics();
+        let (protocol, engine) = (&metrics.protocol, &metrics.engine);
+        let sent = Kind::ALL.iter().zip(protocol.packets_sent);
+        let sent = sent.map(|(kind, count)| (format!("{kind:?} sent"), count));
+        let groups = protocol.recovery.iter().chain(protocol.scheduling.iter());
+        let groups = groups.map(|(name, count)| (name.to_owned(), count));
+        let engine = [
+            ("wait_none", engine.wait_none),
+            ("wait_polled", engine.wait_polled),
+            ("wait_slept", engine.wait_slept),
+            ("handoffs", engine.handoffs),
+            ("wakeups", engine.wakeups),
+            ("spurious_wakeups", engine.spurious_wakeups),
+            ("sleeps", engine.sleeps),
+            ("kicks", engine.kicks),
+            ("keeper_turns", engine.keeper_turns),
+            ("receive_batches", engine.receive_batches),
+            ("packets_received", engine.packets_arrived),
+            ("quota_exhaustions", engine.quota_exhaustions),
+            ("feedback_stops", engine.feedback_stops),
+        ];
+        let engine = engine.map(|(name, count)| (name.to_owned(), count));
+        let dropped = ("dropped".to_owned(), protocol.dropped_total());
+        sent.chain(groups).chain(engine).chain([dropped]).collect()
+    }
+
+    fn connect(&self, peers: &[SocketAddr], outstanding: usize) -> Result<Box<dyn Client>, Error> {
+        // There are no connections, but peers that have met know each other's round trip time.
+        for &peer in peers {
+            self.endpoint
+                .call(peer, &[0])
+                .map_err(|error| Error::endpoint(format!("call {peer}"), error))?;
+        }
+        Ok(Box::new(ApusClient {
+            endpoint: self.endpoint.clone(),
+            peers: peers.to_vec(),
+            payload: Bytes::new(),
+            expected: vec![(0, 0); outstanding],
+        }))
+    }
+}
+
+/// A client of some peers.
+struct ApusClient {
+    endpoint: Endpoint,
+    peers: Vec<SocketAddr>,
+    /// The payload of every request.
+    payload: Bytes,
+    /// Peer and length of each request, by its id.
+    expected: Vec<(usize, u32)>,
+}
+
+impl ApusClient {
+    /// A payload of `size` bytes.
+    fn payload(&mut self, size: usize) -> Bytes {
+        if self.payload.len() < size {
+            self.payload = vec![0; size.next_power_of_two()].into();
+        }
+        self.payload.slice(..size)
+    }
+
+    /// Takes note of a call that has ended.
+    fn end(&self, completion: Completion, ended: &mut Ended) -> Result<(), Error> {
+        let id = completion.cookie as u32;
+        let (peer, request) = self.expected[id as usize];
+        let peer = self.peers[peer];
+        match completion.result {
+            Ok(reply) if reply.len() == request as usize => ended.completed.push(id),
+            Ok(reply) => {
+                let reply = reply.len();
+                return Err(Error::Peer(format!("{peer} answered {request} bytes with {reply}")));
+            }
+            Err(RpcError { kind: FailureKind::Refused(Refusal::Overloaded), .. }) => {
+                ended.refused.push(id);
+            }
+            Err(error) => {
+                ended.failed.push(id);
+                ended.why.get_or_insert_with(|| format!("call {peer}: {error}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Client for ApusClient {
+    fn start(&mut self, id: u32, peer: usize, size: u32) -> Result<(), Error> {
+        let payload = self.payload(size as usize);
+        self.expected[id as usize] = (peer, size);
+        let peer = self.peers[peer];
+        match self.endpoint.send(peer, payload, u64::from(id)) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::endpoint(format!("send to {peer}"), error)),
+        }
+    }
+
+    fn poll(&mut self, wait: Duration, ended: &mut Ended) -> Result<(), Error> {
+        let broken = |error| Error::endpoint("receive replies".to_owned(), error);
+        let mut next = self.endpoint.recv_completion_timeout(wait).map_err(broken)?;
+        while let Some(completion) = next {
+            self.end(completion, ended)?;
+            next = self.endpoint.try_recv_completion().map_err(broken)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! What does one host have of TCP?
+
+use std::net::{SocketAddr, TcpListener};
+
+use apus::PollMode;
+
+use super::client::{Pool, TcpClient};
+use super::{Connections, Tcp, server};
+use crate::baseline::tcp::socket::{Settings, listen_at, listen_too};
+use crate::baseline::wait::wake;
+use crate::transport::{Client, Node, Opening, Work};
+use apus_testbed::error::Error;
+use apus_testbed::process::Stop;
+
+/// A listener for each receiver, all at the same address: the system spreads connections over them.
+pub(super) struct TcpNode {
+    connections: Connections,
+    sockets: Settings,
+    address: SocketAddr,
+    listeners: Vec<TcpListener>,
+    poll: PollMode,
+    work: Work,
+}
+
+impl TcpNode {
+    pub(super) fn open(tcp: &Tcp, opening: &Opening) -> Result<Self, Error> {
+        let sockets = tcp.sockets();
+        let (first, address) = listen_at(opening.at, &sockets)?;
+        let mut listeners = vec![first];
+        for _ in 1..opening.receivers {
+            listeners.push(listen_too(address, &sockets)?);
+        }
+        let Opening { poll, work, .. } = *opening;
+        Ok(Self { connections: tcp.connections, sockets, address, listeners, poll, work })
+    }
+}
+
+impl Node for TcpNode {
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn serve(&self, receiver: usize, stop: &Stop) -> Result<(), Error> {
+        server::serve(&self.listeners[receiver], self.poll, self.work, stop)
+    }
+
+    fn shutdown(&self) {
+        self.listeners.iter().for_each(wake);
+    }
+
+    fn connect(&self, peers: &[SocketAddr], outstanding: usize) -> Result<Box<dyn Client>, Error> {
+        let pool = match self.connections {
+            Connections::One => Pool::Shared(1),
+            Connections::Pool(count) => Pool::Shared(count),
+            Connections::PerRequest => Pool::Exclusive(outstanding),
+        };
+        Ok(Box::new(TcpClient::connect(peers, pool, &self.sockets, self.poll)?))
+    }
+}

@@ -1,0 +1,67 @@
+//! What does an application do with a request before it answers?
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use apus_testbed::clock;
+
+/// A fixed amount of computing for each request.
+///
+/// It is counted in rounds of a loop and not in time: whoever is interrupted has not done its work yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    rounds: u64,
+}
+
+impl Work {
+    /// Nothing: an echo.
+    pub const NONE: Self = Self { rounds: 0 };
+
+    /// What takes `time` on this machine while nobody disturbs: the fastest of several tries counts.
+    #[must_use]
+    pub fn lasting(time: Duration) -> Self {
+        const ROUNDS: u64 = 1 << 17;
+        const TRIES: usize = 20;
+        let probe = Self { rounds: ROUNDS };
+        let nanoseconds = |_| {
+            let began = clock::now();
+            probe.perform();
+            clock::now() - began
+        };
+        let fastest = (0..TRIES).map(nanoseconds).min().unwrap_or(1).max(1);
+        let time = clock::as_nanoseconds(time);
+        let rounds = u128::from(ROUNDS) * u128::from(time) / u128::from(fastest);
+        Self { rounds: u64::try_from(rounds).unwrap_or(u64::MAX) }
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_none(self) -> bool {
+        self.rounds == 0
+    }
+
+    /// Does it.
+    pub fn perform(self) {
+        let mut state = self.rounds;
+        for _ in 0..self.rounds {
+            // A step of a linear congruential generator, each of which needs the one before.
+            state = black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_time_is_more_work_and_none_is_none() {
+        let (short, long) =
+            (Work::lasting(Duration::from_micros(1)), Work::lasting(Duration::from_millis(1)));
+        assert!(short.rounds > 0 && long.rounds > short.rounds, "{short:?} {long:?}");
+        assert!(Work::lasting(Duration::ZERO).is_none() && Work::NONE.is_none());
+        Work::NONE.perform();
+    }
+}

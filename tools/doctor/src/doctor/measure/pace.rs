@@ -1,0 +1,52 @@
+//! How much slower is a core at first than once it has been busy?
+
+use std::hint::black_box;
+use std::thread;
+use std::time::Duration;
+
+use apus_testbed::clock;
+
+/// How long the core has nothing to do first.
+const IDLE: Duration = Duration::from_millis(20);
+
+/// How long it is busy before its speed counts as the best. Ours: several times what governors need.
+const BUSY: Duration = Duration::from_millis(60);
+
+/// Speed of the first tenth of a millisecond after idling, of the best that was seen, from 0 to 1.
+pub(in crate::doctor) fn after_idling() -> f64 {
+    let mut first: Vec<u64> = (0..5)
+        .map(|_| {
+            thread::sleep(IDLE);
+            work()
+        })
+        .collect();
+    first.sort_unstable();
+    let until = clock::now() + clock::as_nanoseconds(BUSY);
+    let mut best = u64::MAX;
+    while clock::now() < until {
+        best = best.min(work());
+    }
+    (best as f64 / first[first.len() / 2].max(1) as f64).min(1.0)
+}
+
+/// Nanoseconds that the same work takes: a chain of multiplications that stays in registers.
+fn work() -> u64 {
+    let began = clock::now();
+    let mut number = black_box(3_u64);
+    for _ in 0..30_000 {
+        number = black_box(number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+    }
+    black_box(number);
+    clock::now() - began
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_is_never_faster_than_at_its_best() {
+        let pace = after_idling();
+        assert!(pace > 0.0 && pace <= 1.0, "{pace}");
+    }
+}

@@ -1,0 +1,81 @@
+//! What does a packet cost that leaves alone, and one that leaves with many?
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::{UdpGroSegment, UdpGsoSegment};
+
+use apus_testbed::clock;
+
+/// Payload of a packet. Ours: as long as Ethernet carries, and 40 fit into one call.
+const PAYLOAD: usize = 1_400;
+/// Packets of a call.
+const TOGETHER: usize = 40;
+/// Calls of each kind. Ours: ten milliseconds in all.
+const CALLS: usize = 20;
+
+/// Nanoseconds for each packet that is sent and received over the loopback interface: one by one, and 40 with
+/// one call on each side. `None` if the system has no segmentation offload.
+pub(in crate::doctor) fn cost() -> Option<(f64, f64)> {
+    Some((alone()?, together()?))
+}
+
+fn pair() -> Option<(UdpSocket, UdpSocket)> {
+    let receiver = UdpSocket::bind("127.0.0.1:0").ok()?;
+    let sender = UdpSocket::bind("127.0.0.1:0").ok()?;
+    sender.connect(receiver.local_addr().ok()?).ok()?;
+    // Nothing is lost here; if something is, this says nothing rather than wait for it.
+    receiver.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
+    Some((sender, receiver))
+}
+
+fn alone() -> Option<f64> {
+    let (sender, receiver) = pair()?;
+    let packet = [0; PAYLOAD];
+    let mut room = [0; PAYLOAD];
+    let mut exchange = || {
+        sender.send(&packet).ok()?;
+        receiver.recv(&mut room).ok()
+    };
+    exchange()?;
+    let began = clock::now();
+    for _ in 0..CALLS * TOGETHER {
+        exchange()?;
+    }
+    Some((clock::now() - began) as f64 / (CALLS * TOGETHER) as f64)
+}
+
+fn together() -> Option<f64> {
+    let (sender, receiver) = pair()?;
+    setsockopt(&sender, UdpGsoSegment, &(PAYLOAD as i32)).ok()?;
+    setsockopt(&receiver, UdpGroSegment, &true).ok()?;
+    let packets = vec![0; TOGETHER * PAYLOAD];
+    let mut room = vec![0; 1 << 16];
+    let mut exchange = || {
+        sender.send(&packets).ok()?;
+        // Merged or not, all of them.
+        let mut left = packets.len();
+        while left > 0 {
+            left = left.saturating_sub(receiver.recv(&mut room).ok()?);
+        }
+        Some(())
+    };
+    exchange()?;
+    let began = clock::now();
+    for _ in 0..CALLS {
+        exchange()?;
+    }
+    Some((clock::now() - began) as f64 / (CALLS * TOGETHER) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_kinds_come_through() {
+        let (alone, together) = cost().unwrap();
+        assert!(alone > 0.0 && together > 0.0);
+    }
+}

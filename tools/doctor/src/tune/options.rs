@@ -1,0 +1,157 @@
+//! What can be asked of a search for settings?
+
+use std::fmt;
+use std::str::FromStr;
+
+use apus::Settings;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use apus_bench::contest::{self, Experiment};
+use apus_report::result::named;
+use apus_testbed::error::{Error, require};
+
+/// What settings are tried for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// What shall become better; a setting that makes any of them worse is not taken.
+    pub goals: Vec<Goal>,
+    /// Seconds for everything together: 5 to 86400.
+    pub seconds: f64,
+    /// Rounds in which all values of a setting take turns: 3 to 100.
+    pub runs: usize,
+    /// What the search begins with.
+    pub settings: Settings,
+}
+
+impl Default for Options {
+    /// Short calls soon, and many of them, in a minute.
+    fn default() -> Self {
+        Self {
+            goals: vec![Goal::Latency, Goal::Rate],
+            seconds: 60.0,
+            runs: 5,
+            settings: Settings::default(),
+        }
+    }
+}
+
+/// What a workload wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Goal {
+    /// Short calls, one at a time: their median time.
+    Latency,
+    /// Short calls, many at a time: calls a second.
+    Rate,
+    /// Long messages, a few at a time: bytes a second.
+    Throughput,
+}
+
+impl Goal {
+    const ALL: [Self; 3] = [Self::Latency, Self::Rate, Self::Throughput];
+
+    /// The experiment that measures it.
+    pub(super) const fn experiment(self) -> &'static Experiment {
+        match self {
+            Self::Latency => &contest::RTT,
+            Self::Rate => &contest::RATE,
+            Self::Throughput => &contest::THROUGHPUT,
+        }
+    }
+
+    /// The figure of the experiment that counts.
+    pub(super) const fn figure(self) -> &'static str {
+        match self {
+            Self::Latency => "p50_us",
+            Self::Rate => "krps",
+            Self::Throughput => "gbps",
+        }
+    }
+
+    /// Whether less of it is better.
+    pub(super) const fn less_is_better(self) -> bool {
+        matches!(self, Self::Latency)
+    }
+
+    /// What is done for it, and what counts.
+    pub(super) const fn in_words(self) -> &'static str {
+        match self {
+            Self::Latency => "latency: median time of calls of 100 bytes, one at a time",
+            Self::Rate => "rate: calls of 100 bytes a second, 64 at a time",
+            Self::Throughput => "throughput: bytes a second in messages of 500 kB, 8 at a time",
+        }
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Self::Latency => "latency",
+            Self::Rate => "rate",
+            Self::Throughput => "throughput",
+        })
+    }
+}
+
+impl FromStr for Goal {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|goal| goal.to_string() == text);
+        found
+            .ok_or_else(|| "write latency, rate or throughput, with commas between them".to_owned())
+    }
+}
+
+impl Options {
+    /// Whether each value is in its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first one that is not, and one that would be.
+    pub fn check(&self) -> Result<(), Error> {
+        let seconds = (5.0..=86_400.0).contains(&self.seconds);
+        require(seconds, "seconds", "a search takes 5 to 86400 seconds; try 60")?;
+        require((3..=100).contains(&self.runs), "runs", "there are 3 to 100 rounds; try 5")?;
+        require(!self.goals.is_empty(), "goals", "there is at least one goal; try latency,rate")
+    }
+
+    pub(super) fn config(&self) -> Map<String, Value> {
+        let goals: Vec<String> = self.goals.iter().map(ToString::to_string).collect();
+        named([
+            ("goals", json!(goals.join(","))),
+            ("seconds", json!(self.seconds)),
+            ("runs", json!(self.runs)),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let wrong = [
+            Options { seconds: 1.0, ..Options::default() },
+            Options { runs: 2, ..Options::default() },
+            Options { goals: Vec::new(), ..Options::default() },
+        ];
+        let said = wrong.map(|options| options.check().unwrap_err().to_string());
+        insta::assert_snapshot!(said.join("\n"), @r"
+        seconds: a search takes 5 to 86400 seconds; try 60
+        runs: there are 3 to 100 rounds; try 5
+        goals: there is at least one goal; try latency,rate
+        ");
+        Options::default().check().unwrap();
+    }
+
+    #[test]
+    fn goals_are_read_as_they_are_written() {
+        for goal in Goal::ALL {
+            assert_eq!(goal.to_string().parse(), Ok(goal));
+        }
+        assert!("speed".parse::<Goal>().unwrap_err().contains("latency"));
+    }
+}

@@ -1,0 +1,24 @@
+//! The work that agents of the labs do.
+
+use apus_testbed::Error;
+use apus_testbed::process::{Control, Job, Task, run_job};
+use serde_json::Value;
+
+use crate::{contention, handoff, livelock, small_writes};
+
+/// One entry per kind of task.
+pub const JOBS: &[Job] = &[
+    Job { name: handoff::JOB, run: |task, control| handoff::agent(task, control) },
+    Job { name: livelock::JOB, run: livelock::agent },
+    Job { name: contention::JOB, run: contention::agent },
+    Job { name: small_writes::JOB, run: small_writes::agent },
+];
+
+/// Does the work of a task.
+///
+/// # Errors
+///
+/// What the work reports.
+pub fn run(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    run_job(JOBS, task, control)
+}

@@ -1,0 +1,80 @@
+//! How does a worker write and read through the product's pair?
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use apus::Bytes;
+use apus_local::{Connecting, Listener, LocalConfig, Pair, PairEvent, PeerName, ReceiveQuota};
+
+use super::exchange::Exchange;
+use apus_testbed::error::Error;
+
+/// Both sides of a pair.
+pub(super) struct FineGrained {
+    client: Pair,
+    server: Pair,
+    message: [Bytes; 1],
+    id: u64,
+    events: Vec<PairEvent>,
+}
+
+/// How long the two sides may take to meet. Both are ours, so it is a matter of microseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl FineGrained {
+    /// A new pair.
+    pub(super) fn connect() -> Result<Self, Error> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = PeerName::new(&format!("apus lab contention/{}/{number}", std::process::id()));
+        let failed = |error| Error::endpoint("make a pair".to_owned(), error);
+        let config = LocalConfig::default();
+        let listener = Listener::bind(&name, &config).map_err(failed)?;
+        let connecting = Connecting::start(&name, &config).map_err(failed)?;
+        let missing = || Error::Peer("a pair's own client did not come".to_owned());
+        let mut accepting = listener.accept().map_err(failed)?.ok_or_else(missing)?;
+        let server = accepting
+            .advance()
+            .map_err(|error| Error::endpoint("make a pair".to_owned(), error))?
+            .ok_or_else(missing)?;
+        let client = connecting.finish(PATIENCE).map_err(failed)?;
+        let message = [Bytes::from_static(b"x")];
+        Ok(Self { client, server, message, id: 0, events: Vec::new() })
+    }
+
+    /// Writes.
+    #[inline]
+    pub(super) fn send(&mut self) -> Result<(), Error> {
+        self.id += 1;
+        match self.client.send(self.id, &self.message) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::endpoint("send over a pair".to_owned(), error)),
+        }
+    }
+
+    /// Reads what was written. It is to be [checked](Self::check) afterwards.
+    #[inline]
+    pub(super) fn receive(&mut self) -> Result<(), Error> {
+        match self.server.receive(ReceiveQuota::default(), &mut self.events) {
+            Ok(_) => Ok(()),
+            Err(gone) => Err(Error::endpoint("receive from a pair".to_owned(), gone)),
+        }
+    }
+
+    /// Whether it was what had been written, and only that.
+    #[inline]
+    pub(super) fn check(&mut self) -> Result<(), Error> {
+        let came = matches!(self.events[..], [PairEvent::Request { id, .. }] if id == self.id);
+        self.events.clear();
+        if came { Ok(()) } else { Err(Error::Peer("a pair gave something else".to_owned())) }
+    }
+}
+
+impl Exchange for FineGrained {
+    #[inline]
+    fn operate(&mut self) -> Result<(), Error> {
+        self.send()?;
+        self.receive()?;
+        self.check()
+    }
+}

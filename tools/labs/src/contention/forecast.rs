@@ -1,0 +1,160 @@
+//! What do the measurements let one expect of hosts with more cores? A model, and no measurement.
+
+use serde_json::{Value, json};
+
+use super::curve::Curve;
+use super::exchange;
+use super::queueing::{Expected, OneLock};
+use super::{Contender, Tasks};
+use apus_report::result::rounded;
+use apus_report::stats::Spread;
+
+/// What is to be expected with processes, or with threads, each on a core of its own.
+#[derive(Clone, Debug)]
+pub(super) struct Forecast {
+    pub(super) tasks: Tasks,
+    /// The global lock as it was measured here.
+    pub(super) lock: OneLock,
+    /// The number of workers whose rate gave the hand-over, and that of a worker of `fine-grained`.
+    pub(super) fitted_at: usize,
+    pub(super) points: Vec<Ahead>,
+}
+
+/// What is to be expected of so many workers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ahead {
+    pub(super) workers: usize,
+    /// Thousand operations a second with one lock.
+    pub(super) global: f64,
+    /// Mean nanoseconds that it is waited for.
+    pub(super) wait: f64,
+    /// Thousand operations a second with none: as many as one worker has, times the workers.
+    pub(super) fine: f64,
+}
+
+/// Workers that the model goes to at least: as many as FreeBSD's figures.
+const FAR: usize = 96;
+
+/// How often an operation takes the lock.
+const TURNS: f64 = exchange::TURNS as f64;
+
+impl Forecast {
+    /// From all curves of `tasks`, which were measured on so many cores.
+    pub(super) fn of(tasks: Tasks, curves: &[Curve], cores: usize) -> Option<Self> {
+        let find =
+            |contender| curves.iter().find(|it| it.tasks == tasks && it.contender == contender);
+        let (global, fine) = (find(Contender::GlobalLock)?, find(Contender::FineGrained)?);
+        let kops = |values: Vec<f64>| Spread::over(&values).median;
+        let critical = global.first().hold()?.median.max(1.0);
+        // Nanoseconds of an operation of somebody who is alone.
+        let operation = 1e6 / kops(global.first().kops());
+        let rest = (operation / TURNS - critical).max(1.0);
+        let within = global.last_within(cores);
+        let turns = TURNS * 1e3 * kops(within.kops());
+        let lock = OneLock::fitted(rest, critical, within.workers, turns);
+        let fitted_at = within.workers;
+        let fine = fine.last_within(cores);
+        let each = kops(fine.kops()) / fine.workers as f64;
+        let ahead = |workers: usize| {
+            let Expected { turns, wait } = lock.expected(workers);
+            Ahead { workers, global: turns / TURNS / 1e3, wait, fine: each * workers as f64 }
+        };
+        let points = counts(cores).into_iter().map(ahead).collect();
+        Some(Self { tasks, lock, fitted_at, points })
+    }
+
+    /// With the most workers.
+    pub(super) fn last(&self) -> Ahead {
+        *self.points.last().expect("one worker at least")
+    }
+
+    /// What the JSON of a contender says; `None` if there is no model of it.
+    pub(super) fn json(&self, contender: Contender) -> Option<Value> {
+        let of = |value: fn(&Ahead) -> Value| self.points.iter().map(value).collect::<Vec<_>>();
+        match contender {
+            Contender::GlobalLock => Some(json!({
+                "kind": "a model, not measured: one server, a constant cost to hand the lock over",
+                "critical_section_ns": rounded(self.lock.critical),
+                "rest_ns": rounded(self.lock.rest),
+                "handover_ns": rounded(self.lock.handover),
+                "fitted_at": self.fitted_at,
+                "points": of(|it| json!({
+                    "n": it.workers,
+                    "kops": rounded(it.global),
+                    "wait_ns": rounded(it.wait),
+                })),
+            })),
+            Contender::FineGrained => Some(json!({
+                "kind": "a model, not measured: as much for each worker, whatever their number",
+                "fitted_at": self.fitted_at,
+                "points": of(|it| json!({ "n": it.workers, "kops": rounded(it.fine) })),
+            })),
+            Contender::Unix => None,
+        }
+    }
+}
+
+/// Powers of two, and FreeBSD's number, to twice as many as there are cores.
+fn counts(cores: usize) -> Vec<usize> {
+    let most = FAR.max(2 * cores);
+    let powers = (0..).map(|power| 1 << power).take_while(|count| *count <= most);
+    let mut counts: Vec<usize> = powers.chain([FAR, most]).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contention::curve::made_up::curve;
+
+    fn forecast(cores: usize, two_with_one_lock: f64) -> Forecast {
+        let curves = [
+            curve(Contender::GlobalLock, Tasks::Threads, &[(1, &[5e3]), (2, &[two_with_one_lock])]),
+            curve(Contender::FineGrained, Tasks::Threads, &[(1, &[6e3]), (2, &[11e3])]),
+        ];
+        Forecast::of(Tasks::Threads, &curves, cores).unwrap()
+    }
+
+    /// 200 ns an operation, of which the lock is held for twice 50 ns.
+    #[test]
+    fn the_model_passes_through_what_was_measured() {
+        let found = forecast(2, 3e3);
+        assert_eq!((found.lock.critical, found.lock.rest, found.fitted_at), (50.0, 50.0, 2));
+        let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-3;
+        let [one, two] = [found.points[0], found.points[1]];
+        assert!(near(one.global, 5e3) && near(two.global, 3e3), "{found:?}");
+        assert!(near(one.fine, 5.5e3) && near(two.fine, 11e3), "{found:?}");
+        let last = found.last();
+        assert_eq!(last.workers, 96);
+        assert!(near(last.fine, 96.0 * 5.5e3) && last.global <= two.global, "{found:?}");
+        assert!(last.wait > 10.0 * two.wait, "{found:?}");
+    }
+
+    #[test]
+    fn workers_that_share_a_core_say_nothing_of_a_hand_over() {
+        let found = forecast(1, 3e3);
+        assert_eq!((found.fitted_at, found.lock.handover), (1, 0.0));
+        assert!(found.points[1].global > 5e3, "queueing alone");
+    }
+
+    #[test]
+    fn it_goes_as_far_as_the_published_figures_and_beyond_the_cores() {
+        assert_eq!(counts(2), [1, 2, 4, 8, 16, 32, 64, 96]);
+        assert_eq!(counts(64), [1, 2, 4, 8, 16, 32, 64, 96, 128]);
+        assert_eq!(counts(100).last(), Some(&200));
+    }
+
+    #[test]
+    fn models_say_what_they_are_and_there_is_none_of_the_kernel() {
+        let found = forecast(2, 3e3);
+        for contender in [Contender::GlobalLock, Contender::FineGrained] {
+            let json = found.json(contender).unwrap();
+            assert!(json["kind"].as_str().unwrap().starts_with("a model, not measured"), "{json}");
+            assert_eq!(json["points"].as_array().unwrap().len(), found.points.len());
+        }
+        assert_eq!(found.json(Contender::Unix), None);
+        assert!(Forecast::of(Tasks::Processes, &[], 2).is_none());
+    }
+}

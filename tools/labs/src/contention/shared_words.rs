@@ -1,0 +1,113 @@
+//! Words in memory that several processes map: atomics, and sleeping on one of them.
+//!
+//! # Invariants
+//!
+//! - **SHARED-1** Every access is an atomic inside the mapping; no reference to plain bytes of it exists.
+//! - **SHARED-2** The file never becomes shorter than the mapping: it is sealed when it is created.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+use rustix::thread::futex;
+
+/// The seals of a file whose length is final.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// A mapping of a sealed memory file.
+pub(super) struct SharedWords {
+    base: NonNull<u8>,
+    len: usize,
+    file: OwnedFd,
+}
+
+// SAFETY: The mapping belongs to the process, not to a thread; SHARED-1.
+unsafe impl Send for SharedWords {}
+// SAFETY: As above.
+unsafe impl Sync for SharedWords {}
+
+impl SharedWords {
+    /// Creates a file of `len` bytes, a multiple of 8, all zero, and maps it.
+    ///
+    /// # Errors
+    ///
+    /// The system has no memory or no descriptors left.
+    pub(super) fn create(name: &str, len: usize) -> io::Result<Self> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = rustix::fs::memfd_create(name, flags)?;
+        rustix::fs::ftruncate(&file, len as u64)?;
+        rustix::fs::fcntl_add_seals(&file, SEALS)?;
+        Self::map(file, len)
+    }
+
+    /// Maps the `len` bytes of a file that another process created.
+    ///
+    /// # Errors
+    ///
+    /// The system's, or the file is not such a file of this length.
+    pub(super) fn adopt(file: OwnedFd, len: usize) -> io::Result<Self> {
+        let seals = rustix::fs::fcntl_get_seals(&file)?;
+        let length = rustix::fs::fstat(&file)?.st_size;
+        if !seals.contains(SEALS) || u64::try_from(length) != Ok(len as u64) {
+            let problem = format!("not a sealed file of {len} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+        }
+        Self::map(file, len)
+    }
+
+    fn map(file: OwnedFd, len: usize) -> io::Result<Self> {
+        let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        // SAFETY: A new mapping at an address of the kernel's choice replaces nothing.
+        let base = unsafe { rustix::mm::mmap(ptr::null_mut(), len, prot, flags, &file, 0)? };
+        let base = NonNull::new(base.cast()).ok_or(rustix::io::Errno::NOMEM)?;
+        Ok(Self { base, len, file })
+    }
+
+    /// The eight bytes at `offset`, a multiple of 8.
+    #[inline]
+    pub(super) fn word(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset.is_multiple_of(8) && offset < self.len, "SHARED-1");
+        // SAFETY: `offset` lies inside the mapping.
+        let at = unsafe { self.base.as_ptr().add(offset) };
+        // SAFETY: Aligned, since mappings begin at pages, and mapped for as long as `self` lives; SHARED-1, SHARED-2.
+        unsafe { AtomicU64::from_ptr(at.cast()) }
+    }
+
+    /// The four bytes at `offset`, a multiple of 4.
+    #[inline]
+    pub(super) fn half(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset.is_multiple_of(4) && offset < self.len, "SHARED-1");
+        // SAFETY: `offset` lies inside the mapping.
+        let at = unsafe { self.base.as_ptr().add(offset) };
+        // SAFETY: As for `word`.
+        unsafe { AtomicU32::from_ptr(at.cast()) }
+    }
+
+    /// Sleeps while the four bytes at `offset` are `value`; may return early.
+    pub(super) fn sleep(&self, offset: usize, value: u32) {
+        // Every outcome (woken, changed, interrupted) makes the caller read the word again.
+        let _ = futex::wait(self.half(offset), futex::Flags::empty(), value, None);
+    }
+
+    /// Wakes one thread, of any process, that sleeps on the four bytes at `offset`.
+    pub(super) fn wake_one(&self, offset: usize) {
+        let _ = futex::wake(self.half(offset), futex::Flags::empty(), 1);
+    }
+}
+
+impl AsFd for SharedWords {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl Drop for SharedWords {
+    fn drop(&mut self) {
+        // SAFETY: `self` made the mapping, and no reference into it outlives `self`.
+        let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
+        debug_assert_eq!(unmapped, Ok(()));
+    }
+}

@@ -1,0 +1,62 @@
+//! In which order is everything measured?
+
+use apus_workload::{Stream, rng};
+use rand::seq::SliceRandom;
+
+use super::crew::{Case, measure};
+use super::curve::{Curve, Points};
+use super::findings::found;
+use super::worker::Window;
+use super::{Contender, Findings, Options};
+use apus_report::progress::Progress;
+use apus_testbed::clock;
+use apus_testbed::error::Error;
+use apus_testbed::machine::{self, Neighbours};
+use apus_testbed::process::Host;
+use std::time::Duration;
+
+/// Work before what counts, in each point.
+const WARM_UP: Duration = Duration::from_millis(50);
+
+/// Runs the experiment.
+///
+/// # Errors
+///
+/// An option does not fit, or a worker failed.
+pub fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+    options.check()?;
+    let cores = machine::apart();
+    let neighbours = Neighbours::watch();
+    let curves = curves(options, &cores, host)?;
+    Ok(found(options, &curves, cores.len(), neighbours.note()))
+}
+
+/// All points of all runs. In each run they come in an order of chance, so that what changes about the machine changes
+/// for no contender and no number of workers in particular.
+fn curves(options: &Options, cores: &[usize], host: &Host) -> Result<Vec<Curve>, Error> {
+    let time = clock::as_nanoseconds(Duration::from_secs_f64(options.seconds));
+    let window = Window { warm_up: clock::as_nanoseconds(WARM_UP), time };
+    let counts = options.counts();
+    let empty = |workers: &usize| Points { workers: *workers, runs: Vec::new() };
+    let curve =
+        |(tasks, contender)| Curve { contender, tasks, points: counts.iter().map(empty).collect() };
+    let kinds = options.tasks.each().iter().copied();
+    let kinds = kinds.flat_map(|tasks| Contender::ALL.map(|contender| (tasks, contender)));
+    let mut curves: Vec<Curve> = kinds.map(curve).collect();
+    let each = 0..curves.len();
+    let mut turns: Vec<(usize, usize)> =
+        each.flat_map(|curve| (0..counts.len()).map(move |point| (curve, point))).collect();
+    let progress = Progress::of(options.runs * turns.len());
+    let mut chance = rng(options.seed, Stream::Turns);
+    for run in 1..=options.runs {
+        turns.shuffle(&mut chance);
+        for &(curve, point) in &turns {
+            let Curve { contender, tasks, .. } = curves[curve];
+            let workers = counts[point];
+            progress.step(&format!("run {run}, {contender}, {workers} {tasks}"));
+            let case = Case { contender, tasks, workers };
+            curves[curve].points[point].runs.push(measure(case, window, cores, host)?);
+        }
+    }
+    Ok(curves)
+}

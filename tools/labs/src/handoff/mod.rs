@@ -1,0 +1,69 @@
+//! How is a thread woken twice for one message, and what keeps it from that?
+//!
+//! The Linux kernel's Homa module made an RPC known to a waiting thread before its packet was on the queue, and
+//! then let go of the RPC's lock to handle acks that had come along. A thread that was quick found nothing, went
+//! back to wait, and was given the RPC once more: 1.148 handoffs per request (published numbers B.5, row H-7). Here
+//! that is done again on purpose, over a UDP socket, and what cures it beside it:
+//!
+//! - `publish-first`: the flaw ([`Order::PublishFirst`]);
+//! - `enqueue-first`: the same code, with the two steps the other way round, as the module does it today;
+//! - `apus`: the product, with a dedicated engine and with a receiver that polls the network itself.
+//!
+//! Each trial has a process of its own, so that no state is left from the one before (the published numbers
+//! drifted otherwise). One request is under way at a time: only then does the ratio mean anything.
+//!
+//! The lab's receive path (`socket`) is model-checked with loom in both orders (`model`): the model finds the flaw
+//! in one and nothing in the other.
+
+#[cfg(all(test, apus_loom))]
+mod model;
+mod options;
+mod product;
+mod report;
+mod socket;
+mod sync;
+mod trial;
+
+pub use options::Options;
+pub use socket::Order;
+
+use serde_json::Value;
+
+use apus_report::progress::Progress;
+use apus_report::result::Outcome;
+use apus_testbed::error::Error;
+use apus_testbed::machine::Neighbours;
+use apus_testbed::process::{Control, Host, Task};
+
+/// Runs the experiment.
+///
+/// # Errors
+///
+/// An option does not fit, or a trial failed.
+pub fn run(options: &Options, host: &Host) -> Result<Outcome, Error> {
+    options.check()?;
+    let neighbours = Neighbours::watch();
+    let paths = trial::Path::all();
+    let progress = Progress::of(options.runs * paths.len());
+    let mut found = vec![Vec::new(); paths.len()];
+    for run in 0..options.runs {
+        for turn in 0..paths.len() {
+            let index = (run + turn) % paths.len();
+            let name = paths[index].name();
+            progress.step(&format!("trial {} of {}: {name}", run + 1, options.runs));
+            found[index].push(trial::start(options, paths[index], host)?);
+        }
+    }
+    drop(progress);
+    let mut outcome = report::outcome(options, &paths, &found);
+    outcome.notes.extend(neighbours.note());
+    Ok(outcome)
+}
+
+/// The kind of task that [`agent`] does.
+pub(crate) const JOB: &str = "lab handoff";
+
+/// Does one trial in an agent.
+pub(crate) fn agent(task: &Task, control: &Control) -> Result<Value, Error> {
+    trial::agent(task, control)
+}

@@ -1,0 +1,45 @@
+//! How often does the product hand a message over?
+
+use std::panic::resume_unwind;
+use std::thread;
+
+use apus::{Bytes, Engine, PollMode};
+
+use super::socket::Counts;
+use apus_contenders::apus::{Path, builder, open, server};
+use apus_testbed::error::Error;
+
+/// Requests of 64 bytes, one after the other, to an endpoint with so many receivers and a dedicated engine, or with
+/// one that polls the network itself.
+pub(super) fn trial(
+    receivers: Option<usize>,
+    messages: u64,
+    poll: PollMode,
+) -> Result<Counts, Error> {
+    let engine = receivers.map_or(Engine::Waiters, |_| Engine::Dedicated { cpu: None });
+    let settings = || builder(Path::Udp).poll_mode(poll);
+    let (server, client) = (open(settings().engine(engine))?, open(settings())?);
+    let to = server.local_addr();
+    thread::scope(|scope| {
+        let receive = |_| scope.spawn(|| server::echo(&server));
+        let threads: Vec<_> = (0..receivers.unwrap_or(1)).map(receive).collect();
+        let request = Bytes::from_static(&[0; 64]);
+        let called = (0..messages).try_for_each(|_| match client.call(to, request.clone()) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::endpoint(format!("call {to}"), error)),
+        });
+        let engine = server.metrics().engine;
+        // Whoever waits is told, also if the calls have failed.
+        server.shutdown();
+        for thread in threads {
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+        }
+        called?;
+        Ok(Counts {
+            messages: engine.messages,
+            handoffs: engine.handoffs,
+            spurious: engine.spurious_wakeups,
+            keeper_turns: engine.keeper_turns,
+        })
+    })
+}

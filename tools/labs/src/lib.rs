@@ -1,0 +1,14 @@
+//! Four classic pathologies of receiving hosts, each reproduced on purpose beside its cures and apus.
+//!
+//! - [`livelock`]: the output of a router while its input grows beyond what it can carry;
+//! - [`handoff`]: a thread woken twice for one message;
+//! - [`contention`]: one lock for all pairs of local peers;
+//! - [`small_writes`]: a short message written in two pieces.
+
+#![deny(unsafe_code)]
+
+pub mod agent;
+pub mod contention;
+pub mod handoff;
+pub mod livelock;
+pub mod small_writes;

@@ -1,0 +1,77 @@
+//! What else runs on the router's core?
+//!
+//! Two programs that stand for applications: one that computes and wants all the time it can get, and one
+//! that watches the network as `tcpdump` does.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::frame::Frame;
+use super::priority::Priority;
+use super::tap::{Tap, Use};
+use apus_testbed::clock;
+use apus_testbed::error::Error;
+use apus_testbed::fabric::Crossing;
+use apus_testbed::process::{Control, NOWHERE};
+
+/// What an application is told: how many nanoseconds count.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Window {
+    pub(super) time: u64,
+}
+
+/// Steps of computing between two looks at the clock. Ours: some microseconds.
+const STEPS: u64 = 4_000;
+
+/// Computes, and gives the share of the core that it had.
+///
+/// It takes what nobody else wants (`SCHED_IDLE`), so that measuring the time that is left changes nothing
+/// about it.
+pub(super) fn compute(control: &mut Control) -> Result<Value, Error> {
+    Priority::Leftover.take()?;
+    control.ready(NOWHERE)?;
+    let begin = control.begin::<Window>()?;
+    let (begins, ends) = (begin.at, begin.at + begin.details.time);
+    let mut state = 1_u64;
+    // The last look before the load counts: in a livelock the next one comes when it is over.
+    let first = look();
+    // Whoever hears of the load when it has begun had nothing of it so far.
+    let mut before = (first.0.min(begins), first.1);
+    let after = loop {
+        for _ in 0..STEPS {
+            // A generator of Knuth's; nobody reads it, and the compiler must not notice.
+            state =
+                std::hint::black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        }
+        let now = look();
+        if now.0 >= ends {
+            break now;
+        }
+        if now.0 < begins {
+            before = now;
+        }
+    };
+    let share = (after.1 - before.1) as f64 / (after.0 - before.0).max(1) as f64;
+    control.report(json!(share.min(1.0)))?;
+    control.stop().wait();
+    Ok(Value::Null)
+}
+
+/// What time it is, and how much of it this process has used.
+fn look() -> (u64, u64) {
+    (clock::now(), clock::cpu_time())
+}
+
+/// Watches the packets that come to the router; gives how many it saw.
+pub(super) fn monitor(control: &mut Control) -> Result<Value, Error> {
+    let tap = Tap::open(Crossing::IN, Use::Receive)?;
+    tap.set_patience(super::LOOK_UP)?;
+    control.ready(NOWHERE)?;
+    let mut frame = Frame::empty();
+    let mut seen = 0_u64;
+    while !control.stop().is_asked() {
+        let came = tap.wait_and_take(&mut frame)?;
+        seen += u64::from(came && frame.destination().is_ok());
+    }
+    Ok(json!(seen))
+}

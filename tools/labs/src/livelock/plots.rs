@@ -1,0 +1,375 @@
+//! How are curves of input and output drawn?
+
+use super::Mode;
+use super::point;
+use super::published::{Published, USER_SHARES, WITH, WITHOUT};
+use super::sweep::Curve;
+use apus_report::chart::{Axis, Chart, Line, Look, Plot, Point, Scale, decades, short_number};
+use apus_report::result::short;
+use apus_report::stats::Spread;
+
+/// All plots of these curves that have anything to show: those without the filter first.
+pub(super) fn plots(curves: &[Curve]) -> Vec<Plot> {
+    let mut plots = Vec::new();
+    for (filter, name, words) in [(false, "livelock", "without"), (true, "livelock-filter", "with")]
+    {
+        let curves: Vec<&Curve> = curves.iter().filter(|it| it.case.filter == filter).collect();
+        let published: &[Published] = if filter { &WITH } else { &WITHOUT };
+        let theirs = if filter { &[][..] } else { &USER_SHARES };
+        let case = Words { name, title: format!("{words} a filter") };
+        plots.extend(case.output("", "Packets in and out", OUTPUT, &chosen(&curves, main)));
+        plots.extend(case.shapes(&curves, published));
+        let title = "Packets in and out, by the quota of a turn";
+        plots.extend(case.output("-quota", title, OUTPUT, &chosen(&curves, quota)));
+        let title = "Packets in and out, by the share of the core that the router may use";
+        let shares = chosen(&curves, share);
+        plots.extend(case.output("-share", title, OUTPUT, &shares));
+        plots.extend(case.left(&shares, theirs));
+    }
+    plots
+}
+
+/// Which plots they are.
+struct Words<'a> {
+    /// What their names begin with.
+    name: &'a str,
+    /// What their titles end with.
+    title: String,
+}
+
+/// A curve and what its line is called.
+type Named<'a> = (&'a Curve, String);
+
+/// The curves that `name` has a name for.
+fn chosen<'a>(curves: &[&'a Curve], name: fn(Mode) -> Option<String>) -> Vec<Named<'a>> {
+    curves.iter().filter_map(|curve| Some((*curve, name(curve.case.mode)?))).collect()
+}
+
+/// One of each kind.
+fn main(mode: Mode) -> Option<String> {
+    use Mode::{Apus, Interrupt, PollFeedback, PollNoQuota, PollQuota};
+    matches!(mode, Interrupt | PollNoQuota | PollFeedback | Apus | PollQuota(Mode::QUOTA))
+        .then(|| mode.to_string())
+}
+
+/// Those that differ in their quota.
+fn quota(mode: Mode) -> Option<String> {
+    match mode {
+        Mode::PollQuota(packets) => Some(format!("{packets} packets")),
+        Mode::PollNoQuota => Some("no quota".to_owned()),
+        _ => None,
+    }
+}
+
+/// Those that differ in their share.
+fn share(mode: Mode) -> Option<String> {
+    matches!(mode, Mode::Share(_)).then(|| mode.to_string())
+}
+
+const OUTPUT: &str = "Thousands of packets per second: offered, and counted at the far interface. Points are \
+                      medians over the runs, whiskers reach from the least to the greatest.";
+
+/// Multiples of the peak between which shapes are drawn: below, all lines are one.
+const SHAPES: std::ops::RangeInclusive<f64> = 0.25..=20.0;
+
+impl Words<'_> {
+    /// Output against input.
+    fn output(&self, kind: &str, title: &str, caption: &str, curves: &[Named<'_>]) -> Option<Plot> {
+        let line = |(colour, (curve, name)): (usize, &Named<'_>)| Line {
+            name: name.clone().into(),
+            colour: colour % 8,
+            look: Look::Plain,
+            points: of_curve(curve, &Unit::KPPS, |point| point.forwarded / 1e3, "out"),
+        };
+        let lines: Vec<_> = curves.iter().enumerate().map(line).collect();
+        let x = kpps(&lines, "packets in (thousands per second)");
+        self.draw(kind, title, caption, (x, "packets out (thousands per second)"), lines)
+    }
+
+    /// The shapes of curves beside those of the paper, each measured by its own peak: machines that are
+    /// thousands of times as fast cannot be compared otherwise.
+    fn shapes(&self, curves: &[&Curve], published: &[Published]) -> Option<Plot> {
+        let mut lines = Vec::new();
+        let pairs = published.iter().enumerate();
+        for (colour, theirs) in pairs {
+            let ours = curves.iter().find(|curve| curve.case.mode == theirs.mode);
+            let Some(ours) = ours.and_then(|curve| shape(curve, colour)) else { continue };
+            lines.extend([ours, theirs.shape(colour)]);
+        }
+        if lines.is_empty() {
+            return None;
+        }
+        let apus = curves.iter().find(|curve| curve.case.mode == Mode::Apus);
+        lines.extend(apus.and_then(|curve| shape(curve, published.len())));
+        let values = lines.iter().flat_map(|line| &line.points).map(|point| point.x);
+        let x = Axis::new(
+            "packets in (multiples of the line's own peak)",
+            Scale::Logarithmic,
+            decades(values, short_number),
+        );
+        let caption = "Dashed: Mogul & Ramakrishnan 1996; in the colour of each of them the mode that does the same. \
+                       Each line is measured by its own peak in both directions, from a quarter of it to twenty times \
+                       as much: what counts is whether it stays up.";
+        let title = "Beside 1996: packets in and out";
+        self.draw("-1996", title, caption, (x, "packets out (% of the line's own peak)"), lines)
+    }
+
+    /// Share of the core that programs have, against input; dashed what they had in 1996.
+    fn left(&self, curves: &[Named<'_>], theirs: &[(u32, f64)]) -> Option<Plot> {
+        let mut lines: Vec<Line<'_>> = Vec::new();
+        for (colour, (curve, name)) in curves.iter().enumerate() {
+            let points = of_curve(curve, &Unit::KPPS, |point| 100.0 * point.user_share, "% left");
+            let (colour, ends) = (colour % 8, points.last().map_or(0.0, |last| last.x));
+            lines.push(Line { name: name.clone().into(), colour, look: Look::Plain, points });
+            let found = theirs.iter().find(|(percent, _)| curve.case.mode == Mode::Share(*percent));
+            lines.extend(found.map(|&(percent, share)| Line {
+                name: format!("1996: {percent} %").into(),
+                colour,
+                look: Look::Faint,
+                points: [ends / 2.0, ends].map(|x| level(x, 100.0 * share)).to_vec(),
+            }));
+        }
+        let caption = if theirs.is_empty() {
+            "What a program that only computes gets of the router's core, in per cent, while the router may use the \
+             share that each line is called after."
+        } else {
+            "What a program that only computes gets of the router's core, in per cent, while the router may use the \
+             share that each line is called after. Dashed: what Mogul & Ramakrishnan 1996 had left at high rates, as \
+             far as it can be read from their figure; their rates are others."
+        };
+        let x = kpps(&lines, "packets in (thousands per second)");
+        let title = "What the router leaves to programs";
+        self.draw("-left", title, caption, (x, "share of the core left (%)"), lines)
+    }
+
+    fn draw(
+        &self,
+        kind: &str,
+        title: &str,
+        caption: &str,
+        (x, y): (Axis<'_>, &'static str),
+        lines: Vec<Line<'_>>,
+    ) -> Option<Plot> {
+        let points = lines.iter().flat_map(|line| &line.points);
+        let highest =
+            points.map(|point| point.range.map_or(point.y, |it| it.1)).fold(0.0, f64::max);
+        let y = Axis::linear(y, [highest].into_iter(), short_number);
+        let title = format!("{title}, {}", self.title);
+        let name = format!("{}{kind}", self.name);
+        let chart = Chart { description: &title, x, y, lines };
+        (!chart.lines.is_empty()).then(|| Plot::of_lines(&name, &title, caption, &chart))
+    }
+}
+
+/// What rates of input are counted in.
+struct Unit {
+    packets: f64,
+    words: &'static str,
+}
+
+impl Unit {
+    const KPPS: Self = Self { packets: 1e3, words: "kpps in" };
+}
+
+/// The medians of a curve, with their range over the runs.
+fn of_curve<'a>(
+    curve: &Curve,
+    unit: &Unit,
+    value: impl Fn(&point::Point) -> f64,
+    what: &str,
+) -> Vec<Point<'a>> {
+    let point = |(rate, median): (usize, point::Point)| {
+        let values: Vec<f64> = curve.runs.iter().map(|run| value(&run[rate])).collect();
+        let Spread { median: y, min, max } = Spread::over(&values);
+        let x = median.offered / unit.packets;
+        Point {
+            x,
+            y,
+            range: (values.len() > 1).then_some((min, max)),
+            at: format!("{} {}", short(x), unit.words).into(),
+            says: format!("{} {what}", short(y)).into(),
+        }
+    };
+    curve.medians().into_iter().enumerate().map(point).collect()
+}
+
+/// A curve measured by its own peak; none if nothing came out.
+fn shape(curve: &Curve, colour: usize) -> Option<Line<'static>> {
+    let peak = Spread::over(&curve.peaks()).median;
+    let unit = Unit { packets: peak, words: "times its peak in" };
+    (peak > 0.0).then(|| {
+        let mut points =
+            of_curve(curve, &unit, |point| 100.0 * point.forwarded / peak, "% of its peak out");
+        points.retain(|point| SHAPES.contains(&point.x));
+        Line { name: curve.case.mode.to_string().into(), colour, look: Look::Plain, points }
+    })
+}
+
+impl Published {
+    /// Measured by its own peak.
+    fn shape(&self, colour: usize) -> Line<'static> {
+        let peak = self.peak();
+        let point = |&(x, y): &(f64, f64)| Point {
+            x: x / peak,
+            y: 100.0 * y / peak,
+            range: None,
+            at: format!("{} times its peak in", short(x / peak)).into(),
+            says: format!("{} % of its peak out", short(100.0 * y / peak)).into(),
+        };
+        let mut points: Vec<_> = self.points.iter().map(point).collect();
+        points.retain(|point| SHAPES.contains(&point.x));
+        Line { name: self.name.into(), colour, look: Look::Faint, points }
+    }
+}
+
+/// A point of a level line.
+fn level(x: f64, percent: f64) -> Point<'static> {
+    let (at, says) = ("high rates".into(), format!("{percent:.0} % left").into());
+    Point { x, y: percent, range: None, at, says }
+}
+
+/// A level axis for all points.
+fn kpps<'a>(lines: &[Line<'_>], label: &'a str) -> Axis<'a> {
+    let values = lines.iter().flat_map(|line| &line.points).map(|point| point.x);
+    Axis::linear(label, values, short_number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::livelock::sweep::made_up::{Made, curve};
+
+    /// Offered 1,000 and 4,000 packets a second; what comes out, of each run.
+    fn made(mode: Mode, filter: bool, runs: &[[f64; 2]]) -> Curve {
+        let points = |outputs: &[f64; 2]| vec![Made(1e3, outputs[0]), Made(4e3, outputs[1])];
+        curve(mode, filter, &runs.iter().map(points).collect::<Vec<_>>())
+    }
+
+    fn names(plots: &[Plot]) -> Vec<&str> {
+        plots.iter().map(|plot| &plot.name[..]).collect()
+    }
+
+    fn legend(plot: &Plot) -> Vec<&str> {
+        plot.legend.iter().map(|(_, name)| &name[..]).collect()
+    }
+
+    fn named<'a>(plots: &'a [Plot], name: &str) -> &'a Plot {
+        plots.iter().find(|plot| plot.name == name).unwrap_or_else(|| panic!("no plot {name}"))
+    }
+
+    /// What is said about the points of a line.
+    fn points<'a>(plot: &'a Plot, line: &str) -> Vec<&'a str> {
+        let group =
+            plot.svg.split("<g data-name=\"").find(|it| it.starts_with(&format!("{line}\"")));
+        let group = group.unwrap_or_else(|| panic!("no line {line}"));
+        let titles = group.split("<title>").skip(1);
+        titles.map(|it| it.split("</title>").next().unwrap()).collect()
+    }
+
+    #[test]
+    fn every_mode_is_drawn_with_the_filter_and_without() {
+        let all = || Mode::all().into_iter();
+        let both = [false, true].into_iter();
+        let curves: Vec<Curve> = both
+            .flat_map(|filter| all().map(move |mode| made(mode, filter, &[[1e3, 2e3]])))
+            .collect();
+        let plots = plots(&curves);
+        let kinds = ["", "-1996", "-quota", "-share", "-left"];
+        let expected: Vec<String> = ["livelock", "livelock-filter"]
+            .iter()
+            .flat_map(|name| kinds.iter().map(move |kind| format!("{name}{kind}")))
+            .collect();
+        assert_eq!(names(&plots), expected);
+        for filter in ["livelock", "livelock-filter"] {
+            let legend = |kind: &str| legend(named(&plots, &format!("{filter}{kind}")));
+            let main = ["interrupt", "poll-no-quota", "poll-quota", "poll-feedback", "apus"];
+            assert_eq!(legend(""), main);
+            let quotas = ["no quota", "5 packets", "10 packets", "20 packets", "100 packets"];
+            assert_eq!(legend("-quota"), quotas);
+            assert_eq!(legend("-share"), ["share=25", "share=50", "share=75", "share=100"]);
+        }
+        for plot in &plots {
+            let ends = if plot.name.starts_with("livelock-filter") { "with" } else { "without" };
+            assert!(plot.title.ends_with(&format!(", {ends} a filter")), "{}", plot.title);
+        }
+    }
+
+    #[test]
+    fn a_point_is_the_median_and_has_the_range_of_its_runs() {
+        let runs = [[1e3, 300.0], [1e3, 100.0], [900.0, 200.0]];
+        let plots = plots(&[made(Mode::Interrupt, false, &runs)]);
+        let plot = named(&plots, "livelock");
+        assert_eq!(
+            points(plot, "interrupt"),
+            ["interrupt, 1.00 kpps in: 1.00 out", "interrupt, 4.00 kpps in: 0.200 out"]
+        );
+        assert!(plot.svg.contains(r#"data-low="0.1" data-high="0.3""#), "{}", plot.svg);
+        assert!(plot.svg.contains("packets in (thousands per second)"), "{}", plot.svg);
+        assert!(plot.svg.contains("packets out (thousands per second)"), "{}", plot.svg);
+        let one = self::plots(&[made(Mode::Interrupt, false, &runs[..1])]);
+        assert!(!named(&one, "livelock").svg.contains("whisker"), "one run has no range");
+    }
+
+    #[test]
+    fn shapes_are_measured_by_their_own_peak_beside_the_one_of_1996() {
+        let flat = made(Mode::PollFeedback, true, &[[1e3, 1e3]]);
+        let livelocked = made(Mode::Interrupt, true, &[[500.0, 10.0]]);
+        let plots = plots(&[livelocked, flat]);
+        let plot = named(&plots, "livelock-filter-1996");
+        assert_eq!(
+            plot.legend.iter().map(|(class, name)| (&class[..], &name[..])).collect::<Vec<_>>(),
+            [
+                ("c0", "interrupt"),
+                ("c0 faint", "1996: unmodified"),
+                ("c1", "poll-feedback"),
+                ("c1 faint", "1996: polling, feedback")
+            ],
+            "a pair has a colour"
+        );
+        assert_eq!(
+            points(plot, "interrupt"),
+            [
+                "interrupt, 2.00 times its peak in: 100 % of its peak out",
+                "interrupt, 8.00 times its peak in: 2.00 % of its peak out"
+            ]
+        );
+        let theirs = points(plot, "1996: unmodified");
+        assert_eq!(theirs[1], "1996: unmodified, 1.00 times its peak in: 100 % of its peak out");
+        assert!(
+            theirs.iter().any(|it| it.ends_with("3.00 times its peak in: 0.000 % of its peak out"))
+        );
+    }
+
+    #[test]
+    fn the_paper_is_not_drawn_without_a_counterpart() {
+        let nothing = made(Mode::Interrupt, false, &[[0.0, 0.0]]);
+        for curves in [vec![made(Mode::Apus, false, &[[1e3, 1e3]])], vec![nothing]] {
+            assert_eq!(names(&plots(&curves)), ["livelock"]);
+        }
+        assert_eq!(names(&plots(&[])), [""; 0]);
+    }
+
+    #[test]
+    fn beyond_twenty_times_the_peak_a_shape_is_not_drawn() {
+        let plots = plots(&[made(Mode::Interrupt, false, &[[190.0, 190.0]])]);
+        assert_eq!(
+            points(named(&plots, "livelock-1996"), "interrupt").len(),
+            1,
+            "4,000 is 21 times"
+        );
+    }
+
+    #[test]
+    fn what_is_left_to_programs_stands_beside_what_was_left_in_1996() {
+        let curves = [false, true].map(|filter| made(Mode::Share(50), filter, &[[1e3, 1e3]]));
+        let plots = plots(&curves);
+        let plot = named(&plots, "livelock-left");
+        assert_eq!(legend(plot), ["share=50", "1996: 50 %"]);
+        assert_eq!(points(plot, "share=50")[0], "share=50, 1.00 kpps in: 50.0 % left");
+        assert_eq!(points(plot, "1996: 50 %")[0], "1996: 50 %, high rates: 45 % left");
+        assert!(plot.svg.contains("share of the core left (%)"));
+        // The paper has no such figure with screend.
+        assert_eq!(legend(named(&plots, "livelock-filter-left")), ["share=50"]);
+        assert!(!named(&plots, "livelock-filter-left").caption.contains("1996"));
+    }
+}

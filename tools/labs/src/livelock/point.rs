@@ -1,0 +1,154 @@
+//! What comes out at one rate?
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::application::Window;
+use super::filter::Door;
+use super::generator::{Load, Sent};
+use super::router::{Counters, Setup};
+use super::{JOB, Mode, Part};
+use apus_testbed::clock;
+use apus_testbed::error::Error;
+use apus_testbed::fabric::{Crossing, Place};
+use apus_testbed::process::{Crew, Host, Task};
+
+/// Where a point is measured.
+#[derive(Debug)]
+pub(super) struct Bench<'a> {
+    pub(super) crossing: &'a Crossing,
+    /// The program that is an agent when its first argument says so.
+    pub(super) program: &'a Path,
+    /// The generator's core and the router's.
+    pub(super) cores: [usize; 2],
+    pub(super) monitor: bool,
+    /// Seconds of load.
+    pub(super) seconds: f64,
+    pub(super) train: Option<u64>,
+    pub(super) seed: u64,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Case {
+    pub(super) mode: Mode,
+    pub(super) filter: bool,
+}
+
+/// One point of a curve; rates in packets per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Point {
+    pub(super) offered: f64,
+    pub(super) forwarded: f64,
+    /// Share of the router's core that was left to applications.
+    pub(super) user_share: f64,
+    /// Packets that were offered.
+    pub(super) packets: u64,
+    /// Those of them that the monitor saw, if there was one.
+    pub(super) seen: Option<u64>,
+    pub(super) counters: Counters,
+}
+
+/// Time from the order to begin to the first packet.
+const LEAD: Duration = Duration::from_millis(60);
+
+/// Time for the router to empty its queues after the last packet. Ours: a hundred times what 400 packets take.
+const DRAIN: Duration = Duration::from_millis(40);
+
+/// How long processes may take beyond the load itself, in trains with their pauses.
+const SLACK: Duration = Duration::from_secs(5);
+
+/// How often a point is tried whose generator did not come to send.
+const TRIES: usize = 3;
+
+impl Bench<'_> {
+    /// Offers packets at a rate, or as many as possible, to fresh processes. If the machine kept the generator from its
+    /// core for the whole time, once more.
+    pub(super) fn measure(&self, case: Case, rate: Option<f64>) -> Result<Point, Error> {
+        for _ in 0..TRIES {
+            if let Some(point) = self.try_to_measure(case, rate)? {
+                return Ok(point);
+            }
+        }
+        let problem = format!(
+            "the generator was kept from its core for {} s, {TRIES} times: something else has it; try a longer time",
+            self.seconds
+        );
+        Err(Error::Peer(problem))
+    }
+
+    /// `None` if the generator began when it was over.
+    fn try_to_measure(&self, case: Case, rate: Option<f64>) -> Result<Option<Point>, Error> {
+        let tasks = self.tasks(case);
+        let [monitor, filter] = [self.monitor, case.filter].map(usize::from);
+        let mut crew = Crew::start(tasks)?;
+        crew.addresses()?;
+        let before = self.crossing.arrived()?;
+        let time = clock::as_nanoseconds(Duration::from_secs_f64(self.seconds));
+        let load = json!(Load { rate, time, train: self.train });
+        let mut details = vec![load, json!(Window { time })];
+        details.resize(3 + monitor + filter, Value::Null);
+        crew.begin(&details, LEAD)?;
+        let longest = self.longest(rate);
+        crew.sleep(LEAD + longest + DRAIN)?;
+        crew.stop()?;
+        let mut results = crew.results::<Value>(SLACK).all()?.into_iter();
+        // The router has ended, so nothing is on its way any more.
+        let forwarded = self.crossing.arrived()? - before;
+        let mut next = || results.next().expect("a result of each");
+        let (sent, share, counters) = (take::<Sent>(next())?, take(next())?, take(next())?);
+        let seen = self.monitor.then(|| take(next())).transpose()?;
+        let rates = sent.rates(forwarded);
+        Ok(rates.map(|(offered, forwarded)| Point {
+            offered,
+            forwarded,
+            user_share: share,
+            packets: sent.packets,
+            seen,
+            counters,
+        }))
+    }
+
+    /// How long the load may take: the last train is sent to its end.
+    fn longest(&self, rate: Option<f64>) -> Duration {
+        let train = self.train.zip(rate).map_or(0.0, |(train, rate)| train as f64 / rate);
+        Duration::from_secs_f64(self.seconds + train)
+    }
+
+    /// Generator, application, router, monitor, filter: who reports what is known by the order.
+    fn tasks(&self, case: Case) -> Vec<(Host, Task)> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let [generator, router] = self.cores;
+        let door = case.filter.then(|| Door::new(NUMBER.fetch_add(1, Ordering::Relaxed)));
+        let setup = Setup { mode: case.mode, door: door.clone() };
+        let mut tasks = vec![
+            self.task("generator", Place::Source, generator, &Part::Generator { seed: self.seed }),
+            self.task("application", Place::Router, router, &Part::Compute),
+            self.task("router", Place::Router, router, &Part::Router(setup)),
+        ];
+        if self.monitor {
+            tasks.push(self.task("monitor", Place::Router, router, &Part::Monitor));
+        }
+        if let Some(door) = door {
+            tasks.push(self.task("filter", Place::Router, router, &Part::Filter(door)));
+        }
+        tasks
+    }
+
+    fn task(&self, name: &str, place: Place, core: usize, part: &Part) -> (Host, Task) {
+        let host = Host::Command {
+            prefix: self.crossing.enter(place),
+            program: self.program.as_os_str().to_owned(),
+        };
+        let (name, job, details) = (name.to_owned(), JOB.to_owned(), json!(part));
+        (host, Task { name, core: Some(core), bind: None, job, details })
+    }
+}
+
+fn take<T: serde::de::DeserializeOwned>(result: Value) -> Result<T, Error> {
+    serde_json::from_value(result)
+        .map_err(|error| Error::Peer(format!("an unexpected result: {error}")))
+}

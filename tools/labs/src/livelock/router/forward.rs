@@ -1,0 +1,65 @@
+//! What happens to a packet between receiving and sending?
+
+use super::Counters;
+use super::verdicts::ToFilter;
+use crate::livelock::frame::{Frame, Unfit};
+use crate::livelock::routes::{Hop, Routes};
+use crate::livelock::tap::Tap;
+use apus_testbed::error::Error;
+use apus_testbed::fabric::Crossing;
+
+/// The part of the router that knows the way.
+pub(super) struct Forwarder {
+    routes: Routes,
+    /// Every packet goes there, if it is there.
+    pub(super) filter: Option<ToFilter>,
+    output: Tap,
+    pub(super) counters: Counters,
+}
+
+impl Forwarder {
+    pub(super) fn new(filter: Option<ToFilter>, output: Tap) -> Self {
+        let routes = Routes::of_experiment();
+        Self { routes, filter, output, counters: Counters::default() }
+    }
+
+    /// Makes a packet ready for its next hop; `false` if it has none, or may not go on.
+    fn route(&mut self, frame: &mut Frame) -> bool {
+        let count = match frame.destination().map(|destination| self.routes.find(destination)) {
+            Ok(Some(Hop::Out(neighbour))) => {
+                frame.pass_on(Crossing::OUT_ADDRESS, neighbour);
+                return true;
+            }
+            Ok(Some(Hop::Nowhere) | None) => &mut self.counters.no_route,
+            Err(Unfit::Malformed) => &mut self.counters.malformed,
+            Err(Unfit::Checksum) => &mut self.counters.checksum,
+            Err(Unfit::Expired) => &mut self.counters.expired,
+        };
+        *count += 1;
+        false
+    }
+
+    /// Routes a packet. `true` if it is to be sent now; if not, it was dropped, or the filter has it.
+    pub(super) fn handle(&mut self, frame: &mut Frame) -> Result<bool, Error> {
+        if !self.route(frame) {
+            return Ok(false);
+        }
+        let Some(filter) = &mut self.filter else { return Ok(true) };
+        if !filter.ask(frame)? {
+            self.counters.filter_queue_full += 1;
+        }
+        Ok(false)
+    }
+
+    /// Sends a packet.
+    pub(super) fn send(&mut self, frame: &Frame) -> Result<(), Error> {
+        send(&self.output, frame, &mut self.counters)
+    }
+}
+
+/// Sends a packet, and counts whether that was possible.
+pub(super) fn send(output: &Tap, frame: &Frame, counters: &mut Counters) -> Result<(), Error> {
+    let count = if output.send(frame)? { &mut counters.sent } else { &mut counters.not_sent };
+    *count += 1;
+    Ok(())
+}

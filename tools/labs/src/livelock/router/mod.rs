@@ -1,0 +1,198 @@
+//! What is the router made of?
+//!
+//! ```text
+//!   interrupt   input (level 30) ─▶ IP queue ─▶ IP (level 20) ─┬─▶ out
+//!   polling     one loop: receive ─▶ IP ─▶ output queue ─▶ out │
+//!                                           └──────────────────┴─▶ filter's queue ─▶ verdicts ─▶ out
+//! ```
+//!
+//! `verdicts` runs at the priority of programs in every mode: in the paper it is the system call of `screend`
+//! that sends what may pass.
+
+mod forward;
+mod interrupt;
+mod polling;
+mod verdicts;
+
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::thread::JoinHandle;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::filter::{self, Door};
+use super::link::link;
+use super::mode::Mode;
+use super::tap::{Tap, Use};
+use apus_testbed::error::{Doing, Error};
+use apus_testbed::fabric::Crossing;
+use apus_testbed::process::{Control, NOWHERE, Stop};
+
+use forward::Forwarder;
+use verdicts::ToFilter;
+
+/// What a router is to be.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Setup {
+    pub(super) mode: Mode,
+    /// Where its filter comes from, if it has one.
+    pub(super) door: Option<Door>,
+}
+
+/// What became of packets, and how often the loop held back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Counters {
+    /// Packets that were taken from the interface.
+    pub(super) received: u64,
+    /// Packets that were sent.
+    pub(super) sent: u64,
+    /// Dropped, as they are no right IPv4 packets.
+    pub(super) malformed: u64,
+    /// Dropped, as their header's checksum is wrong.
+    pub(super) checksum: u64,
+    /// Dropped, as they have been under way for too long.
+    pub(super) expired: u64,
+    /// Dropped, as no route leads there.
+    pub(super) no_route: u64,
+    /// Dropped, as the queue between input and IP was full.
+    pub(super) ip_queue_full: u64,
+    /// Dropped, as the queue of the interface was full.
+    pub(super) output_queue_full: u64,
+    /// Dropped, as the filter's queue was full.
+    pub(super) filter_queue_full: u64,
+    /// Refused by the filter.
+    pub(super) refused: u64,
+    /// The system did not take them.
+    pub(super) not_sent: u64,
+    /// Turns that ended because of a quota.
+    pub(super) quota_exhaustions: u64,
+    /// Times that the filter's queue stopped the receiving, and how often for longer than the time limit.
+    pub(super) feedback_stops: u64,
+    pub(super) feedback_timeouts: u64,
+    /// Periods in which the share was used up.
+    pub(super) inhibitions: u64,
+}
+
+impl Counters {
+    fn add(&mut self, other: &Self) {
+        let pairs = [
+            (&mut self.received, other.received),
+            (&mut self.sent, other.sent),
+            (&mut self.malformed, other.malformed),
+            (&mut self.checksum, other.checksum),
+            (&mut self.expired, other.expired),
+            (&mut self.no_route, other.no_route),
+            (&mut self.ip_queue_full, other.ip_queue_full),
+            (&mut self.output_queue_full, other.output_queue_full),
+            (&mut self.filter_queue_full, other.filter_queue_full),
+            (&mut self.refused, other.refused),
+            (&mut self.not_sent, other.not_sent),
+            (&mut self.quota_exhaustions, other.quota_exhaustions),
+            (&mut self.feedback_stops, other.feedback_stops),
+            (&mut self.feedback_timeouts, other.feedback_timeouts),
+            (&mut self.inhibitions, other.inhibitions),
+        ];
+        for (sum, more) in pairs {
+            *sum += more;
+        }
+    }
+
+    /// Packets that the router threw away after it had taken them, and why; the filter's decisions are not
+    /// among them.
+    pub(super) const fn thrown_away(&self) -> [(&'static str, u64); 4] {
+        [
+            ("the IP queue was full", self.ip_queue_full),
+            ("the output queue was full", self.output_queue_full),
+            ("the filter's queue was full", self.filter_queue_full),
+            ("the system took no more", self.not_sent),
+        ]
+    }
+}
+
+/// A part of the router that runs in a thread of its own.
+struct Part {
+    thread: JoinHandle<Result<Counters, Error>>,
+}
+
+/// What every part is given.
+#[derive(Clone)]
+struct Life {
+    stop: Stop,
+    /// To be told when the part is ready.
+    ready: Sender<()>,
+}
+
+/// Is the router until it is stopped; gives [`Counters`].
+pub(super) fn agent(setup: &Setup, control: &mut Control) -> Result<Value, Error> {
+    let (tell, told) = mpsc::channel();
+    let life = Life { stop: control.stop().clone(), ready: tell };
+    let stream = setup.door.as_ref().map(accept).transpose()?;
+    let shared = Arc::new(verdicts::Backlog::default());
+    let (filter, outlet) = match &stream {
+        Some(stream) => {
+            let (inlet, outlet) = link(filter::QUEUE);
+            let to = clone(stream)?;
+            (Some(ToFilter { inlet, stream: to, backlog: Arc::clone(&shared) }), Some(outlet))
+        }
+        None => (None, None),
+    };
+    let forwarder = Forwarder::new(filter, Tap::open(Crossing::OUT, Use::Send)?);
+    let input = Tap::open(Crossing::IN, Use::Receive)?;
+    let mut parts = match setup.mode.policy(filter::QUEUE) {
+        None => interrupt::start(input, forwarder, &life)?,
+        Some(policy) => vec![polling::start(input, forwarder, policy, &life)?],
+    };
+    if let (Some(stream), Some(outlet)) = (&stream, outlet) {
+        let poller = parts[0].thread.thread().clone();
+        let output = Tap::open(Crossing::OUT, Use::Send)?;
+        parts.push(verdicts::start(clone(stream)?, outlet, output, shared, poller, &life)?);
+    }
+    let ready = parts.iter().all(|_| told.recv_timeout(super::PATIENCE).is_ok());
+    if ready {
+        control.ready(NOWHERE)?;
+        control.stop().wait();
+    } else {
+        control.stop().ask();
+    }
+    if let Some(stream) = stream {
+        // The filter, and whoever waits for it, see the end. It fails if the filter has gone already.
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+    let mut counters = Counters::default();
+    for part in parts {
+        counters.add(&part.thread.join().expect("no part of the router panics")?);
+    }
+    if ready { Ok(json!(counters)) } else { Err(Error::Peer("the router is not ready".to_owned())) }
+}
+
+fn accept(door: &Door) -> Result<UnixStream, Error> {
+    let (stream, _) = door.open()?.accept().doing(|| "wait for the filter".to_owned())?;
+    Ok(stream)
+}
+
+fn clone(stream: &UnixStream) -> Result<UnixStream, Error> {
+    stream.try_clone().doing(|| "share a socket".to_owned())
+}
+
+impl Part {
+    /// Starts it with that priority.
+    fn start(
+        name: &str,
+        priority: super::priority::Priority,
+        life: &Life,
+        work: impl FnOnce(&Stop) -> Result<Counters, Error> + Send + 'static,
+    ) -> Result<Self, Error> {
+        let Life { stop, ready } = life.clone();
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            priority.take()?;
+            // Whoever waits for it may have given up.
+            let _ = ready.send(());
+            drop(ready);
+            work(&stop)
+        });
+        Ok(Self { thread: thread.doing(|| format!("start {name}"))? })
+    }
+}

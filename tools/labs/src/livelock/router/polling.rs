@@ -1,0 +1,180 @@
+//! How does a router work that asks for packets when it has time for them?
+//!
+//! One loop does everything in turn, and [`apus::overload`](::apus::overload) decides how much of it.
+
+use std::thread;
+use std::time::Duration;
+
+use ::apus::overload::{Budget, CoreShare, Feedback, Instant, Quotas, Work};
+
+use super::forward::Forwarder;
+use super::verdicts::ToFilter;
+use super::{Counters, Life, Part};
+use crate::livelock::LOOK_UP;
+use crate::livelock::frame::Frame;
+use crate::livelock::link::{Inlet, Outlet, link};
+use crate::livelock::mode::{Policy, SentIn};
+use crate::livelock::tap::Tap;
+use apus_testbed::clock;
+use apus_testbed::error::Error;
+use apus_testbed::process::Stop;
+
+/// Packets that wait to be sent at most: `IFQ_MAXLEN` of 4.4BSD.
+const OUTPUT_QUEUE: usize = 50;
+
+/// Starts the loop.
+pub(super) fn start(
+    input: Tap,
+    forwarder: Forwarder,
+    policy: Policy,
+    life: &Life,
+) -> Result<Part, Error> {
+    let priority = policy.priority;
+    let polling = Polling::new(input, forwarder, policy);
+    Part::start("polling", priority, life, move |stop| polling.run(stop))
+}
+
+struct Polling {
+    input: Tap,
+    forwarder: Forwarder,
+    /// The queue of the outgoing interface; the loop has both ends.
+    inlet: Inlet,
+    outlet: Outlet,
+    budget: Budget,
+    quotas: Quotas,
+    sent_in: SentIn,
+    feedback: Option<Feedback>,
+    share: Option<CoreShare>,
+    received: Frame,
+    to_send: Frame,
+}
+
+/// Why nothing is received.
+enum Held {
+    Not,
+    /// The filter has to catch up, until then at most.
+    Feedback(Instant),
+    /// The share is used up, until then.
+    Share(Instant),
+}
+
+impl Polling {
+    fn new(input: Tap, forwarder: Forwarder, policy: Policy) -> Self {
+        let Policy { quotas, sent_in, feedback, share, .. } = policy;
+        let (inlet, outlet) = link(OUTPUT_QUEUE);
+        // Without a filter there is no queue to look at.
+        let feedback = feedback.filter(|_| forwarder.filter.is_some());
+        let budget = Budget::new(quotas);
+        let (received, to_send) = (Frame::empty(), Frame::empty());
+        Self {
+            input,
+            forwarder,
+            inlet,
+            outlet,
+            budget,
+            quotas,
+            sent_in,
+            feedback,
+            share,
+            received,
+            to_send,
+        }
+    }
+
+    fn run(mut self, stop: &Stop) -> Result<Counters, Error> {
+        while !stop.is_asked() {
+            let begins = Instant::from_nanos(clock::now());
+            self.budget.begin();
+            let (received, held) = self.receive(begins, stop)?;
+            let sent = self.transmit()?;
+            if received + sent > 0 {
+                if let Some(share) = &mut self.share {
+                    let ends = Instant::from_nanos(clock::now());
+                    // Nothing interrupts it but what is far shorter: time that passed is time used.
+                    share.charge(ends.since(begins), ends);
+                }
+                continue;
+            }
+            self.sleep(&held)?;
+        }
+        Ok(self.counters())
+    }
+
+    /// Takes packets in: how many, and why not more.
+    fn receive(&mut self, now: Instant, stop: &Stop) -> Result<(usize, Held), Error> {
+        if let Some(until) = self.share.as_mut().and_then(|share| share.until(now)) {
+            return Ok((0, Held::Share(until)));
+        }
+        let mut count = 0;
+        // Without a quota only the end of the packets ends it, or that of the experiment.
+        while self.budget.left(Work::Receive) > 0 && !stop.is_asked() {
+            if let Some(until) = self.stopped(now) {
+                return Ok((count, Held::Feedback(until)));
+            }
+            if !self.input.take(&mut self.received)? {
+                break;
+            }
+            count += 1;
+            self.forwarder.counters.received += 1;
+            if self.forwarder.handle(&mut self.received)? && !self.inlet.push(&mut self.received) {
+                self.forwarder.counters.output_queue_full += 1;
+            }
+            if self.quotas.receive != Quotas::UNLIMITED {
+                self.budget.spend(Work::Receive, 1);
+            }
+        }
+        Ok((count, Held::Not))
+    }
+
+    /// Whether the filter's queue stops the receiving, and until when.
+    fn stopped(&mut self, now: Instant) -> Option<Instant> {
+        let (feedback, filter) = (self.feedback.as_mut()?, self.forwarder.filter.as_ref()?);
+        if feedback.check(filter.inlet.len(), now) { None } else { feedback.until() }
+    }
+
+    /// Sends what is in the interface's queue; how many packets.
+    fn transmit(&mut self) -> Result<usize, Error> {
+        let mut count = 0;
+        while self.budget.left(Work::Transmit) > 0 && self.outlet.pop(&mut self.to_send) {
+            self.forwarder.send(&self.to_send)?;
+            count += 1;
+            if self.quotas.transmit != Quotas::UNLIMITED {
+                let amount = match self.sent_in {
+                    SentIn::Packets => 1,
+                    SentIn::Bytes => self.to_send.packet().len(),
+                };
+                self.budget.spend(Work::Transmit, amount);
+            }
+        }
+        Ok(count)
+    }
+
+    /// There is nothing to do until something changes.
+    fn sleep(&self, held: &Held) -> Result<(), Error> {
+        let until = |at: &Instant| {
+            let nanos = at.since(Instant::from_nanos(clock::now()));
+            Duration::from_nanos(nanos).min(LOOK_UP)
+        };
+        match held {
+            Held::Not => self.input.wait(LOOK_UP)?,
+            Held::Share(at) => thread::park_timeout(until(at)),
+            Held::Feedback(at) => {
+                if self.forwarder.filter.as_ref().is_some_and(ToFilter::wants_to_know) {
+                    thread::park_timeout(until(at));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn counters(&self) -> Counters {
+        Counters {
+            quota_exhaustions: self.budget.exhausted(Work::Receive)
+                + self.budget.exhausted(Work::Transmit),
+            feedback_stops: self.feedback.as_ref().map_or(0, Feedback::stops),
+            feedback_timeouts: self.feedback.as_ref().map_or(0, Feedback::timeouts),
+            inhibitions: self.share.as_ref().map_or(0, CoreShare::inhibitions),
+            ..self.forwarder.counters
+        }
+    }
+}

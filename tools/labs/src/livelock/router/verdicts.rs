@@ -1,0 +1,126 @@
+//! How do packets get to the filter and back?
+//!
+//! The filter gets their headers and says a byte about each, in their order. Meanwhile the packets wait in a
+//! queue of their own, which is the filter's queue: it counts as taken what has been decided.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Thread;
+
+use ::apus::overload::Feedback;
+
+use super::forward::send;
+use super::{Counters, Life, Part};
+use crate::livelock::filter::{PASS, QUEUE, RECORD};
+use crate::livelock::frame::Frame;
+use crate::livelock::link::{Inlet, Outlet};
+use crate::livelock::priority::Priority;
+use crate::livelock::tap::Tap;
+use apus_testbed::error::{Doing, Error};
+
+/// What both ends of the filter's queue know.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    /// Receiving has stopped, and wants to be told when the queue is short.
+    stopped: AtomicBool,
+}
+
+/// The way to the filter.
+pub(super) struct ToFilter {
+    pub(super) inlet: Inlet,
+    pub(super) stream: UnixStream,
+    pub(super) backlog: Arc<Backlog>,
+}
+
+impl ToFilter {
+    /// Asks about a packet; `false` if the queue is full.
+    pub(super) fn ask(&mut self, frame: &mut Frame) -> Result<bool, Error> {
+        let record: [u8; RECORD] =
+            *frame.packet().first_chunk().expect("a packet with a destination is as long");
+        if !self.inlet.push(frame) {
+            return Ok(false);
+        }
+        // The buffer of a socket holds far more than the queue's records.
+        match self.stream.write_all(&record) {
+            Ok(()) => Ok(true),
+            // The end of the experiment.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(true),
+            Err(error) => Err(error).doing(|| "ask the filter".to_owned()),
+        }
+    }
+
+    /// Wants the calling thread to be roused when the queue is short; `false` if it is already.
+    pub(super) fn wants_to_know(&self) -> bool {
+        // Sequential order here, in `told` and between length and flag: either this side sees the short
+        // queue, or the other one the flag.
+        self.backlog.stopped.store(true, Ordering::SeqCst);
+        std::sync::atomic::fence(Ordering::SeqCst);
+        self.inlet.len() > SHORT
+    }
+}
+
+/// Packets in the queue from which on receiving goes on.
+const SHORT: usize = QUEUE * Feedback::RESUME_PERCENT / 100;
+
+/// Starts the part that does what the filter says. `poller` is who stops while the queue is long.
+pub(super) fn start(
+    stream: UnixStream,
+    outlet: Outlet,
+    output: Tap,
+    backlog: Arc<Backlog>,
+    poller: Thread,
+    life: &Life,
+) -> Result<Part, Error> {
+    let verdicts = Verdicts { outlet, output, backlog, poller, counters: Counters::default() };
+    Part::start("verdicts", Priority::Ordinary, life, move |_| verdicts.run(stream))
+}
+
+struct Verdicts {
+    outlet: Outlet,
+    output: Tap,
+    backlog: Arc<Backlog>,
+    poller: Thread,
+    counters: Counters,
+}
+
+impl Verdicts {
+    /// Until the filter is gone.
+    fn run(mut self, mut stream: UnixStream) -> Result<Counters, Error> {
+        let mut verdicts = [0; QUEUE];
+        let mut frame = Frame::empty();
+        loop {
+            let count = match stream.read(&mut verdicts) {
+                Ok(0) => return Ok(self.counters),
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => {
+                    return Ok(self.counters);
+                }
+                Err(error) => return Err(error).doing(|| "hear the filter".to_owned()),
+            };
+            for verdict in &verdicts[..count] {
+                if !self.outlet.pop(&mut frame) {
+                    return Err(Error::Peer("the filter decided about no packet".to_owned()));
+                }
+                if *verdict == PASS {
+                    send(&self.output, &frame, &mut self.counters)?;
+                } else {
+                    self.counters.refused += 1;
+                }
+                self.tell();
+            }
+        }
+    }
+
+    /// Rouses whoever has stopped receiving, if the queue is short.
+    fn tell(&self) {
+        std::sync::atomic::fence(Ordering::SeqCst);
+        if self.outlet.len() <= SHORT
+            && self.backlog.stopped.load(Ordering::Relaxed)
+            && self.backlog.stopped.swap(false, Ordering::SeqCst)
+        {
+            self.poller.unpark();
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! How are the packets of a variant seen?
+//!
+//! On a loopback interface that nobody else uses: that of a network namespace in which there are both sides and a watcher.
+//! An ordinary user may make one where user namespaces are allowed, and may look at its packets.
+
+use std::path::Path;
+
+use super::Variant;
+use super::anatomy::Anatomy;
+use super::side::{Part, exchange};
+use super::tally::Plan;
+use super::watch::Seen;
+use apus_testbed::error::Error;
+use apus_testbed::fabric::Island;
+use apus_testbed::machine::Cores;
+use apus_testbed::process::Host;
+
+/// Where packets can be seen.
+pub(super) struct Capture {
+    _island: Island,
+    host: Host,
+}
+
+/// Exchanges of which packets are read. Ours: enough for a median, and what waits for a timer in each is over in a
+/// second.
+const EXCHANGES: u64 = 20;
+
+impl Capture {
+    /// Prepares it. `program` is an agent when its first argument is [`apus_testbed::process::AGENT`].
+    ///
+    /// # Errors
+    ///
+    /// This user may not create namespaces, or a program of the system is missing.
+    pub(super) fn prepare(program: &Path) -> Result<Self, Error> {
+        let island = Island::up()?;
+        let host = Host::Command { prefix: island.enter(), program: program.into() };
+        Ok(Self { _island: island, host })
+    }
+
+    /// What happened between the two sides of a variant.
+    ///
+    /// # Errors
+    ///
+    /// The packets may not be seen, or cannot be understood; or a side failed.
+    pub(super) fn of(
+        &self,
+        variant: &Variant,
+        plan: &Plan,
+        cores: Cores,
+    ) -> Result<Anatomy, Error> {
+        let interface = Island::INTERFACE.to_owned();
+        let mut watcher = self.host.start(Part::Watcher { interface }.task(None))?;
+        watcher.address()?;
+        let plan = Plan { exchanges: EXCHANGES, time: plan.time.max(LEAST), warm_up: 1, ..*plan };
+        let (tally, server) = exchange(variant, &plan, cores, &self.host)?;
+        let seen: Seen = watcher.stop()?;
+        // One was warm-up.
+        let expected = tally.exchanges as usize + 1;
+        let anatomy = Anatomy::of(&seen, server.port(), expected);
+        anatomy.map_err(|unclear| Error::Peer(format!("the packets of {variant}: {unclear}")))
+    }
+}
+
+/// Nanoseconds that exchanges may take at least, however short the experiment is.
+const LEAST: u64 = 1_000_000_000;

@@ -1,0 +1,69 @@
+//! What is exchanged?
+//!
+//! A command of 64 bytes, of which the first 4 are said to be its length: so did the file system of 2008 have it. The server
+//! sends it back.
+
+use apus::Bytes;
+use apus_workload::{Stream, rng};
+use rand::Rng;
+
+use apus_testbed::error::Error;
+
+/// Bytes of a command.
+pub(super) const LENGTH: usize = 64;
+
+/// Bytes of its first piece.
+pub(super) const HEAD: usize = 4;
+
+/// How many different ones take turns, so that a reply that comes late is not taken for the next one.
+const DIFFERENT: usize = 16;
+
+/// Commands, made before any time is taken.
+pub(super) struct Messages {
+    messages: Vec<Bytes>,
+}
+
+impl Messages {
+    pub(super) fn draw(seed: u64) -> Self {
+        let mut chance = rng(seed, Stream::Sizes);
+        let mut draw = |_| {
+            let mut bytes = [0; LENGTH];
+            chance.fill_bytes(&mut bytes);
+            bytes[..HEAD].copy_from_slice(&(LENGTH as u32).to_be_bytes());
+            Bytes::copy_from_slice(&bytes)
+        };
+        Self { messages: (0..DIFFERENT).map(&mut draw).collect() }
+    }
+
+    /// The one of that exchange.
+    pub(super) fn get(&self, exchange: u64) -> &Bytes {
+        &self.messages[exchange as usize % DIFFERENT]
+    }
+
+    /// Whether the reply is that to this exchange.
+    ///
+    /// # Errors
+    ///
+    /// It is not.
+    pub(super) fn expect(&self, exchange: u64, reply: &[u8]) -> Result<(), Error> {
+        if self.get(exchange) == reply {
+            return Ok(());
+        }
+        Err(Error::Peer(format!("the reply to exchange {exchange} is not what was sent")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_follow_each_other_differ_and_begin_with_their_length() {
+        let messages = Messages::draw(7);
+        assert_eq!(messages.get(0)[..HEAD], [0, 0, 0, 64]);
+        messages.expect(3, &messages.get(3).clone()).unwrap();
+        messages.expect(19, messages.get(3)).unwrap();
+        assert!(messages.expect(3, messages.get(2)).is_err(), "the one before");
+        assert!(messages.expect(3, &messages.get(3)[..63]).is_err());
+    }
+}

@@ -1,0 +1,151 @@
+//! How are times and packets drawn?
+
+use super::Carrier;
+use super::cut::Event;
+use super::sweep::Measured;
+use super::words::per_thousand;
+use apus_report::chart::{
+    Arrow, Axis, Bar, Bars, Group, Look, Plot, Sequence, Sequences, short_number,
+};
+use apus_report::result::table::spread_in_words;
+use apus_report::stats::Spread;
+
+/// All of them.
+pub(super) fn plots(measured: &[Measured]) -> Vec<Plot> {
+    let mut plots = vec![times(measured)];
+    plots.extend(DRAWINGS.iter().filter_map(|drawing| drawing.plot(measured)));
+    plots
+}
+
+/// Milliseconds of a thousand exchanges.
+fn times(measured: &[Measured]) -> Plot {
+    let spread = |each: &Measured| Spread::over(&per_thousand(each));
+    let group = |each: &Measured| {
+        let spread = spread(each);
+        let (name, colour) = match each.variant.carrier {
+            Carrier::Apus => ("apus", 0),
+            Carrier::Tcp => ("tcp", 1),
+        };
+        let bar = Bar {
+            name: name.to_owned(),
+            colour,
+            look: Look::Plain,
+            value: spread.median,
+            range: (each.runs.len() > 1).then_some((spread.min, spread.max)),
+            says: format!("{} ms", spread_in_words(&spread)),
+        };
+        // The colour says who carries it, and there is little room.
+        let label = each.variant.name.trim_start_matches(&format!("{name} ")).replace('+', " +");
+        Group { label, bars: vec![bar] }
+    };
+    let values = measured.iter().flat_map(|each| {
+        let Spread { median, min, max } = spread(each);
+        // The axis begins below the least, which would have no bar otherwise.
+        [0.5 * min, median, max]
+    });
+    let values: Vec<f64> = values.collect();
+    let y = Axis::logarithmic(
+        "milliseconds for a thousand exchanges",
+        values.iter().copied(),
+        short_number,
+    );
+    let title = "A thousand exchanges of 64 bytes";
+    let caption = "Bars are medians over the runs, whiskers reach from the least to the greatest. Where a thousand take \
+                   too long, fewer were timed and are told as a thousand.";
+    let groups = measured.iter().map(group).collect();
+    let bars = Bars { description: title, label: "variant", y, groups, stacked: false };
+    Plot::of_bars("small-writes", title, caption, &bars)
+}
+
+/// Exchanges that are drawn side by side.
+struct Drawing {
+    name: &'static str,
+    title: &'static str,
+    variants: &'static [&'static str],
+}
+
+const DRAWINGS: [Drawing; 4] = [
+    Drawing {
+        name: "failure",
+        title: "An exchange, packet by packet: whole, in two pieces, and read in two pieces",
+        variants: &["tcp whole", "tcp split", "tcp both split"],
+    },
+    Drawing {
+        name: "cures",
+        title: "Two pieces that do not wait: sent at once, or in one segment",
+        variants: &["tcp split+nodelay", "tcp split+more", "tcp gather"],
+    },
+    Drawing {
+        name: "more-cures",
+        title: "The socket corked, quick acknowledgements, and a whole command read in pieces",
+        variants: &["tcp split+cork", "tcp split+quickack", "tcp receive split"],
+    },
+    Drawing {
+        name: "apus",
+        title: "The same with apus: whole, as two slices, and taken in pieces, too",
+        variants: &["apus whole", "apus split", "apus both split"],
+    },
+];
+
+impl Drawing {
+    /// `None` if no packet of these was seen.
+    fn plot(&self, measured: &[Measured]) -> Option<Plot> {
+        let Self { name, title, variants } = self;
+        let find = |name: &&str| measured.iter().find(|each| each.variant.name == *name);
+        let seen = |each: &Measured| {
+            let anatomy = each.anatomy.as_ref().ok()?;
+            let arrows = anatomy.typical.iter().map(arrow).collect();
+            Some(Sequence { title: each.variant.name.to_owned(), arrows })
+        };
+        let exchanges: Vec<Sequence> = variants.iter().filter_map(find).filter_map(seen).collect();
+        if exchanges.is_empty() {
+            return None;
+        }
+        let caption = "Each arrow is a packet that was seen, with its time since the exchange began; of each variant an \
+                       exchange is drawn that took as long as most. Arrows are as far apart as their order says, not their \
+                       times.";
+        let sides = ["client", "server"];
+        let drawing = Sequences { description: title, sides, exchanges };
+        let name = format!("small-writes-{name}");
+        Some(Plot::of_sequences(&name, title, caption, &drawing))
+    }
+}
+
+fn arrow(event: &Event) -> Arrow {
+    let (name, colour, look) = match (event.bytes, event.from_client) {
+        (0, _) => ("without payload", 1, Look::Faint),
+        (_, true) => ("command", 0, Look::Plain),
+        (_, false) => ("reply", 2, Look::Plain),
+    };
+    let (forth, label) = (event.from_client, event.says.clone());
+    Arrow { at: event.at as f64 / 1e3, forth, label, name, colour, look }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::findings::made_up::all;
+    use super::*;
+    use crate::small_writes::Variant;
+
+    #[test]
+    fn every_variant_has_a_bar_and_most_have_a_drawing() {
+        let plots = plots(&all());
+        let names: Vec<&str> = plots.iter().map(|plot| &plot.name[..]).collect();
+        let expected = ["", "-failure", "-cures", "-more-cures", "-apus"]
+            .map(|it| format!("small-writes{it}"));
+        assert_eq!(names, expected);
+        assert_eq!(plots[0].svg.matches("<rect ").count(), Variant::ALL.len());
+        let failure = &plots[1].svg;
+        assert!(failure.contains("⋮ 44 ms ⋮") && failure.contains(">60 bytes</text>"), "{failure}");
+        let drawn = DRAWINGS.iter().flat_map(|drawing| drawing.variants);
+        assert!(drawn.clone().all(|name| Variant::named(name).is_some()), "names of ours");
+        assert_eq!(drawn.count(), 12);
+    }
+
+    #[test]
+    fn packets_that_were_not_seen_are_not_drawn() {
+        let mut measured = all();
+        measured.iter_mut().for_each(|each| each.anatomy = Err(String::new()));
+        assert_eq!(plots(&measured).len(), 1);
+    }
+}

@@ -1,0 +1,81 @@
+//! How are commands exchanged over apus?
+//!
+//! Between two endpoints, over UDP: what TCP is held against. A message is given as one slice or as two, and comes as one,
+//! of which a reader takes pieces without a copy.
+
+use std::hint::black_box;
+use std::net::SocketAddr;
+
+use apus::{Bytes, Closed, Endpoint};
+
+use super::message::{HEAD, LENGTH, Messages};
+use super::tally::{Plan, Tally, tally};
+use super::{Reading, Variant, Writing};
+use apus_contenders::apus::{Path, builder, open, path, serve_at};
+use apus_testbed::error::Error;
+use apus_testbed::process::{Control, Stop};
+
+/// Sends each command back, until it is told to stop.
+pub(super) fn serve(variant: &Variant, plan: &Plan, control: &mut Control) -> Result<(), Error> {
+    let endpoint = serve_at(builder(Path::Udp).poll_mode(plan.poll), control)?;
+    loop {
+        let mut request = match endpoint.recv_request() {
+            Ok(request) => request,
+            Err(Closed::ShutDown) => return Ok(()),
+            Err(error) => return Err(Error::endpoint("receive requests".to_owned(), error)),
+        };
+        let command = request.take_payload();
+        read(variant.reading, &command);
+        // A client that has gone is not waited for.
+        let _ = request.reply(command);
+    }
+}
+
+/// Makes one call after the other.
+pub(super) fn drive(
+    variant: &Variant,
+    plan: &Plan,
+    server: SocketAddr,
+    stop: &Stop,
+) -> Result<Tally, Error> {
+    let endpoint = open(builder(Path::Udp).poll_mode(plan.poll).serve(false))?;
+    let shut_down = endpoint.clone();
+    stop.wake_with(move || shut_down.shutdown());
+    let messages = Messages::draw(plan.seed);
+    let tally = tally(plan, |number| {
+        match call(&endpoint, server, variant.writing, messages.get(number)) {
+            Ok(reply) => {
+                read(variant.reading, &reply);
+                messages.expect(number, &reply).map(|()| true)
+            }
+            Err(_) if stop.is_asked() => Ok(false),
+            Err(error) => Err(Error::endpoint(format!("call {server}"), error)),
+        }
+    })?;
+    path::check(Path::Udp, &endpoint, tally.exchanges)?;
+    Ok(tally)
+}
+
+fn call(
+    endpoint: &Endpoint,
+    server: SocketAddr,
+    writing: Writing,
+    command: &Bytes,
+) -> Result<Bytes, apus::CallError> {
+    if writing == Writing::Gather {
+        return endpoint.call(server, [command.slice(..HEAD), command.slice(HEAD..)]);
+    }
+    endpoint.call(server, command.clone())
+}
+
+/// Looks at a message as a whole, or at its head and then at the rest.
+fn read(reading: Reading, message: &Bytes) {
+    // What has another length is found by whoever compares.
+    if reading == Reading::Pieces && message.len() == LENGTH {
+        let mut rest = message.clone();
+        black_box(rest.split_to(HEAD));
+        black_box(rest);
+    } else {
+        black_box(message);
+    }
+}

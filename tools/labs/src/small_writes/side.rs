@@ -1,0 +1,106 @@
+//! Which process does what?
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::tally::{Plan, Tally};
+use super::{Carrier, Variant, product, tcp, watch};
+use apus_testbed::error::Error;
+use apus_testbed::machine::Cores;
+use apus_testbed::process::{Control, Host, Task};
+
+/// What kind of task this is.
+pub(crate) const JOB: &str = "small-writes";
+
+/// Which process this is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Part {
+    /// Answers.
+    Server { variant: String, plan: Plan },
+    /// Asks, and takes the time.
+    Client { variant: String, plan: Plan, server: SocketAddr },
+    /// Sees what the interface of that name carries.
+    Watcher { interface: String },
+}
+
+impl Part {
+    /// As a task for an agent.
+    pub(super) fn task(self, core: Option<usize>) -> Task {
+        let name = match &self {
+            Self::Server { variant, .. } => format!("{variant} server"),
+            Self::Client { variant, .. } => format!("{variant} client"),
+            Self::Watcher { .. } => "packet watcher".to_owned(),
+        };
+        Task { name, core, bind: None, job: JOB.to_owned(), details: json!(self) }
+    }
+}
+
+/// Both sides of a variant, once; also where the server was.
+pub(super) fn exchange(
+    variant: &Variant,
+    plan: &Plan,
+    cores: Cores,
+    host: &Host,
+) -> Result<(Tally, SocketAddr), Error> {
+    let variant = variant.name.to_owned();
+    let part = Part::Server { variant: variant.clone(), plan: *plan };
+    let mut server = host.start(part.task(cores.server))?;
+    let address = server.address()?;
+    let part = Part::Client { variant, plan: *plan, server: address };
+    let client = host.start(part.task(cores.client))?;
+    // Warm-up has a tenth of it; patience is added.
+    let tally = client.result(std::time::Duration::from_nanos(plan.time / 10 * 11))?;
+    server.stop::<Value>()?;
+    Ok((tally, address))
+}
+
+/// Does the work of one process.
+pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
+    let strange = |what: &str| Error::Peer(format!("an unexpected task: {what}"));
+    let part: Part = serde_json::from_value(task.details.clone())
+        .map_err(|error| strange(&error.to_string()))?;
+    let named = |name: &str| Variant::named(name).ok_or_else(|| strange(name));
+    match part {
+        Part::Server { variant, plan } => {
+            let variant = named(&variant)?;
+            let serve = match variant.carrier {
+                Carrier::Tcp => tcp::serve,
+                Carrier::Apus => product::serve,
+            };
+            serve(variant, &plan, control).map(|()| Value::Null)
+        }
+        Part::Client { variant, plan, server } => {
+            let variant = named(&variant)?;
+            let drive = match variant.carrier {
+                Carrier::Tcp => tcp::drive,
+                Carrier::Apus => product::drive,
+            };
+            drive(variant, &plan, server, control.stop()).map(|tally| json!(tally))
+        }
+        Part::Watcher { interface } => watch::agent(&interface, control),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use apus::PollMode;
+
+    /// What TCP does with pieces is up to its timers; here it is only seen that every variant comes to its end, with the
+    /// replies that it should have.
+    #[test]
+    fn every_variant_exchanges_its_commands() {
+        let host = Host::Threads(crate::agent::run);
+        let plan =
+            Plan { exchanges: 3, time: 60_000_000_000, warm_up: 1, seed: 1, poll: PollMode::Block };
+        for variant in &Variant::ALL {
+            let cores = Cores { client: None, server: None };
+            let (tally, server) = exchange(variant, &plan, cores, &host).unwrap();
+            assert_eq!((tally.exchanges, tally.latencies.len()), (3, 3), "{variant}");
+            assert!(tally.elapsed > 0 && server.port() != 0, "{variant}");
+        }
+    }
+}

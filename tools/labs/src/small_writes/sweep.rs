@@ -1,0 +1,101 @@
+//! In which order is everything measured?
+
+use std::path::Path;
+use std::time::Duration;
+
+use apus_workload::{Stream, rng};
+use rand::seq::SliceRandom;
+
+use super::anatomy::Anatomy;
+use super::capture::Capture;
+use super::findings::found;
+use super::side::exchange;
+use super::tally::{Plan, Tally};
+use super::{Findings, Options, Variant};
+use apus_report::progress::Progress;
+use apus_testbed::clock;
+use apus_testbed::error::Error;
+use apus_testbed::machine::{Cores, Neighbours};
+use apus_testbed::process::Host;
+
+/// What is known of a variant.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    pub(super) variant: &'static Variant,
+    /// Run by run.
+    pub(super) runs: Vec<Tally>,
+    /// What its packets show; or why they could not be seen.
+    pub(super) anatomy: Result<Anatomy, String>,
+}
+
+/// Exchanges before what counts.
+const WARM_UP: u64 = 200;
+
+/// Runs the experiment. `program` is an agent when its first argument is [`apus_testbed::process::AGENT`].
+///
+/// # Errors
+///
+/// An option does not fit, or a side failed. Packets that cannot be seen are no error: the result says so.
+pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
+    options.check()?;
+    let neighbours = Neighbours::watch();
+    let cores = Cores::choose();
+    let options = &Options {
+        poll: apus_contenders::contender::poll_on(cores, options.poll),
+        ..options.clone()
+    };
+    let plan = Plan {
+        exchanges: options.exchanges,
+        time: clock::as_nanoseconds(Duration::from_secs_f64(options.seconds)),
+        warm_up: WARM_UP,
+        seed: options.seed,
+        poll: options.poll,
+    };
+    let variants = options.variants();
+    let progress = Progress::of((options.runs + 1) * variants.len());
+    let mut measured: Vec<Measured> = variants
+        .into_iter()
+        .map(|variant| Measured { variant, runs: Vec::new(), anatomy: Err(String::new()) })
+        .collect();
+    time(options, &plan, cores, program, &progress, &mut measured)?;
+    look(&plan, cores, program, &progress, &mut measured);
+    drop(progress);
+    let notes = cores.note().into_iter().chain(neighbours.note());
+    Ok(found(options, &measured, notes))
+}
+
+/// In each run variants come in an order of chance, so that what changes about the machine changes for none in
+/// particular.
+fn time(
+    options: &Options,
+    plan: &Plan,
+    cores: Cores,
+    program: &Path,
+    progress: &Progress,
+    measured: &mut [Measured],
+) -> Result<(), Error> {
+    let host = Host::Processes(program.to_owned());
+    let mut order: Vec<usize> = (0..measured.len()).collect();
+    let mut chance = rng(options.seed, Stream::Turns);
+    for run in 1..=options.runs {
+        order.shuffle(&mut chance);
+        for &index in &order {
+            let Measured { variant, runs, .. } = &mut measured[index];
+            progress.step(&format!("run {run} of {}: {variant}", options.runs));
+            runs.push(exchange(variant, plan, cores, &host)?.0);
+        }
+    }
+    Ok(())
+}
+
+/// Once all times are known, since looking takes some.
+fn look(plan: &Plan, cores: Cores, program: &Path, progress: &Progress, to: &mut [Measured]) {
+    let capture = Capture::prepare(program).map_err(|error| error.to_string());
+    for Measured { variant, anatomy, .. } in to {
+        progress.step(&format!("packets of {variant}"));
+        *anatomy = match &capture {
+            Ok(capture) => capture.of(variant, plan, cores).map_err(|error| error.to_string()),
+            Err(why) => Err(why.clone()),
+        };
+    }
+}

@@ -1,0 +1,152 @@
+//! How are commands exchanged over a connection?
+//!
+//! The connection is as the system sets it up: nothing is changed about it but what a variant is named after.
+
+use std::io::IoSlice;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::sockopt::{set_tcp_cork, set_tcp_nodelay, set_tcp_quickack};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
+
+use super::message::{HEAD, LENGTH, Messages};
+use super::tally::{Plan, Tally, tally};
+use super::{Reading, Variant, Writing};
+use apus_contenders::baseline::stream::server::accept;
+use apus_contenders::baseline::wait::{Waiter, wake_on_stop};
+use apus_testbed::error::{Doing, Error};
+use apus_testbed::process::{Control, Stop};
+
+/// Sends each command back, until the client is gone.
+pub(super) fn serve(variant: &Variant, plan: &Plan, control: &mut Control) -> Result<(), Error> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).doing(|| "listen".to_owned())?;
+    let address = listener.local_addr().doing(|| "find out the port".to_owned())?;
+    control.ready(address)?;
+    let stop = control.stop().clone();
+    let Some(stream) = accept(&listener, &stop)? else { return Ok(()) };
+    let connection = Connection::new(stream, variant, plan, &stop)?;
+    let mut command = [0; LENGTH];
+    while connection.read(&mut command)? {
+        connection.write_whole(&command)?;
+    }
+    Ok(())
+}
+
+/// Writes commands and reads what comes back.
+pub(super) fn drive(
+    variant: &Variant,
+    plan: &Plan,
+    server: SocketAddr,
+    stop: &Stop,
+) -> Result<Tally, Error> {
+    let stream = TcpStream::connect(server).doing(|| format!("connect to {server}"))?;
+    if variant.writing == Writing::NoDelay {
+        set_tcp_nodelay(&stream, true).doing(|| "set TCP_NODELAY".to_owned())?;
+    }
+    let connection = Connection::new(stream.into(), variant, plan, stop)?;
+    let messages = Messages::draw(plan.seed);
+    let mut reply = [0; LENGTH];
+    tally(plan, |number| {
+        connection.write(variant.writing, messages.get(number))?;
+        if connection.read(&mut reply)? {
+            return messages.expect(number, &reply).map(|()| true);
+        }
+        if stop.is_asked() { Ok(false) } else { Err(Error::Peer(format!("{server} has gone"))) }
+    })
+}
+
+/// One end.
+struct Connection<'a> {
+    stream: OwnedFd,
+    waiter: Waiter<'a>,
+    reading: Reading,
+    /// Whether acknowledgements are asked for after each read: the server's part in a variant.
+    quick_ack: bool,
+}
+
+impl<'a> Connection<'a> {
+    fn new(stream: OwnedFd, variant: &Variant, plan: &Plan, stop: &'a Stop) -> Result<Self, Error> {
+        wake_on_stop(&stream, stop)?;
+        Ok(Self {
+            stream,
+            waiter: Waiter::new(plan.poll, stop),
+            reading: variant.reading,
+            quick_ack: variant.writing == Writing::QuickAck,
+        })
+    }
+
+    /// Reads a command; `false` if there will be none.
+    fn read(&self, into: &mut [u8; LENGTH]) -> Result<bool, Error> {
+        match self.reading {
+            Reading::Whole => self.fill(into),
+            Reading::Pieces => {
+                let (head, rest) = into.split_at_mut(HEAD);
+                Ok(self.fill(head)? && self.fill(rest)?)
+            }
+        }
+    }
+
+    fn fill(&self, into: &mut [u8]) -> Result<bool, Error> {
+        let mut filled = 0;
+        while filled < into.len() {
+            let received = self
+                .waiter
+                .receive(|flags: RecvFlags| Ok(recv(&self.stream, &mut into[filled..], flags)?.0));
+            match received {
+                Ok(None | Some(0)) | Err(Errno::CONNRESET) => return Ok(false),
+                Ok(Some(count)) => filled += count,
+                Err(error) => return Err(error).doing(|| "receive".to_owned()),
+            }
+            if self.quick_ack {
+                // It holds for one acknowledgement: tcp(7).
+                set_tcp_quickack(&self.stream, true).doing(|| "set TCP_QUICKACK".to_owned())?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn write(&self, writing: Writing, command: &[u8]) -> Result<(), Error> {
+        let (head, rest) = command.split_at(HEAD);
+        let cork = |corked| set_tcp_cork(&self.stream, corked).doing(|| "set TCP_CORK".to_owned());
+        match writing {
+            Writing::Whole => self.write_whole(command),
+            Writing::Split | Writing::NoDelay | Writing::QuickAck => {
+                self.write_whole(head)?;
+                self.write_whole(rest)
+            }
+            Writing::More => {
+                self.send(head, SendFlags::MORE)?;
+                self.write_whole(rest)
+            }
+            Writing::Cork => {
+                cork(true)?;
+                self.write_whole(head)?;
+                self.write_whole(rest)?;
+                cork(false)
+            }
+            Writing::Gather => {
+                let slices = [IoSlice::new(head), IoSlice::new(rest)];
+                let mut nothing = SendAncillaryBuffer::default();
+                let sent = sendmsg(&self.stream, &slices, &mut nothing, SendFlags::NOSIGNAL);
+                all(sent, command.len())
+            }
+        }
+    }
+
+    fn write_whole(&self, bytes: &[u8]) -> Result<(), Error> {
+        self.send(bytes, SendFlags::empty())
+    }
+
+    fn send(&self, bytes: &[u8], flags: SendFlags) -> Result<(), Error> {
+        all(send(&self.stream, bytes, flags | SendFlags::NOSIGNAL), bytes.len())
+    }
+}
+
+/// A socket takes 64 bytes at once, or none: its buffer is empty before each.
+fn all(sent: Result<usize, Errno>, length: usize) -> Result<(), Error> {
+    match sent.doing(|| "send".to_owned())? {
+        sent if sent == length => Ok(()),
+        sent => Err(Error::Peer(format!("the system took {sent} of {length} bytes"))),
+    }
+}

@@ -1,0 +1,191 @@
+//! How is what has been found kept, so that it need not be found again?
+//!
+//! In a file, one JSON object per line, in the order of the plan. The file is replaced as a whole, so that it is
+//! never half written, and nothing in it depends on the order in which its lines came.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// What a line holds: a part of something that was planned.
+pub trait Record: Serialize + DeserializeOwned {
+    /// Name of the plan.
+    fn plan(&self) -> &str;
+
+    /// Which part it is, from 0.
+    fn index(&self) -> u32;
+
+    /// How many there are.
+    fn of(&self) -> u32;
+}
+
+/// A file that collects records.
+#[derive(Debug)]
+pub struct Lines<R> {
+    path: PathBuf,
+    records: BTreeMap<u32, R>,
+}
+
+/// What is wrong with a file of records.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinesError {
+    /// The system refused something.
+    #[error("{}: {source}", path.display())]
+    System {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is a directory, or something that is not replaced.
+    #[error("{}: not a plain file", .0.display())]
+    NotAFile(PathBuf),
+    /// A line is not a record.
+    #[error("{}: line {line} is no point of a sweep: {problem}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Number of the line, from 1.
+        line: usize,
+        /// What the parser said.
+        problem: String,
+    },
+    /// The file holds points of another plan.
+    #[error(
+        "{}: holds points of another sweep or of another version of apus ({found}, not {expected}); \
+         name another file, or remove it",
+        path.display()
+    )]
+    OtherPlan {
+        /// The file.
+        path: PathBuf,
+        /// The plan that its points belong to.
+        found: String,
+        /// The plan that runs.
+        expected: String,
+    },
+}
+
+impl<R: Record> Lines<R> {
+    /// A file for the records of the plan of that name; those that it holds already are kept.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or holds something else.
+    pub fn open(path: &Path, plan: &str) -> Result<Self, LinesError> {
+        let system = |source| LinesError::System { path: path.to_owned(), source };
+        match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // Whether it can be written is found out before the work.
+                let new = Self { path: path.to_owned(), records: BTreeMap::new() };
+                new.beside().map_err(system)?;
+                return Ok(new);
+            }
+            Err(error) => return Err(system(error)),
+            Ok(metadata) if !metadata.is_file() => {
+                return Err(LinesError::NotAFile(path.to_owned()));
+            }
+            Ok(_) => {}
+        }
+        let mut records = BTreeMap::new();
+        for record in read::<R>(path)? {
+            if record.plan() != plan {
+                let (found, expected) = (record.plan().to_owned(), plan.to_owned());
+                return Err(LinesError::OtherPlan { path: path.to_owned(), found, expected });
+            }
+            records.insert(record.index(), record);
+        }
+        // A link is followed, not replaced.
+        let path = fs::canonicalize(path).map_err(system)?;
+        Ok(Self { path, records })
+    }
+
+    /// Whether the file holds this part.
+    #[must_use]
+    pub fn contains(&self, index: u32) -> bool {
+        self.records.contains_key(&index)
+    }
+
+    /// The record of this part, if the file holds it.
+    #[must_use]
+    pub fn get(&self, index: u32) -> Option<&R> {
+        self.records.get(&index)
+    }
+
+    /// The records.
+    pub fn records(&self) -> impl Iterator<Item = &R> {
+        self.records.values()
+    }
+
+    /// Adds records and replaces the file.
+    ///
+    /// # Errors
+    ///
+    /// The disk is full, or the directory cannot be written.
+    pub fn add(&mut self, records: impl IntoIterator<Item = R>) -> Result<(), LinesError> {
+        // What is no file is not replaced by one: /dev/stdout is a name, too.
+        if fs::metadata(&self.path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(LinesError::NotAFile(self.path.clone()));
+        }
+        self.records.extend(records.into_iter().map(|record| (record.index(), record)));
+        self.replace().map_err(|source| LinesError::System { path: self.path.clone(), source })
+    }
+
+    fn replace(&self) -> io::Result<()> {
+        let mut file = self.beside()?;
+        for record in self.records.values() {
+            let line = serde_json::to_string(record).expect("maps with text keys, finite numbers");
+            writeln!(file, "{line}")?;
+        }
+        file.as_file().sync_all()?;
+        file.persist(&self.path)?;
+        Ok(())
+    }
+
+    /// A new file in the same directory, with the usual permissions.
+    fn beside(&self) -> io::Result<tempfile::NamedTempFile> {
+        let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory = directory.unwrap_or_else(|| Path::new("."));
+        // Otherwise the error would name a file that nobody has asked for.
+        fs::metadata(directory)?;
+        tempfile::Builder::new()
+            .prefix(".apus-sweep-")
+            .permissions(fs::Permissions::from_mode(0o666))
+            .tempfile_in(directory)
+    }
+}
+
+/// Writes records into a file that takes the place of what was there.
+///
+/// # Errors
+///
+/// The disk is full, or the directory cannot be written.
+pub fn write<R: Record + Clone>(path: &Path, records: &[R]) -> Result<(), LinesError> {
+    Lines { path: path.to_owned(), records: BTreeMap::new() }.add(records.iter().cloned())
+}
+
+/// The records in a file.
+///
+/// # Errors
+///
+/// It cannot be read, or holds something else.
+pub fn read<R: Record>(path: &Path) -> Result<Vec<R>, LinesError> {
+    let text = fs::read_to_string(path)
+        .map_err(|source| LinesError::System { path: path.to_owned(), source })?;
+    let record = |(index, line): (usize, &str)| {
+        let wrong = |problem| LinesError::Line { path: path.to_owned(), line: index + 1, problem };
+        let record: R = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
+        if record.index() >= record.of() {
+            let (index, of) = (record.index(), record.of());
+            return Err(wrong(format!("point {index} of {of}, counted from 0")));
+        }
+        Ok(record)
+    };
+    text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(record).collect()
+}

@@ -1,0 +1,67 @@
+//! How does a page with results look?
+//!
+//! Every page is one file that loads nothing from elsewhere, and looks well in light and in dark. Its
+//! security policy forbids the browser to fetch anything, so that this is more than an intention.
+//!
+//! A page's template extends `layout.html` and fills its blocks `title` and `body`; `parts.html` has what
+//! several pages show: plots, tables, cards, and who measured it. `experiment.html` puts these in the order in which
+//! experiments show their findings; a template that extends it asks the `question` and adds what only it has.
+
+use minijinja::Environment;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::chart::{self, Plot};
+use crate::result::Table;
+
+/// What is said about one contender at the top of a page.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Card {
+    /// The contender.
+    pub name: String,
+    /// Number of its colour.
+    pub colour: usize,
+    /// Its figure.
+    pub figure: String,
+    /// What the figure is, and what else is to be said.
+    pub more: String,
+}
+
+/// Renders a page of that template, which finds the fields of `page` by name.
+///
+/// # Panics
+///
+/// If the template is broken, or names something that is no field.
+pub fn render(template: &'static str, page: impl Serialize) -> String {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+    environment.add_filter("sentence", sentence);
+    environment.add_global("style", format!("{}{}", chart::STYLE, include_str!("page.css")));
+    environment.add_global("script", chart::SCRIPT);
+    let templates = [
+        ("layout.html", include_str!("layout.html")),
+        ("experiment.html", include_str!("experiment.html")),
+        ("parts.html", include_str!("parts.html")),
+        ("page.html", template),
+    ];
+    for (name, text) in templates {
+        environment.add_template(name, text).expect("a constant template");
+    }
+    let template = environment.get_template("page.html").expect("added above");
+    template
+        .render(Value::from(Serde(page)))
+        .unwrap_or_else(|error| panic!("a page that its template does not fit: {error:#}"))
+}
+
+/// With a capital at its beginning, and all else as it is: `kB` stays what it means.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
+}
+
+/// A page with these plots and tables and nothing else.
+#[must_use]
+pub fn of_plots(title: &str, plots: &[Plot], tables: &[Table]) -> String {
+    render(include_str!("plots.html"), json!({ "title": title, "plots": plots, "tables": tables }))
+}

@@ -1,0 +1,57 @@
+//! What is a table, for a terminal and for a page?
+
+use std::fmt;
+
+use comfy_table::{CellAlignment, LineStyle, TableStyle};
+use serde::Serialize;
+
+/// A table with a title. Its first column says what a line is about.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Table {
+    /// What it is about.
+    pub title: String,
+    /// What the columns are.
+    pub header: Vec<String>,
+    /// One cell for each column.
+    pub lines: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// For a terminal, of words: all columns flush left, and no title.
+    #[must_use]
+    pub fn of_words(header: Vec<String>, lines: Vec<Vec<String>>) -> impl fmt::Display {
+        let mut table = grid(header, lines.into_iter());
+        for column in table.column_iter_mut() {
+            column.set_cell_alignment(CellAlignment::Left);
+        }
+        table
+    }
+
+    /// For a terminal, without the title.
+    pub(super) fn grid(&self) -> comfy_table::Table {
+        grid(self.header.clone(), self.lines.iter().cloned())
+    }
+}
+
+/// For a terminal.
+impl fmt::Display for Table {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "{}", self.title)?;
+        write!(formatter, "{}", self.grid())
+    }
+}
+
+/// A table with a line under its header and no other lines, all columns but the first flush right.
+pub(super) fn grid(
+    header: Vec<String>,
+    lines: impl Iterator<Item = Vec<String>>,
+) -> comfy_table::Table {
+    const STYLE: TableStyle =
+        TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+    let mut table = comfy_table::Table::new();
+    table.load_style(STYLE).set_header(header).add_rows(lines);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}

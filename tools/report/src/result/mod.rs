@@ -1,0 +1,144 @@
+//! What did an experiment find out?
+//!
+//! One value, [`Outcome`], is what people read as a table and machines as one JSON object; neither
+//! shows anything that the other one could contradict.
+
+mod comparison;
+mod grid;
+mod number;
+mod ratio;
+mod row;
+pub mod table;
+
+pub use comparison::Comparison;
+pub use grid::Table;
+pub use number::{rounded, short};
+pub use ratio::Ratio;
+pub use row::{Figure, Row};
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::machine::Machine;
+
+/// Commit that apus was built from, `unknown` if it was built elsewhere than in a repository.
+pub const COMMIT: &str = env!("APUS_COMMIT");
+
+/// The outcome of one experiment.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// Which experiment, like `rtt`.
+    pub experiment: String,
+    /// Version of apus.
+    pub version: String,
+    /// [`COMMIT`].
+    pub commit: String,
+    /// Where it ran.
+    pub machine: Machine,
+    /// What was asked for and what followed from it, in the order of the options.
+    pub config: Map<String, Value>,
+    /// What was measured, one row for each contender.
+    pub rows: Vec<Row>,
+    /// Comparisons between rows, by a name like `apus/tcp`.
+    #[serde(serialize_with = "as_map")]
+    pub ratios: Vec<(String, Ratio)>,
+    /// Comparisons with a confidence interval; absent where ratios say enough.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub comparisons: Vec<Comparison>,
+    /// What a reader has to know before believing the figures; mostly nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl Outcome {
+    /// An outcome of this version of apus on this machine, with nothing measured yet.
+    #[must_use]
+    pub fn new(experiment: &str, config: Map<String, Value>) -> Self {
+        Self {
+            experiment: experiment.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: COMMIT.to_owned(),
+            machine: Machine::here(),
+            config,
+            rows: Vec::new(),
+            ratios: Vec::new(),
+            comparisons: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// One JSON object, as the command line's contract describes it.
+    #[must_use]
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("maps with text keys and finite numbers")
+    }
+}
+
+/// The table for people.
+impl fmt::Display for Outcome {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        table::write(self, &table::columns(&self.rows), ["", ""], formatter)
+    }
+}
+
+/// Values by name, in this order.
+pub fn named<'a>(values: impl IntoIterator<Item = (&'a str, Value)>) -> Map<String, Value> {
+    values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn as_map<S: serde::Serializer>(pairs: &[(String, Ratio)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(pairs.iter().map(|(name, ratio)| (name, ratio)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Spread;
+    use serde_json::json;
+
+    /// One of everything.
+    fn outcome() -> Outcome {
+        let spread = |runs: &[f64]| Figure::Spread(Spread::over(runs));
+        let config = json!({"size": 100, "poll": "spin", "settings": {"udp": "not in the table"}});
+        let Value::Object(config) = config else { unreachable!("an object above") };
+        let kernel = "6.18.4".to_owned();
+        Outcome {
+            commit: "0123456789ab".to_owned(),
+            version: "0.1.0".to_owned(),
+            machine: Machine { cpus: 2, kernel, arch: "x86_64".to_owned() },
+            rows: vec![
+                Row::new("apus")
+                    .with("p50_us", spread(&[5.91, 5.8, 6.123_456_789]))
+                    .with("samples", Figure::Count(1_234_567))
+                    .with("by_size", Figure::Detail(json!([{"upto": 100, "p50": 1.5}]))),
+                Row::new("udp").with("p50_us", spread(&[5.0])),
+            ],
+            ratios: vec![
+                ("apus/udp".to_owned(), Ratio::over(&[5.9, 5.8, 6.1], &[5.0, 5.0, 5.1]).unwrap()),
+                ("apus/tcp".to_owned(), Ratio::over(&[5.9], &[7.0]).unwrap()),
+            ],
+            notes: vec!["client and server share one core".to_owned()],
+            ..Outcome::new("rtt", config)
+        }
+    }
+
+    #[test]
+    fn machines_read_one_json_object() {
+        insta::assert_snapshot!(outcome().json());
+    }
+
+    #[test]
+    fn people_read_a_table() {
+        insta::assert_snapshot!(outcome().to_string());
+    }
+
+    #[test]
+    fn nothing_measured_and_nothing_to_say_is_an_object_all_the_same() {
+        let json: Value = serde_json::from_str(&Outcome::new("rtt", Map::new()).json()).unwrap();
+        assert_eq!((&json["rows"], &json["ratios"]), (&json!([]), &json!({})));
+        assert_eq!(json.get("notes"), None);
+        assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
+    }
+}

@@ -1,0 +1,160 @@
+//! Whose turn is it on the host's own link?
+//!
+//! Each connection that has something to send takes turns of a few packets; one that was idle comes before
+//! those that send all the time, so that a short message does not wait behind long ones. Source: Linux's `fq`
+//! (`net/sched/sch_fq.c`) with its defaults, without pacing.
+//!
+//! # Invariants
+//!
+//! - **Q1** A flow stands in exactly the list that its place names.
+
+use std::collections::VecDeque;
+
+use super::config::FULL_FRAME;
+use apus_workload::time::{MILLISECOND, Nanos};
+
+/// Bytes of a turn: two full packets. Source: `fq`, `quantum`.
+const QUANTUM: i64 = 2 * FULL_FRAME as i64;
+
+/// Bytes of a new flow's first turn: ten full packets. Source: `fq`, `initial_quantum`.
+const INITIAL_QUANTUM: i64 = 10 * FULL_FRAME as i64;
+
+/// After so long an idleness a flow has a full turn again. Source: `fq`, `refill_delay`.
+const REFILL_DELAY: Nanos = 40 * MILLISECOND;
+
+/// Where a flow stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Nowhere,
+    New,
+    Old,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    place: Place,
+    /// Bytes that it may still send in this turn.
+    credit: i64,
+    /// Since when it stands nowhere.
+    idle_since: Nanos,
+}
+
+/// The flows of a host, numbered from 0.
+#[derive(Debug, Default)]
+pub(super) struct FairQueue {
+    flows: Vec<Flow>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+}
+
+impl FairQueue {
+    /// There is one more flow, with the next number.
+    pub(super) fn add(&mut self) {
+        let (place, credit) = (Place::Nowhere, INITIAL_QUANTUM);
+        self.flows.push(Flow { place, credit, idle_since: 0 });
+    }
+
+    /// A flow has something to send.
+    pub(super) fn activate(&mut self, flow: u32, now: Nanos) {
+        let state = &mut self.flows[flow as usize];
+        if state.place != Place::Nowhere {
+            return;
+        }
+        if now - state.idle_since > REFILL_DELAY {
+            state.credit = state.credit.max(QUANTUM);
+        }
+        state.place = Place::New;
+        self.new.push_back(flow);
+    }
+
+    /// The flow whose turn it is, of those that can send.
+    pub(super) fn next(&mut self, now: Nanos, can_send: impl Fn(u32) -> bool) -> Option<u32> {
+        loop {
+            let from_new = !self.new.is_empty();
+            let list = if from_new { &mut self.new } else { &mut self.old };
+            let flow = *list.front()?;
+            let state = &mut self.flows[flow as usize];
+            if state.credit <= 0 {
+                state.credit += QUANTUM;
+                state.place = Place::Old;
+                list.pop_front();
+                self.old.push_back(flow);
+            } else if can_send(flow) {
+                return Some(flow);
+            } else {
+                list.pop_front();
+                if from_new && !self.old.is_empty() {
+                    // So that it cannot come back at once before those that wait.
+                    state.place = Place::Old;
+                    self.old.push_back(flow);
+                } else {
+                    state.place = Place::Nowhere;
+                    state.idle_since = now;
+                }
+            }
+        }
+    }
+
+    /// A flow has sent a packet.
+    pub(super) fn sent(&mut self, flow: u32, wire_bytes: u32) {
+        self.flows[flow as usize].credit -= i64::from(wire_bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The order in which packets of given sizes leave; flows that have none left cannot send.
+    fn order(queue: &mut FairQueue, left: &mut [u32], bytes: &[u32], count: usize) -> Vec<u32> {
+        let mut order = Vec::new();
+        while order.len() < count
+            && let Some(flow) = queue.next(0, |flow| left[flow as usize] > 0)
+        {
+            left[flow as usize] -= 1;
+            queue.sent(flow, bytes[flow as usize]);
+            order.push(flow);
+        }
+        order
+    }
+
+    #[test]
+    fn flows_share_by_bytes() {
+        let mut queue = FairQueue::default();
+        (0..2).for_each(|_| queue.add());
+        (0..2).for_each(|flow| queue.activate(flow, 0));
+        let order = order(&mut queue, &mut [10_000, 10_000], &[1_538, 90], 4_000);
+        let bytes: Vec<usize> = [(0, 1_538), (1, 90)]
+            .map(|(flow, bytes)| order.iter().filter(|sent| **sent == flow).count() * bytes)
+            .into();
+        assert!(bytes[0].abs_diff(bytes[1]) < 4_000, "{bytes:?}");
+    }
+
+    #[test]
+    fn a_flow_that_was_idle_comes_before_those_that_send_all_the_time() {
+        let mut queue = FairQueue::default();
+        (0..3).for_each(|_| queue.add());
+        (0..2).for_each(|flow| queue.activate(flow, 0));
+        let mut left = [1_000, 1_000, 0];
+        order(&mut queue, &mut left, &[1_538; 3], 100);
+        left[2] = 3;
+        queue.activate(2, 0);
+        assert_eq!(order(&mut queue, &mut left, &[1_538; 3], 3), [2, 2, 2]);
+        // It has stood among the others since; in a burst it could not starve them.
+        left[2] = 1_000;
+        queue.activate(2, 0);
+        let order = order(&mut queue, &mut left, &[1_538; 3], 300);
+        let share = order.iter().filter(|flow| **flow == 2).count();
+        assert!((98..=112).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn nothing_to_send_is_no_turn() {
+        let mut queue = FairQueue::default();
+        queue.add();
+        assert_eq!(queue.next(0, |_| true), None);
+        queue.activate(0, 0);
+        assert_eq!(queue.next(0, |_| false), None);
+        assert_eq!(queue.flows[0].place, Place::Nowhere);
+    }
+}

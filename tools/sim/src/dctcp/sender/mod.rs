@@ -1,0 +1,211 @@
+//! What does a connection send next?
+//!
+//! The stream of messages to one peer, cut into segments when the link is free. First the retransmission or
+//! probe that a timer has asked for, then what is lost, then new data; the last two as far as the window
+//! allows.
+//!
+//! # Invariants
+//!
+//! - **S1** `una <= next <= end`: acknowledged, sent, handed over.
+//! - **S2** The scoreboard holds exactly the bytes from `una` to `next`.
+//! - **S3** A timer runs exactly if the scoreboard is not empty.
+//! - **S4** A segment is sent exactly if [`Sender::can_send`] says so.
+
+mod on_ack;
+mod on_timer;
+mod recovery;
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::config::Config;
+use super::fraction::Fraction;
+use super::info::Counters;
+use super::rack::Rack;
+use super::rtt::Rtt;
+use super::scoreboard::Scoreboard;
+use super::segment::{End, Position, Segment};
+use super::usage::{Moment, Usage};
+use super::window::Window;
+use apus_workload::time::Nanos;
+use on_timer::{Probe, Timer};
+use recovery::{State, Undo};
+
+/// The sending half of a connection.
+#[derive(Debug)]
+pub(super) struct Sender {
+    una: Position,
+    next: Position,
+    end: Position,
+    /// Ends of the messages that are not wholly acknowledged, in order.
+    messages: VecDeque<End>,
+    board: Scoreboard,
+    pub(super) window: Window,
+    usage: Usage,
+    pub(super) fraction: Fraction,
+    pub(super) rtt: Rtt,
+    rack: Rack,
+    state: State,
+    undo: Undo,
+    probe: Probe,
+    timer: Option<Timer>,
+    /// A retransmission timeout asks for the first segment, whatever the window says.
+    head_due: bool,
+    /// When a segment was sent last.
+    sent_at: Nanos,
+    pub(super) counters: Counters,
+}
+
+impl Sender {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            una: 0,
+            next: 0,
+            end: 0,
+            messages: VecDeque::new(),
+            board: Scoreboard::default(),
+            window: Window::new(config),
+            usage: Usage::default(),
+            fraction: Fraction::new(config),
+            rtt: Rtt::default(),
+            rack: Rack::default(),
+            state: State::Open,
+            undo: Undo::default(),
+            probe: Probe::default(),
+            timer: None,
+            head_due: false,
+            sent_at: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Appends a message to the stream.
+    pub(super) fn submit(&mut self, number: u32, bytes: u32) {
+        self.end += u64::from(bytes);
+        self.messages.push_back(End { at: self.end, number });
+    }
+
+    /// Bytes that have been handed over and are not acknowledged.
+    pub(super) const fn unacknowledged(&self) -> u64 {
+        self.end - self.una
+    }
+
+    /// Whether a segment may be sent now.
+    pub(super) fn can_send(&self) -> bool {
+        let waits = self.next < self.end || self.board.has_repair();
+        self.head_due
+            || self.probe.is_due()
+            || (waits && self.board.in_flight() < self.window.size())
+    }
+
+    /// Makes `segment` the next one, but for what it acknowledges, if one may be sent.
+    pub(super) fn transmit(&mut self, config: &Config, now: Nanos, segment: &mut Segment) -> bool {
+        let possible = self.can_send();
+        let range = self.choose(config, now);
+        debug_assert_eq!(range.is_some(), possible, "S4");
+        debug_assert_eq!(self.timer.is_some(), !self.board.is_empty(), "S3");
+        let Some(range) = range else { return false };
+        self.counters.segments += 1;
+        self.sent_at = now;
+        let out = self.board.len();
+        let moment = Moment {
+            now,
+            una: self.una,
+            next: self.next,
+            out,
+            full: self.board.in_flight() >= self.window.size(),
+            size: self.window.size(),
+            in_slow_start: self.window.in_slow_start(),
+        };
+        let unused = self.usage.on_sent(&moment);
+        if config.slow_start_after_idle && unused >= self.rtt.timeout(config) {
+            if self.state == State::Open {
+                self.window.shrink_to_use(config, &self.usage);
+            }
+            self.usage.restart(now);
+        }
+        segment.start = range.start;
+        segment.len = (range.end - range.start) as u32;
+        segment.ends.clear();
+        segment.ends.extend(self.ends_in(&range));
+        true
+    }
+
+    fn choose(&mut self, config: &Config, now: Nanos) -> Option<Range<Position>> {
+        if std::mem::take(&mut self.head_due)
+            && let Some(head) = self.board.repair(now)
+        {
+            return Some(self.retransmit(config, now, head));
+        }
+        if self.probe.take_due() {
+            return self.send_probe(config, now);
+        }
+        if self.board.in_flight() >= self.window.size() {
+            return None;
+        }
+        if let Some(lost) = self.board.repair(now) {
+            return Some(self.retransmit(config, now, lost));
+        }
+        let range = self.send_new(config, now)?;
+        self.schedule_probe(config, now);
+        Some(range)
+    }
+
+    /// A lost segment leaves again.
+    fn retransmit(
+        &mut self,
+        config: &Config,
+        now: Nanos,
+        range: Range<Position>,
+    ) -> Range<Position> {
+        self.counters.retransmissions += 1;
+        self.undo.retransmitted();
+        self.note_reduction();
+        if range.start == self.una {
+            self.rearm(config, now);
+        }
+        range
+    }
+
+    /// The next segment of the stream, as long as it can be.
+    fn send_new(&mut self, config: &Config, now: Nanos) -> Option<Range<Position>> {
+        let range = self.next..self.end.min(self.next + u64::from(config.mss));
+        if range.is_empty() {
+            return None;
+        }
+        let idle = now - self.sent_at;
+        let timeout = self.rtt.timeout(config);
+        let first = self.board.is_empty();
+        if first && config.slow_start_after_idle && idle > timeout {
+            self.window.restart(config, idle, timeout);
+            self.usage.restart(now);
+        }
+        self.next = range.end;
+        self.board.push(range.clone(), now);
+        self.note_reduction();
+        if first || self.probe_is_scheduled() {
+            self.rearm(config, now);
+        }
+        Some(range)
+    }
+
+    fn note_reduction(&mut self) {
+        if self.state.is_reducing() {
+            self.window.note_sent();
+        }
+    }
+
+    /// The messages that end in a part of the stream.
+    fn ends_in(&self, range: &Range<Position>) -> impl Iterator<Item = End> {
+        let first = self.messages.partition_point(|end| end.at <= range.start);
+        self.messages.range(first..).copied().take_while(|end| end.at <= range.end)
+    }
+
+    /// The next message that is wholly acknowledged.
+    pub(super) fn poll_done(&mut self) -> Option<u32> {
+        let first = self.messages.front().filter(|end| end.at <= self.una)?;
+        let number = first.number;
+        self.messages.pop_front();
+        Some(number)
+    }
+}

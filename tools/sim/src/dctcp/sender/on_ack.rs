@@ -1,0 +1,86 @@
+//! What does an ACK change?
+//!
+//! Source: Linux, `tcp_ack`, in its order: count what has arrived, estimate the marked fraction, look for
+//! losses, set the window, start the timer anew.
+
+use super::Sender;
+use crate::dctcp::config::Config;
+use crate::dctcp::scoreboard::News;
+use crate::dctcp::segment::Ack;
+use apus_workload::time::Nanos;
+
+impl Sender {
+    /// An ACK has come. One of bytes that were never sent is ignored.
+    pub(in crate::dctcp) fn on_ack(&mut self, config: &Config, now: Nanos, ack: &Ack) {
+        if ack.upto > self.next || (self.board.is_empty() && ack.sack.is_none()) {
+            return;
+        }
+        let duplicate = self.note_duplicate(ack);
+        let news = self.count(now, ack);
+        if news.delivered > 0 {
+            self.probe.cancel(); // It was to provoke just this.
+        }
+        // An echo on data that acknowledges nothing new tells of marks that have been counted.
+        let echo = ack.echo && news.delivered > 0;
+        self.fraction.on_ack(config, news.delivered, echo, self.una, self.next);
+        self.probe_answered(ack, &news, duplicate);
+        let findings = self.react(config, now, echo);
+        self.set_window(&news, findings.lost);
+        if news.advanced {
+            self.rtt.progress();
+            self.head_due = false;
+            if !findings.waiting && !self.schedule_probe(config, now) {
+                self.rearm(config, now); // Linux, `tcp_set_xmit_timer`.
+            }
+        }
+    }
+
+    /// Takes in what has arrived.
+    fn count(&mut self, now: Nanos, ack: &Ack) -> News {
+        let mut news = News::default();
+        let (rack, rtt) = (&mut self.rack, &self.rtt);
+        if let Some(sack) = &ack.sack {
+            let skip = usize::from(sack.duplicate);
+            for block in sack.blocks.iter().skip(skip) {
+                self.board.sack(block, &mut news, |segment| rack.arrived(segment, now, rtt));
+            }
+        }
+        if ack.upto > self.una {
+            self.board.acknowledge(ack.upto, &mut news, |segment| rack.arrived(segment, now, rtt));
+            self.una = ack.upto;
+        }
+        rack.note(&news);
+        if let Some(sent_at) = news.measure() {
+            self.rtt.sample(now - sent_at);
+        }
+        news
+    }
+
+    /// Takes in that a segment has arrived twice; returns where it ends.
+    fn note_duplicate(&mut self, ack: &Ack) -> Option<u64> {
+        let sack = ack.sack.as_ref().filter(|sack| sack.duplicate)?;
+        let end = sack.blocks.first()?.end;
+        self.counters.duplicates += 1;
+        self.undo.duplicate(end);
+        if !self.probe.repeated_what_ends_at(end) {
+            self.rack.duplicate(self.una.max(ack.upto), self.next);
+        }
+        Some(end)
+    }
+
+    /// Lets the window follow. Source: Linux, `tcp_cong_control`.
+    fn set_window(&mut self, news: &News, lost: u32) {
+        if self.state.is_reducing() {
+            let clean = news.advanced && lost == 0;
+            self.window.reduce(news.delivered, self.board.in_flight(), clean);
+        } else if self.may_grow(news) {
+            self.window.grow(news.delivered);
+        }
+    }
+
+    fn may_grow(&self, news: &News) -> bool {
+        let forward = news.advanced || (self.rack.reordered() && news.sacked);
+        let (size, slow) = (self.window.size(), self.window.in_slow_start());
+        forward && self.usage.is_limiting(size, slow)
+    }
+}

@@ -1,0 +1,177 @@
+//! What is done when no ACK comes?
+//!
+//! One timer runs while anything is unacknowledged. Mostly it is the *tail loss probe*: after two round-trip
+//! times a segment is sent whose ACK tells what is missing (RFC 8985 section 7). It is the *retransmission
+//! timeout* when the probe was in vain or a repair is under way (RFC 6298), and the *reordering timer* while
+//! overtaken segments have their time (RFC 8985 section 6.2 step 5).
+
+use std::ops::Range;
+
+use super::{Sender, State};
+use crate::dctcp::config::Config;
+use crate::dctcp::scoreboard::News;
+use crate::dctcp::segment::{Ack, Position};
+use apus_workload::time::Nanos;
+
+/// Why the timer runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Probe,
+    Timeout,
+    Reordering,
+}
+
+/// The timer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timer {
+    kind: Kind,
+    at: Nanos,
+}
+
+/// The tail loss probe.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Probe {
+    /// It shall be sent as soon as the link is free.
+    due: bool,
+    /// Where the stream ended when it was sent, until it is answered; there is one at a time.
+    high: Option<Position>,
+    /// Whether it repeated the last segment, instead of sending a new one.
+    repeated: bool,
+}
+
+impl Probe {
+    pub(super) const fn is_due(&self) -> bool {
+        self.due
+    }
+
+    pub(super) fn take_due(&mut self) -> bool {
+        std::mem::take(&mut self.due)
+    }
+
+    /// It need not be sent.
+    pub(super) const fn cancel(&mut self) {
+        self.due = false;
+    }
+
+    pub(super) fn repeated_what_ends_at(&self, end: Position) -> bool {
+        self.repeated && self.high == Some(end)
+    }
+}
+
+impl Sender {
+    /// When the timer runs out.
+    pub(in crate::dctcp) fn deadline(&self) -> Option<Nanos> {
+        self.timer.map(|timer| timer.at)
+    }
+
+    /// Whether the timer will ask for a probe.
+    pub(super) fn probe_is_scheduled(&self) -> bool {
+        self.timer.is_some_and(|timer| timer.kind == Kind::Probe)
+    }
+
+    /// Time has passed; the timer may have run out.
+    pub(in crate::dctcp) fn on_timer(&mut self, config: &Config, now: Nanos) {
+        let Some(timer) = self.timer.filter(|timer| timer.at <= now) else { return };
+        match timer.kind {
+            Kind::Probe => self.on_probe_timer(config, now),
+            Kind::Timeout => self.on_timeout(config, now),
+            Kind::Reordering => self.on_reordering_timer(config, now),
+        }
+    }
+
+    /// Starts the retransmission timeout. If it takes the place of another timer, it has been running since
+    /// the first segment was sent. Source: Linux, `tcp_rearm_rto`.
+    pub(super) fn rearm(&mut self, config: &Config, now: Nanos) {
+        let Some(first) = self.board.first() else {
+            self.timer = None;
+            return;
+        };
+        let timeout = self.rtt.timeout(config);
+        let other = self.timer.is_some_and(|timer| timer.kind != Kind::Timeout);
+        let at = if other { (first.at + timeout).max(now + 1) } else { now + timeout };
+        self.timer = Some(Timer { kind: Kind::Timeout, at });
+    }
+
+    /// Starts the probe's timer, if nothing is being repaired. Source: Linux, `tcp_schedule_loss_probe`.
+    pub(super) fn schedule_probe(&mut self, config: &Config, now: Nanos) -> bool {
+        let quiet = matches!(self.state, State::Open | State::Reducing(_));
+        let Some(first) = self.board.first().filter(|_| quiet) else { return false };
+        // A single segment may wait for its ACK to be delayed.
+        let more = if self.board.len() == 1 { config.min_rto } else { config.timer_floor };
+        let probe = now + 2 * self.rtt.smoothed() + more;
+        let timeout = first.at + self.rtt.timeout(config);
+        let at = if timeout > now { probe.min(timeout) } else { probe };
+        self.timer = Some(Timer { kind: Kind::Probe, at });
+        true
+    }
+
+    /// Overtaken segments have so much time left.
+    pub(super) fn wait_for_overtaken(&mut self, config: &Config, now: Nanos, wait: Nanos) {
+        let at = now + wait + config.timer_floor;
+        self.timer = Some(Timer { kind: Kind::Reordering, at });
+    }
+
+    /// Source: Linux, `tcp_send_loss_probe`.
+    fn on_probe_timer(&mut self, config: &Config, now: Nanos) {
+        if self.probe.high.is_none() {
+            self.probe.due = true;
+            self.timer = None; // The timeout begins with the probe, not with what it probes for.
+        }
+        self.rearm(config, now);
+    }
+
+    /// The link is free for the probe: new data, or else the last segment once more.
+    pub(super) fn send_probe(&mut self, config: &Config, now: Nanos) -> Option<Range<Position>> {
+        let new = self.send_new(config, now);
+        self.probe.repeated = new.is_none();
+        let range = new.or_else(|| self.board.probe(now))?;
+        self.probe.high = Some(self.next);
+        self.counters.probes += 1;
+        Some(range)
+    }
+
+    /// Sees whether the probe has come back, and whether it has repaired a loss that nothing else told of.
+    /// Source: Linux, `tcp_process_tlp_ack`; RFC 8985 section 7.4.
+    pub(super) fn probe_answered(&mut self, ack: &Ack, news: &News, duplicate: Option<Position>) {
+        let Some(high) = self.probe.high.filter(|high| ack.upto >= *high) else { return };
+        if !self.probe.repeated || duplicate.is_some() {
+            self.probe.high = None; // It was new data, or it came twice: nothing was lost.
+        } else if ack.upto > high {
+            self.probe.high = None;
+            if self.state == State::Open {
+                self.enter_reducing();
+                self.window.end_reduction();
+                self.state = State::Open;
+            }
+        } else if !news.advanced && !news.sacked {
+            self.probe.high = None; // A plain duplicate ACK: nothing was lost.
+        }
+    }
+
+    /// Source: RFC 6298 section 5; Linux, `tcp_retransmit_timer`.
+    fn on_timeout(&mut self, config: &Config, now: Nanos) {
+        self.probe = Probe::default();
+        self.enter_loss(now);
+        self.head_due = true;
+        self.rtt.back_off();
+        self.rearm(config, now);
+    }
+
+    /// Source: Linux, `tcp_rack_reo_timeout`.
+    fn on_reordering_timer(&mut self, config: &Config, now: Nanos) {
+        let lost = self.board.lost();
+        let recovering = self.state.is_recovering();
+        let wait = self.rack.look_again(&mut self.board, &self.rtt, recovering, now);
+        if self.board.has_repair() {
+            if !matches!(self.state, State::Recovery(_)) {
+                self.enter_recovery(false);
+            }
+            let newly = self.board.lost().saturating_sub(lost);
+            self.window.reduce(1, self.board.in_flight(), newly == 0);
+        }
+        self.rearm(config, now);
+        if let Some(wait) = wait {
+            self.wait_for_overtaken(config, now, wait);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! In which state is the sender, and what moves it to the next?
+//!
+//! The states are Linux's (`tcp_fastretrans_alert`): all is well, something is out of order, marks reduce the
+//! window, a loss is repaired, a timeout is repaired.
+
+use super::{Probe, Sender};
+use crate::dctcp::config::Config;
+use crate::dctcp::segment::Position;
+use apus_workload::time::Nanos;
+
+/// What the sender is about. The position is what must be acknowledged before it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nothing is wrong (`TCP_CA_Open`, `TCP_CA_Disorder`; they differ only in what Linux counts).
+    Open,
+    /// Marks reduce the window, once for each window of data (`TCP_CA_CWR`).
+    Reducing(Position),
+    /// Lost segments are sent again (`TCP_CA_Recovery`).
+    Recovery(Position),
+    /// A retransmission timeout has passed (`TCP_CA_Loss`).
+    Loss(Position),
+}
+
+impl State {
+    /// Whether the window is governed by the reduction instead of growing.
+    pub(super) const fn is_reducing(self) -> bool {
+        matches!(self, Self::Reducing(_) | Self::Recovery(_))
+    }
+
+    /// Whether lost segments are being repaired.
+    pub(super) const fn is_recovering(self) -> bool {
+        matches!(self, Self::Recovery(_) | Self::Loss(_))
+    }
+}
+
+/// What [`Sender::react`] has found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Findings {
+    /// Segments that are newly taken for lost.
+    pub(super) lost: u32,
+    /// Whether the timer waits for segments that were overtaken.
+    pub(super) waiting: bool,
+}
+
+/// Whether the losses of a recovery were any. Source: Linux, `undo_marker` and `undo_retrans`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Undo {
+    /// Where the last recovery began. Its proof may come when it is over; a new reduction forgets it.
+    from: Option<Position>,
+    /// Segments that were sent again and not reported as duplicates.
+    open: u32,
+    /// Whether any was sent again.
+    any: bool,
+}
+
+impl Undo {
+    pub(super) const fn begin(una: Position, again: u32) -> Self {
+        Self { from: Some(una), open: again, any: again > 0 }
+    }
+
+    pub(super) const fn retransmitted(&mut self) {
+        self.open += 1;
+        self.any = true;
+    }
+
+    /// A segment that ends here has arrived twice.
+    pub(super) fn duplicate(&mut self, end: Position) {
+        if self.from.is_some_and(|from| end > from) {
+            self.open = self.open.saturating_sub(1);
+        }
+    }
+
+    /// Whether everything that was sent again had arrived before.
+    const fn is_proven(&self) -> bool {
+        self.from.is_some() && self.any && self.open == 0
+    }
+
+    /// The same when the recovery ends: if nothing was sent again, nothing was lost.
+    const fn is_proven_at_the_end(&self) -> bool {
+        self.from.is_some() && self.open == 0
+    }
+}
+
+impl Sender {
+    /// Draws the conclusions from what has arrived, be it marked or not.
+    pub(super) fn react(&mut self, config: &Config, now: Nanos, echo: bool) -> Findings {
+        if echo {
+            self.window.forget_undo();
+        }
+        self.leave_state();
+        if self.undo.is_proven() {
+            self.take_back();
+            self.state = State::Open;
+        }
+        if self.state == State::Open && self.board.sacked() == 0 && self.board.lost() == 0 {
+            if echo {
+                self.enter_reducing();
+            }
+            return Findings::default();
+        }
+        let (lost, again) = (self.board.lost(), self.board.again());
+        let recovering = self.state.is_recovering();
+        let wait = self.rack.look(&mut self.board, &self.rtt, recovering, now);
+        if let Some(wait) = wait {
+            self.wait_for_overtaken(config, now, wait);
+        }
+        let newly_lost = self.board.lost().saturating_sub(lost);
+        let lost_again = self.board.again() < again;
+        match self.state {
+            State::Recovery(_) => {}
+            State::Loss(_) if !lost_again => {}
+            _ if self.board.lost() > 0 => self.enter_recovery(echo),
+            State::Open if echo => self.enter_reducing(),
+            _ => {}
+        }
+        Findings { lost: newly_lost, waiting: wait.is_some() }
+    }
+
+    /// Ends what is over.
+    fn leave_state(&mut self) {
+        match self.state {
+            State::Reducing(until) if self.una > until => {
+                self.window.end_reduction();
+                self.state = State::Open;
+            }
+            State::Recovery(until) if self.una >= until => {
+                if self.undo.is_proven_at_the_end() {
+                    self.take_back();
+                } else {
+                    self.window.end_reduction();
+                }
+                self.end_repair();
+            }
+            State::Loss(until) if self.una >= until => {
+                if self.undo.is_proven_at_the_end() {
+                    self.take_back();
+                }
+                self.end_repair();
+            }
+            _ => {}
+        }
+    }
+
+    fn end_repair(&mut self) {
+        self.rack.recovered();
+        self.state = State::Open;
+    }
+
+    /// What was taken for lost had only been late. Source: Linux, `tcp_undo_cwnd_reduction`.
+    fn take_back(&mut self) {
+        self.board.find_again();
+        if self.window.undo() {
+            self.counters.undone += 1;
+        } else if matches!(self.state, State::Recovery(_)) {
+            self.window.end_reduction();
+        }
+        self.undo = Undo::default();
+    }
+
+    /// Marks were seen. Source: Linux, `tcp_enter_cwr`.
+    pub(super) fn enter_reducing(&mut self) {
+        self.counters.reductions += 1;
+        self.undo = Undo::default();
+        self.probe = Probe::default();
+        self.window.reduce_by(self.fraction.alpha());
+        self.state = State::Reducing(self.next);
+    }
+
+    /// A loss was seen. Source: Linux, `tcp_enter_recovery`.
+    pub(super) fn enter_recovery(&mut self, echo: bool) {
+        self.counters.recoveries += 1;
+        self.probe = Probe::default();
+        self.undo = Undo::begin(self.una, self.board.again());
+        let until = match self.state {
+            State::Reducing(until) => {
+                self.window.halve_threshold();
+                until
+            }
+            _ => {
+                self.window.reduce_by_half(echo);
+                self.next
+            }
+        };
+        self.state = State::Recovery(until);
+    }
+
+    /// A retransmission timeout has passed. Source: Linux, `tcp_enter_loss`.
+    pub(super) fn enter_loss(&mut self, now: Nanos) {
+        self.counters.timeouts += 1;
+        let anew = match self.state {
+            State::Open => true,
+            State::Reducing(until) | State::Recovery(until) | State::Loss(until) => {
+                until <= self.una
+            }
+        };
+        self.lose_all(now);
+        if anew {
+            self.window.reduce_by_half(false);
+            self.undo = Undo::begin(self.una, self.board.again());
+        }
+        self.window.collapse(self.board.in_flight());
+        self.state = State::Loss(self.next);
+    }
+
+    /// Takes everything for lost but what was sent a moment ago.
+    fn lose_all(&mut self, now: Nanos) {
+        let mut index = 0;
+        while let Some(segment) = self.board.get(index).copied() {
+            if index == 0 || !self.rack.is_recent(&segment, now) {
+                self.board.lose(index);
+            }
+            index += 1;
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Was it the window that limited the sender?
+//!
+//! A window that is not used says nothing about the path and does not grow. Source: RFC 7661 in spirit, Linux
+//! to the letter (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`).
+
+use super::segment::Position;
+use apus_workload::time::Nanos;
+
+/// How much of the window was used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Usage {
+    /// Whether it was full in this window of data.
+    full: bool,
+    /// Most segments that were unacknowledged in it, as long as it was not full.
+    most_out: u32,
+    /// The window of data ends when this is acknowledged.
+    window_end: Position,
+    /// Most segments that were unacknowledged since `since`, and when the window was used up last.
+    most: u32,
+    since: Nanos,
+}
+
+/// What a sender looks like after it has sent a segment.
+pub(super) struct Moment {
+    pub(super) now: Nanos,
+    pub(super) una: Position,
+    pub(super) next: Position,
+    /// Segments that are unacknowledged.
+    pub(super) out: u32,
+    /// Whether no more may be in flight.
+    pub(super) full: bool,
+    /// The window's size.
+    pub(super) size: u32,
+    pub(super) in_slow_start: bool,
+}
+
+impl Usage {
+    /// A segment was sent. Returns how long the window has not been used up.
+    pub(super) fn on_sent(&mut self, moment: &Moment) -> Nanos {
+        if moment.una >= self.window_end
+            || moment.full
+            || (!self.full && moment.out > self.most_out)
+        {
+            self.full = moment.full;
+            self.most_out = moment.out;
+            self.window_end = moment.next;
+        }
+        if self.is_limiting(moment.size, moment.in_slow_start) {
+            self.restart(moment.now);
+            return 0;
+        }
+        self.most = self.most.max(moment.out);
+        moment.now - self.since
+    }
+
+    /// Whether the window may grow: it was full, or half full in slow start.
+    pub(super) const fn is_limiting(&self, size: u32, in_slow_start: bool) -> bool {
+        self.full || (in_slow_start && size < 2 * self.most_out)
+    }
+
+    /// Most segments that were unacknowledged of late.
+    pub(super) const fn most(&self) -> u32 {
+        self.most
+    }
+
+    /// Begins to look anew.
+    pub(super) const fn restart(&mut self, now: Nanos) {
+        self.most = 0;
+        self.since = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(una: Position, next: Position, full: bool) -> Moment {
+        let out = (next - una) as u32;
+        Moment { now: next * 10, una, next, out, full, size: 20, in_slow_start: true }
+    }
+
+    #[test]
+    fn a_window_that_is_half_used_grows_in_slow_start_only() {
+        let mut usage = Usage::default();
+        usage.on_sent(&moment(0, 10, false));
+        assert!(!usage.is_limiting(20, true), "ten of twenty");
+        assert_eq!(usage.on_sent(&moment(0, 11, false)), 0);
+        assert!(usage.is_limiting(20, true));
+        assert!(!usage.is_limiting(20, false));
+        usage.on_sent(&moment(0, 20, true));
+        assert!(usage.is_limiting(20, false), "full");
+    }
+
+    #[test]
+    fn a_full_window_counts_until_it_is_acknowledged() {
+        let mut usage = Usage::default();
+        usage.on_sent(&moment(0, 20, true));
+        usage.on_sent(&moment(19, 21, false));
+        assert!(usage.is_limiting(20, false));
+        usage.on_sent(&moment(20, 22, false));
+        assert!(!usage.is_limiting(20, false));
+        assert_eq!(usage.on_sent(&moment(20, 23, false)), 20, "since the window was used up last");
+    }
+}

@@ -1,0 +1,288 @@
+//! What happens next?
+//!
+//! A wheel with a slot for each of the next 4096 nanoseconds, and a heap for what is farther away. In a
+//! busy fabric several events fall into each nanosecond and nearly all of them lie less than four
+//! microseconds ahead, so that putting one in and taking one out costs a few instructions, however many
+//! there are; a heap alone would cost the logarithm of their number in cache misses.
+//!
+//! # Invariants
+//!
+//! - **E1** What is in the wheel lies less than [`SLOTS`] ns ahead of the clock; what is in the heap, at
+//!   least so far.
+//! - **E2** Events of the same nanosecond come out in the order in which they were put in: what goes into
+//!   the wheel directly was put in after everything in the heap for the same time, which is moved over
+//!   before the clock lets anything happen in between.
+//! - **E3** A bit is set in `occupied` exactly if its slot holds events, and in `groups` exactly if its
+//!   word of `occupied` is not 0.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use apus_workload::time::Nanos;
+
+/// Slots of the wheel, one per nanosecond.
+const SLOTS: usize = 4096;
+/// Words of 64 bits that say which slots hold something.
+const WORDS: usize = SLOTS / 64;
+/// No node.
+const NONE: u32 = u32::MAX;
+
+/// Events in order of time; those of the same nanosecond in the order in which they were put in.
+#[derive(Debug)]
+pub(super) struct Events<E> {
+    now: Nanos,
+    slots: Box<[Slot<E>]>,
+    occupied: [u64; WORDS],
+    groups: u64,
+    nodes: Vec<Node<E>>,
+    /// The first of the nodes that are not in use.
+    free: u32,
+    far: BinaryHeap<Reverse<Far<E>>>,
+    /// When the first event in the heap happens; [`Nanos::MAX`] without one.
+    far_at: Nanos,
+    /// Numbers what is put into the heap.
+    sequence: u64,
+}
+
+/// The events of a nanosecond. Mostly there is one.
+#[derive(Clone, Copy, Debug)]
+struct Slot<E> {
+    /// The first one; what it was last, if there is none.
+    event: E,
+    /// The node of the second one.
+    next: u32,
+    /// The node of the last one, if there are two.
+    last: u32,
+}
+
+#[derive(Debug)]
+struct Node<E> {
+    event: E,
+    next: u32,
+}
+
+/// An event in the heap, ordered by time and sequence alone.
+#[derive(Debug)]
+struct Far<E> {
+    at: Nanos,
+    sequence: u64,
+    event: E,
+}
+
+impl<E> PartialEq for Far<E> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.sequence) == (other.at, other.sequence)
+    }
+}
+
+impl<E> Eq for Far<E> {}
+
+impl<E> PartialOrd for Far<E> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<E> Ord for Far<E> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.sequence).cmp(&(other.at, other.sequence))
+    }
+}
+
+impl<E: Copy + Default> Events<E> {
+    /// None yet; the clock stands at 0.
+    pub(super) fn new() -> Self {
+        Self {
+            now: 0,
+            slots: vec![Slot { event: E::default(), next: NONE, last: NONE }; SLOTS].into(),
+            occupied: [0; WORDS],
+            groups: 0,
+            nodes: Vec::new(),
+            free: NONE,
+            far: BinaryHeap::new(),
+            far_at: Nanos::MAX,
+            sequence: 0,
+        }
+    }
+
+    /// The time of the event that came out last, or that the clock was put to.
+    pub(super) const fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Lets `event` happen at `at`; now, if that has passed.
+    #[inline]
+    pub(super) fn put(&mut self, at: Nanos, event: E) {
+        debug_assert!(at >= self.now, "an event in the past");
+        let at = at.max(self.now);
+        if at - self.now < SLOTS as u64 {
+            self.put_near(at, event);
+        } else {
+            self.sequence += 1;
+            self.far.push(Reverse(Far { at, sequence: self.sequence, event }));
+            self.far_at = self.far_at.min(at);
+        }
+    }
+
+    /// The next event, if it happens at `until` or before; puts the clock to its time. Otherwise puts the
+    /// clock to `until`.
+    #[inline]
+    pub(super) fn take(&mut self, until: Nanos) -> Option<E> {
+        // What is in the heap comes after what is in the wheel (E1).
+        let at = self.next_near().unwrap_or(self.far_at);
+        if at > until || at == Nanos::MAX {
+            self.advance(until.max(self.now));
+            return None;
+        }
+        self.advance(at);
+        Some(self.take_now())
+    }
+
+    /// Puts the clock to `now` and brings what is near now into the wheel (E1, E2).
+    #[inline]
+    fn advance(&mut self, now: Nanos) {
+        self.now = now;
+        if self.far_at - now < SLOTS as u64 {
+            self.bring_near();
+        }
+    }
+
+    #[cold]
+    fn bring_near(&mut self) {
+        while let Some(Reverse(far)) = self.far.peek()
+            && far.at - self.now < SLOTS as u64
+        {
+            let Some(Reverse(far)) = self.far.pop() else { unreachable!("peeked") };
+            self.put_near(far.at, far.event);
+        }
+        self.far_at = self.far.peek().map_or(Nanos::MAX, |Reverse(far)| far.at);
+    }
+
+    #[inline]
+    fn put_near(&mut self, at: Nanos, event: E) {
+        let at = at as usize % SLOTS;
+        let bit = 1 << (at % 64);
+        let slot = &mut self.slots[at];
+        if self.occupied[at / 64] & bit == 0 {
+            slot.event = event;
+            self.occupied[at / 64] |= bit;
+            self.groups |= 1 << (at / 64);
+            return;
+        }
+        let node = Node { event, next: NONE };
+        let index = if self.free == NONE {
+            self.nodes.push(node);
+            (self.nodes.len() - 1) as u32
+        } else {
+            let index = self.free;
+            self.free = self.nodes[index as usize].next;
+            self.nodes[index as usize] = node;
+            index
+        };
+        if slot.next == NONE {
+            slot.next = index;
+        } else {
+            self.nodes[slot.last as usize].next = index;
+        }
+        slot.last = index;
+    }
+
+    /// Takes the first event of the present nanosecond, which has one.
+    #[inline]
+    fn take_now(&mut self) -> E {
+        let at = self.now as usize % SLOTS;
+        let slot = &mut self.slots[at];
+        let event = slot.event;
+        if slot.next == NONE {
+            self.occupied[at / 64] &= !(1 << (at % 64));
+            if self.occupied[at / 64] == 0 {
+                self.groups &= !(1 << (at / 64));
+            }
+        } else {
+            let index = slot.next;
+            let node = &mut self.nodes[index as usize];
+            slot.event = node.event;
+            slot.next = node.next;
+            node.next = self.free;
+            self.free = index;
+        }
+        event
+    }
+
+    /// The time of the first event in the wheel.
+    #[inline]
+    fn next_near(&self) -> Option<Nanos> {
+        if self.groups == 0 {
+            return None;
+        }
+        let at = self.now as usize % SLOTS;
+        let (word, bit) = (at / 64, at % 64);
+        // Slots of this word from now on, then the words behind it, then those before it and the rest of
+        // this word: the wheel has gone round.
+        let here = self.occupied[word] >> bit;
+        if here != 0 {
+            return Some(self.now + u64::from(here.trailing_zeros()));
+        }
+        let behind = self.groups & (u64::MAX << word) & !(1 << word);
+        let groups = if behind != 0 { behind } else { self.groups };
+        let found = groups.trailing_zeros() as usize;
+        let slot = found * 64 + self.occupied[found].trailing_zeros() as usize;
+        Some(self.now + ((slot + SLOTS - at) % SLOTS) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn without_events_the_clock_goes_where_it_is_put() {
+        let mut events: Events<u32> = Events::new();
+        assert_eq!(events.take(5_000), None);
+        assert_eq!(events.now(), 5_000);
+        events.put(5_000, 1);
+        assert_eq!(events.take(5_000), Some(1));
+    }
+
+    #[test]
+    fn what_was_far_away_comes_before_what_was_put_in_later() {
+        let mut events = Events::new();
+        events.put(10_000, 1);
+        events.put(9_000, 0);
+        assert_eq!(events.take(u64::MAX), Some(0));
+        events.put(10_000, 2);
+        assert_eq!((events.take(u64::MAX), events.take(u64::MAX)), (Some(1), Some(2)), "E2");
+    }
+
+    proptest! {
+        /// The model is a sorted list.
+        #[test]
+        fn behaves_like_a_list_sorted_by_time_and_order(
+            steps in proptest::collection::vec((0u64..3, 0u64..10_000, 0usize..4), 1..300),
+        ) {
+            let mut events = Events::new();
+            let mut model: Vec<(u64, usize)> = Vec::new();
+            for (number, (scale, ahead, takes)) in steps.into_iter().enumerate() {
+                let at = events.now() + ahead * scale.pow(3);
+                events.put(at, number);
+                model.push((at, number));
+                for _ in 0..takes {
+                    let next = model.iter().copied().min();
+                    prop_assert_eq!(events.take(u64::MAX - 1).is_some(), next.is_some());
+                    let Some(next) = next else { break };
+                    model.retain(|each| *each != next);
+                    prop_assert_eq!(events.now(), next.0);
+                }
+                if model.is_empty() {
+                    break;
+                }
+            }
+            model.sort_unstable();
+            for (at, number) in model {
+                prop_assert_eq!(events.take(at), Some(number));
+                prop_assert_eq!(events.now(), at);
+            }
+        }
+    }
+}

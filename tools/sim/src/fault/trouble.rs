@@ -1,0 +1,261 @@
+//! What happens to this packet, and to this host, now?
+//!
+//! # Invariants
+//!
+//! - **F1** The same packets at the same times meet the same fate: chance is drawn packet by packet, from one
+//!   stream.
+//! - **F2** Once healed, nothing goes wrong any more, but what is late already comes late, and who has died
+//!   for good stays dead.
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::burst::Burst;
+use super::{Corruption, Counters, Outages, Settings};
+use crate::message::{HostId, Message};
+use apus_workload::time::Nanos;
+
+/// Keeps the stream of faults apart from that of the ways.
+const STREAM: u64 = 0x6661_756c_7473;
+
+/// What a host does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// What it should.
+    Up,
+    /// Nothing, until then.
+    Paused(Nanos),
+    /// It does not exist.
+    Down,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lot {
+    /// Whether the packet itself does not arrive.
+    pub(crate) lost: bool,
+    /// By how much it is late.
+    pub(crate) delay: Nanos,
+    /// By how much copies of it are late.
+    pub(crate) copies: [Option<Nanos>; 2],
+    /// Chooses the bit that turns over; `None`: it is intact.
+    pub(crate) corrupted: Option<u64>,
+}
+
+/// Faults at work.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    settings: Settings,
+    outages: Outages,
+    rng: Pcg64Mcg,
+    /// By host.
+    bursts: Vec<Burst>,
+    /// Until when a spike holds everything up, by host.
+    spikes: Vec<Nanos>,
+    /// What applications of paused hosts will hand over when they wake up, in the order of time.
+    pub(crate) held: Vec<Message>,
+    pub(crate) counters: Counters,
+}
+
+impl Trouble {
+    pub(crate) fn new(settings: Settings, outages: Outages, hosts: u32, seed: u64) -> Self {
+        Self {
+            settings,
+            outages,
+            rng: Pcg64Mcg::seed_from_u64(seed ^ STREAM),
+            bursts: vec![Burst::default(); hosts as usize],
+            spikes: vec![0; hosts as usize],
+            held: Vec::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// When hosts die, and when paused ones wake up.
+    pub(crate) fn crashes(&self) -> impl Iterator<Item = (Nanos, HostId)> + '_ {
+        self.outages.crashes.iter().map(|crash| (crash.at, crash.host))
+    }
+
+    /// When hosts must be attended to again.
+    pub(crate) fn returns(&self) -> impl Iterator<Item = (Nanos, HostId)> + '_ {
+        let pauses = self.outages.pauses.iter().map(|pause| (pause.until, pause.host));
+        let crashes = self.outages.crashes.iter().map(|crash| (crash.until, crash.host));
+        pauses.chain(crashes).filter(|(at, _)| *at < Nanos::MAX)
+    }
+
+    /// What a host does now.
+    pub(crate) fn state(&self, host: HostId, now: Nanos) -> State {
+        let crashes = self.outages.crashes.iter().filter(|crash| crash.host == host);
+        if crashes.clone().any(|crash| (crash.at..crash.until).contains(&now)) {
+            return State::Down;
+        }
+        let pauses = self.outages.pauses.iter().filter(|pause| pause.host == host);
+        let asleep = pauses.filter(|pause| (pause.from..pause.until).contains(&now));
+        asleep.map(|pause| pause.until).max().map_or(State::Up, State::Paused)
+    }
+
+    /// Draws what becomes of a packet at its last link.
+    pub(crate) fn lot(&mut self, now: Nanos, from: HostId, to: HostId) -> Lot {
+        let mut lot = Lot::default();
+        if self.outages.partitions.iter().any(|partition| partition.cuts(now, from, to)) {
+            self.counters.cut_off += 1;
+            lot.lost = true;
+            return lot;
+        }
+        if self.settings.are_none() {
+            return lot;
+        }
+        let settings = self.settings;
+        if self.chance(settings.duplication) {
+            self.counters.duplicated += 1;
+            lot.copies[0] = Some(self.within(settings.reordered_by));
+        }
+        if self.chance(settings.very_late) {
+            self.counters.very_late += 1;
+            lot.copies[1] = Some(self.within(settings.late_by));
+        }
+        lot.lost = self.loses(to);
+        if self.chance(settings.corruption) {
+            self.corrupt(&mut lot);
+        }
+        lot.delay = self.delay(now, to);
+        lot
+    }
+
+    /// Nothing goes wrong from now on (F2).
+    pub(crate) fn heal(&mut self, now: Nanos) {
+        self.settings = Settings::default();
+        for partition in &mut self.outages.partitions {
+            partition.until = partition.until.min(now);
+        }
+    }
+
+    fn loses(&mut self, to: HostId) -> bool {
+        let settings = self.settings;
+        let burst = &mut self.bursts[to as usize];
+        if burst.strikes(&mut self.rng, settings.burst, settings.burst_length) {
+            self.counters.lost_in_bursts += 1;
+            return true;
+        }
+        let lost = self.chance(settings.loss);
+        self.counters.lost += u64::from(lost);
+        lost
+    }
+
+    fn corrupt(&mut self, lot: &mut Lot) {
+        match self.settings.corrupted {
+            Corruption::Caught => {
+                self.counters.caught += 1;
+                lot.lost = true;
+            }
+            Corruption::Unnoticed => {
+                self.counters.corrupted += u64::from(!lot.lost);
+                lot.corrupted = Some(self.rng.random());
+            }
+        }
+    }
+
+    fn delay(&mut self, now: Nanos, to: HostId) -> Nanos {
+        let settings = self.settings;
+        let mut delay = 0;
+        if self.chance(settings.reordering) {
+            self.counters.reordered += 1;
+            delay = self.within(settings.reordered_by);
+        }
+        if self.chance(settings.spike) {
+            let spike = now + self.within(settings.spike_of);
+            let until = &mut self.spikes[to as usize];
+            *until = spike.max(*until);
+        }
+        let held = self.spikes[to as usize].saturating_sub(now);
+        self.counters.held_up += u64::from(held > delay);
+        delay.max(held)
+    }
+
+    fn chance(&mut self, of_10_000: u32) -> bool {
+        of_10_000 > 0 && self.rng.random_range(0..10_000) < of_10_000
+    }
+
+    fn within(&mut self, most: Nanos) -> Nanos {
+        self.rng.random_range(0..=most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::{Crash, Partition, Pause};
+
+    fn trouble(settings: Settings, outages: Outages) -> Trouble {
+        Trouble::new(settings, outages, 4, 7)
+    }
+
+    #[test]
+    fn each_fault_happens_as_often_as_it_should() {
+        let settings = Settings {
+            loss: 1_000,
+            duplication: 2_000,
+            reordering: 3_000,
+            reordered_by: 50,
+            very_late: 500,
+            late_by: 1_000_000,
+            ..Settings::default()
+        };
+        let mut trouble = trouble(settings, Outages::default());
+        let lots: Vec<Lot> = (0..10_000).map(|now| trouble.lot(now, 0, 1)).collect();
+        let Counters { lost, duplicated, reordered, very_late, .. } = trouble.counters;
+        for (seen, expected) in
+            [(lost, 1_000), (duplicated, 2_000), (reordered, 3_000), (very_late, 500)]
+        {
+            assert!(seen.abs_diff(expected) < 250, "{seen}, not {expected}");
+        }
+        assert_eq!(lots.iter().filter(|lot| lot.lost).count() as u64, lost);
+        assert!(lots.iter().all(|lot| lot.delay <= 50));
+        assert!(lots.iter().any(|lot| lot.copies[1].is_some_and(|late| late > 100_000)));
+    }
+
+    #[test]
+    fn a_spike_holds_everything_to_the_host_up() {
+        let settings = Settings { spike: 10_000, spike_of: 1_000, ..Settings::default() };
+        let mut trouble = trouble(settings, Outages::default());
+        let until = (0..20).map(|_| trouble.lot(0, 0, 1).delay).max().unwrap();
+        trouble.settings = Settings { reordering: 10_000, ..Settings::default() };
+        assert_eq!(trouble.lot(until - 1, 0, 1).delay, 1);
+        assert_eq!(trouble.lot(until - 1, 0, 2).delay, 0, "another host");
+        assert_eq!(trouble.lot(until, 0, 1).delay, 0);
+    }
+
+    #[test]
+    fn corrupted_packets_are_dropped_or_delivered() {
+        let settings = Settings { corruption: 10_000, ..Settings::default() };
+        assert!(trouble(settings, Outages::default()).lot(0, 0, 1).lost);
+        let settings = Settings { corrupted: Corruption::Unnoticed, ..settings };
+        let lot = trouble(settings, Outages::default()).lot(0, 0, 1);
+        assert!(!lot.lost && lot.corrupted.is_some());
+    }
+
+    #[test]
+    fn who_is_down_is_not_paused() {
+        let pause = Pause { host: 1, from: 100, until: 300 };
+        let outages = Outages {
+            pauses: vec![pause, Pause { until: 400, ..pause }],
+            crashes: vec![Crash { host: 1, at: 200, until: 250 }],
+            ..Outages::default()
+        };
+        let trouble = trouble(Settings::default(), outages);
+        let states = [0, 100, 200, 249, 250, 400].map(|now| trouble.state(1, now));
+        let paused = State::Paused(400);
+        assert_eq!(states, [State::Up, paused, State::Down, State::Down, paused, State::Up]);
+        assert_eq!(trouble.state(2, 200), State::Up);
+    }
+
+    #[test]
+    fn after_healing_nothing_goes_wrong() {
+        let settings = Settings { loss: 10_000, ..Settings::default() };
+        let cut = Partition { side: vec![0], from: 0, until: 1_000 };
+        let outages = Outages { partitions: vec![cut], ..Outages::default() };
+        let mut trouble = trouble(settings, outages);
+        assert!(trouble.lot(10, 0, 1).lost && trouble.lot(10, 1, 2).lost);
+        trouble.heal(20);
+        assert_eq!([trouble.lot(20, 0, 1), trouble.lot(20, 1, 2)], [Lot::default(); 2]);
+    }
+}

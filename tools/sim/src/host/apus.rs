@@ -1,0 +1,354 @@
+//! How does the protocol that ships run on a simulated host?
+//!
+//! As it is: [`Transport`] gets commands, packets and the time, and gives packets and events. The host
+//! stands for the engine and the driver, and does what they do: it asks for packets when its link can take
+//! one, tells the transport how long packets may be, and hands messages to the application. This file and
+//! the engine's loop are the only places where the protocol meets what carries its packets.
+//!
+//! Payload is neither carried nor kept, but for the [`Label`] at the beginning of each message; everything
+//! else is zeros that all messages share, and of what arrives the transport keeps the label alone.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::rc::Rc;
+
+use apus_proto::{
+    Call, Command, CommandError, Config, Event, Instant, Payload, RpcKey, Transmit, Transport,
+};
+use apus_wire::{DATA_HEADER_LEN, MAX_HEADER_LEN};
+use apus_workload::PacketOverhead;
+use bytes::Bytes;
+
+use super::Host;
+use crate::message::{HostId, Message, Outcome};
+use crate::packet::Packet;
+use apus_workload::time::{Nanos, Rate};
+
+/// Bytes of a message that are carried and kept.
+pub(super) const LABEL: usize = Message::SHORTEST as usize;
+
+/// UDP port of every endpoint.
+pub const PORT: u16 = 4000;
+
+/// What a host's application does with a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The shortest response there is, which tells the sender that the message has arrived: as close to
+    /// one-way messages as a protocol of requests and responses gets.
+    Nothing,
+    /// A response as long as the message.
+    Echo,
+}
+
+/// What a message begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Label {
+    pub(super) number: u32,
+    /// The message's length.
+    pub(super) bytes: u32,
+}
+
+impl Label {
+    pub(super) fn write(self) -> [u8; LABEL] {
+        (u64::from(self.number) << 32 | u64::from(self.bytes)).to_be_bytes()
+    }
+
+    pub(super) fn read(payload: &[u8]) -> Option<Self> {
+        let label = u64::from_be_bytes(*payload.first_chunk()?);
+        Some(Self { number: (label >> 32) as u32, bytes: label as u32 })
+    }
+}
+
+/// What a packet of apus carries: its header, and the beginning of its payload.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    pub(super) header: [u8; MAX_HEADER_LEN],
+    pub(super) header_len: u8,
+    /// The first bytes of the payload; the others are zeros.
+    pub(super) beginning: [u8; LABEL],
+}
+
+impl Default for Frame {
+    fn default() -> Self {
+        Self { header: [0; MAX_HEADER_LEN], header_len: 0, beginning: [0; LABEL] }
+    }
+}
+
+/// What all hosts of a fabric share.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    config: Config,
+    pub(super) answer: Answer,
+    rate: Rate,
+    pub(super) packets: PacketOverhead,
+    /// As many zeros as the longest message has. Never written to and hardly ever read, so that they take
+    /// no memory.
+    pub(super) zeros: Bytes,
+    /// Where a packet is put together for the transport that receives it.
+    pub(super) scratch: Rc<RefCell<Vec<u8>>>,
+}
+
+impl Shared {
+    /// For hosts with this configuration, whose links have this rate, and whose messages have at most
+    /// `longest` bytes.
+    #[must_use]
+    pub fn new(
+        config: Config,
+        answer: Answer,
+        rate: Rate,
+        packets: PacketOverhead,
+        longest: u32,
+    ) -> Self {
+        let scratch = vec![0; MAX_HEADER_LEN + (packets.payload as usize).max(LABEL)];
+        Self {
+            config,
+            answer,
+            rate,
+            packets,
+            zeros: Bytes::from(vec![0; longest as usize]),
+            scratch: Rc::new(RefCell::new(scratch)),
+        }
+    }
+
+    /// The message with this label.
+    fn payload(&self, label: Label) -> Payload {
+        let beginning = Bytes::copy_from_slice(&label.write());
+        Payload::from_iter([beginning, self.zeros.slice(..label.bytes as usize - LABEL)])
+    }
+}
+
+/// A host whose transport is apus.
+#[derive(Debug)]
+pub struct ApusHost {
+    id: HostId,
+    shared: Shared,
+    transport: Transport,
+    /// Packets of a burst that the link has not taken yet.
+    burst: VecDeque<(Packet, Frame)>,
+    /// Messages that the transport has no room for.
+    refused: VecDeque<Message>,
+    outcomes: VecDeque<Outcome>,
+}
+
+impl ApusHost {
+    /// A host that has not talked to anybody. `seed` decides its transport's identity.
+    #[must_use]
+    pub fn new(id: HostId, shared: Shared, seed: u64) -> Self {
+        let mut transport = Transport::new(shared.config.clone(), PORT, seed);
+        transport.set_payload_prefix(LABEL);
+        transport.set_link_rate(u32::try_from(shared.rate.mbps()).unwrap_or(u32::MAX));
+        Self {
+            id,
+            shared,
+            transport,
+            burst: VecDeque::new(),
+            refused: VecDeque::new(),
+            outcomes: VecDeque::new(),
+        }
+    }
+
+    /// The transport, for who wants to look at its counters.
+    #[must_use]
+    pub const fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
+    /// Hands a message to the transport; `false` if that has no room.
+    fn call(&mut self, now: Instant, message: &Message) -> bool {
+        let call = Call {
+            to: address(message.to),
+            payload: self.shared.payload(Label { number: message.number, bytes: message.bytes }),
+            cookie: u64::from(message.number),
+            deadline: None,
+            idempotent: false,
+        };
+        match self.transport.command(now, Command::Call(call)) {
+            Ok(_) => true,
+            Err(error) if error.is_back_pressure() => false,
+            Err(error) => {
+                self.failed(message.number, &error);
+                true
+            }
+        }
+    }
+
+    fn failed(&mut self, number: u32, _error: &CommandError) {
+        self.outcomes.push_back(Outcome::Failed(number));
+    }
+
+    /// Takes what the transport has to say.
+    fn take_events(&mut self, now: Instant) {
+        while let Some(event) = self.transport.poll_event() {
+            match event {
+                Event::Request { rpc, payload, .. } => self.serve(now, rpc, &payload),
+                Event::Response { cookie, payload, .. } => {
+                    self.transport.payload_consumed(payload.len());
+                    self.outcomes.push_back(Outcome::Done(cookie as u32));
+                }
+                Event::Failed { cookie, .. } => {
+                    self.outcomes.push_back(Outcome::Failed(cookie as u32));
+                }
+                Event::NewPeer(peer) => {
+                    let longest = DATA_HEADER_LEN + self.shared.packets.payload as usize;
+                    self.transport.set_packet_limit(peer, longest);
+                }
+                Event::Room => self.retry(now),
+                _ => {}
+            }
+        }
+    }
+
+    /// The application gets a request and answers it at once.
+    fn serve(&mut self, now: Instant, rpc: RpcKey, payload: &Bytes) {
+        self.transport.payload_consumed(payload.len());
+        let Some(label) = Label::read(payload) else { return };
+        self.outcomes.push_back(Outcome::Delivered(label.number));
+        let payload = match self.shared.answer {
+            Answer::Nothing => self.shared.zeros.slice(..1).into(),
+            Answer::Echo => self.shared.payload(label),
+        };
+        // Responses have room of their own, as much as requests have: an answer to what was accepted
+        // is refused only if its client is gone, who will not miss it.
+        let _ = self.transport.command(now, Command::Reply { rpc, payload });
+    }
+
+    /// There is room again for messages that were refused.
+    fn retry(&mut self, now: Instant) {
+        while let Some(message) = self.refused.pop_front() {
+            if !self.call(now, &message) {
+                self.refused.push_front(message);
+                return;
+            }
+        }
+    }
+}
+
+impl Host for ApusHost {
+    type Body = Frame;
+
+    fn submit(&mut self, now: Nanos, message: &Message) {
+        let at = Instant::from_nanos(now);
+        if !self.refused.is_empty() || !self.call(at, message) {
+            self.refused.push_back(*message);
+        }
+        self.take_events(at);
+    }
+
+    fn receive(&mut self, now: Nanos, packet: &Packet, frame: &Frame) {
+        let now = Instant::from_nanos(now);
+        let header_len = usize::from(frame.header_len);
+        let end = header_len + packet.payload as usize;
+        {
+            let mut scratch = self.shared.scratch.borrow_mut();
+            // Of a constant length, which is no call. What lies behind the label is payload that nobody
+            // reads.
+            scratch[..MAX_HEADER_LEN].copy_from_slice(&frame.header);
+            scratch[header_len..header_len + LABEL].copy_from_slice(&frame.beginning);
+            self.transport.handle_packet(now, address(packet.from), &scratch[..end]);
+        }
+        self.take_events(now);
+    }
+
+    fn transmit(&mut self, now: Nanos, packet: &mut Packet, frame: &mut Frame) -> bool {
+        if let Some(next) = self.burst.pop_front() {
+            (*packet, *frame) = next;
+            return true;
+        }
+        let Some(transmit) = self.transport.poll_transmit(Instant::from_nanos(now)) else {
+            return false;
+        };
+        let header_len = transmit.header_len();
+        let write = Writer { from: self.id, packets: &self.shared.packets, transmit: &transmit };
+        let (header, others) = transmit.headers().split_at(header_len);
+        let segment = transmit.segment();
+        let mut left = transmit.payload_len();
+        write.packet(header, left.min(segment), packet, frame);
+        // Only the first packet of a message begins with something.
+        frame.beginning = match transmit.payload().next().and_then(<[u8]>::first_chunk) {
+            Some(beginning) => *beginning,
+            None => [0; LABEL],
+        };
+        for header in others.chunks(header_len) {
+            left -= segment;
+            let (mut packet, mut frame) = Default::default();
+            write.packet(header, left.min(segment), &mut packet, &mut frame);
+            self.burst.push_back((packet, frame));
+        }
+        true
+    }
+
+    fn next_timeout(&self) -> Option<Nanos> {
+        self.transport.next_timeout().map(|(at, _)| at.as_nanos())
+    }
+
+    fn handle_timeout(&mut self, now: Nanos) {
+        let now = Instant::from_nanos(now);
+        self.transport.handle_timeout(now);
+        self.take_events(now);
+    }
+
+    fn poll_outcome(&mut self) -> Option<Outcome> {
+        self.outcomes.pop_front()
+    }
+
+    fn withholds(&self) -> bool {
+        self.transport.live().grantable > 0
+    }
+
+    fn id(&self) -> HostId {
+        self.id
+    }
+}
+
+/// Writes the packets of a burst.
+struct Writer<'a> {
+    from: HostId,
+    packets: &'a PacketOverhead,
+    transmit: &'a Transmit<'a>,
+}
+
+impl Writer<'_> {
+    /// Makes `packet` the one with this header and so many bytes of payload.
+    #[inline]
+    fn packet(&self, header: &[u8], payload: usize, packet: &mut Packet, frame: &mut Frame) {
+        *packet = Packet {
+            from: self.from,
+            to: host_at(self.transmit.to()),
+            wire_bytes: wire_bytes(self.packets, header.len(), payload),
+            payload: payload as u32,
+            priority: self.transmit.priority(),
+            ecn_capable: false,
+            marked: false,
+        };
+        frame.header_len = header.len() as u8;
+        match header.first_chunk::<DATA_HEADER_LEN>() {
+            // Nearly always, and of a constant length, which is no call.
+            Some(data) if header.len() == DATA_HEADER_LEN => {
+                frame.header[..DATA_HEADER_LEN].copy_from_slice(data);
+            }
+            _ => frame.header[..header.len()].copy_from_slice(header),
+        }
+    }
+}
+
+/// Bytes that a packet with a header of `header` bytes and so much payload occupies on a link.
+pub fn wire_bytes(packets: &PacketOverhead, header: usize, payload: usize) -> u32 {
+    // `overhead` counts a DATA packet's header.
+    let others = packets.overhead as usize - DATA_HEADER_LEN;
+    ((others + header + payload) as u32).max(packets.minimum)
+}
+
+/// Where a host lives: 10.x.y.z.
+pub fn address(host: HostId) -> SocketAddr {
+    let ip = Ipv4Addr::from((10 << 24) + host + 1);
+    SocketAddr::V4(SocketAddrV4::new(ip, PORT))
+}
+
+/// Who lives there.
+pub fn host_at(address: SocketAddr) -> HostId {
+    match address {
+        SocketAddr::V4(address) => address.ip().to_bits() - (10 << 24) - 1,
+        SocketAddr::V6(_) => unreachable!("hosts know each other by IPv4 addresses only"),
+    }
+}

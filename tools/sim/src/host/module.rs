@@ -1,0 +1,205 @@
+//! How does a simulated host carry messages that runs the Linux module?
+//!
+//! With the model of the module ([`Module`]) in place of apus, among hosts that run apus in the kernel profile:
+//! [`MixedHost`] is either. Every second host runs the module, so that half of all exchanges are between the two, a
+//! quarter between two modules, and a quarter between two hosts with apus.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+
+use apus_wire::MAX_HEADER_LEN;
+use bytes::Bytes;
+
+use super::Host;
+use super::apus::{
+    Answer, ApusHost, Frame, LABEL, Label, PORT, Shared, address, host_at, wire_bytes,
+};
+use crate::kernel::{Event, Module, RpcName};
+use crate::message::{HostId, Message, Outcome};
+use crate::packet::Packet;
+use apus_workload::time::Nanos;
+
+/// A host of a fabric in which some run the module.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one of them for each host")]
+pub enum MixedHost {
+    /// apus.
+    Apus(ApusHost),
+    /// The model of the Linux module.
+    Module(ModuleHost),
+}
+
+impl MixedHost {
+    /// The module if `id` is odd, apus otherwise; `seed` decides the latter's identity.
+    #[must_use]
+    pub fn new(id: HostId, shared: Shared, seed: u64) -> Self {
+        if id.is_multiple_of(2) {
+            Self::Apus(ApusHost::new(id, shared, seed))
+        } else {
+            Self::Module(ModuleHost::new(id, shared))
+        }
+    }
+}
+
+/// Calls the same method of either.
+macro_rules! either {
+    ($self:ident, $host:ident => $call:expr) => {
+        match $self {
+            Self::Apus($host) => $call,
+            Self::Module($host) => $call,
+        }
+    };
+}
+
+impl Host for MixedHost {
+    type Body = Frame;
+
+    fn submit(&mut self, now: Nanos, message: &Message) {
+        either!(self, host => host.submit(now, message));
+    }
+
+    fn receive(&mut self, now: Nanos, packet: &Packet, frame: &Frame) {
+        either!(self, host => host.receive(now, packet, frame));
+    }
+
+    fn transmit(&mut self, now: Nanos, packet: &mut Packet, frame: &mut Frame) -> bool {
+        either!(self, host => host.transmit(now, packet, frame))
+    }
+
+    fn next_timeout(&self) -> Option<Nanos> {
+        either!(self, host => host.next_timeout())
+    }
+
+    fn handle_timeout(&mut self, now: Nanos) {
+        either!(self, host => host.handle_timeout(now));
+    }
+
+    fn poll_outcome(&mut self) -> Option<Outcome> {
+        either!(self, host => host.poll_outcome())
+    }
+
+    fn withholds(&self) -> bool {
+        either!(self, host => host.withholds())
+    }
+
+    fn id(&self) -> HostId {
+        either!(self, host => host.id())
+    }
+}
+
+/// A host that runs the model of the Linux module. Its applications do what those of [`ApusHost`] do.
+#[derive(Debug)]
+pub struct ModuleHost {
+    id: HostId,
+    shared: Shared,
+    module: Module,
+    outcomes: VecDeque<Outcome>,
+}
+
+/// Where a host's network address is.
+fn ip(host: HostId) -> IpAddr {
+    address(host).ip()
+}
+
+impl ModuleHost {
+    /// A host that has not talked to anybody.
+    #[must_use]
+    pub fn new(id: HostId, shared: Shared) -> Self {
+        let module = Module::new(PORT, shared.packets.payload, 2);
+        Self { id, shared, module, outcomes: VecDeque::new() }
+    }
+
+    /// The message with this label. The model keeps bytes in one piece.
+    fn payload(label: Label) -> Bytes {
+        let mut bytes = vec![0; label.bytes as usize];
+        bytes[..LABEL].copy_from_slice(&label.write());
+        bytes.into()
+    }
+
+    /// Takes what the module has to say.
+    fn take_events(&mut self, now: Nanos) {
+        while let Some(event) = self.module.poll_event() {
+            match event {
+                Event::Request { rpc, payload } => self.serve(now, rpc, &payload),
+                Event::Response { cookie, .. } => {
+                    self.outcomes.push_back(Outcome::Done(cookie as u32));
+                }
+                Event::Failed { cookie, .. } => {
+                    self.outcomes.push_back(Outcome::Failed(cookie as u32));
+                }
+            }
+        }
+    }
+
+    /// The application gets a request and answers it at once.
+    fn serve(&mut self, now: Nanos, rpc: RpcName, payload: &Bytes) {
+        let Some(label) = Label::read(payload) else { return };
+        self.outcomes.push_back(Outcome::Delivered(label.number));
+        let payload = match self.shared.answer {
+            Answer::Nothing => self.shared.zeros.slice(..1),
+            Answer::Echo => Self::payload(label),
+        };
+        self.module.reply(now, rpc, payload);
+    }
+}
+
+impl Host for ModuleHost {
+    type Body = Frame;
+
+    fn submit(&mut self, now: Nanos, message: &Message) {
+        let payload = Self::payload(Label { number: message.number, bytes: message.bytes });
+        let to = (ip(message.to), PORT);
+        self.module.call(now, to, payload, u64::from(message.number), None);
+        self.take_events(now);
+    }
+
+    fn receive(&mut self, now: Nanos, packet: &Packet, frame: &Frame) {
+        let header_len = usize::from(frame.header_len);
+        let end = header_len + packet.payload as usize;
+        {
+            let mut scratch = self.shared.scratch.borrow_mut();
+            scratch[..MAX_HEADER_LEN].copy_from_slice(&frame.header);
+            scratch[header_len..header_len + LABEL].copy_from_slice(&frame.beginning);
+            // Objections are for who judges: the module drops packets silently.
+            let _ = self.module.handle_packet(now, ip(packet.from), &scratch[..end]);
+        }
+        self.take_events(now);
+    }
+
+    fn transmit(&mut self, now: Nanos, packet: &mut Packet, frame: &mut Frame) -> bool {
+        let Some(leaving) = self.module.transmit(now) else { return false };
+        let (header, payload) = leaving.bytes.split_at(leaving.header_len);
+        *packet = Packet {
+            from: self.id,
+            to: host_at(SocketAddr::new(leaving.to, PORT)),
+            wire_bytes: wire_bytes(&self.shared.packets, header.len(), payload.len()),
+            payload: payload.len() as u32,
+            priority: leaving.priority,
+            ecn_capable: false,
+            marked: false,
+        };
+        frame.header_len = header.len() as u8;
+        frame.header[..header.len()].copy_from_slice(header);
+        let beginning = payload.len().min(LABEL);
+        frame.beginning = [0; LABEL];
+        frame.beginning[..beginning].copy_from_slice(&payload[..beginning]);
+        true
+    }
+
+    fn next_timeout(&self) -> Option<Nanos> {
+        self.module.next_timeout()
+    }
+
+    fn handle_timeout(&mut self, now: Nanos) {
+        self.module.handle_timeout(now);
+        self.take_events(now);
+    }
+
+    fn poll_outcome(&mut self) -> Option<Outcome> {
+        self.outcomes.pop_front()
+    }
+
+    fn id(&self) -> HostId {
+        self.id
+    }
+}

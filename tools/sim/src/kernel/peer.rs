@@ -1,0 +1,62 @@
+//! What does the module remember about another host?
+
+use apus_wire::{Ack, AckList, Cutoffs, MAX_ACKS};
+
+use super::HIGHEST;
+use apus_workload::time::Nanos;
+
+/// Another host.
+#[derive(Debug)]
+pub(super) struct Peer {
+    /// Acks that wait for a DATA packet, at most five (row L-8).
+    acks: Vec<Ack>,
+    /// For each level, the longest message that uses it; before CUTOFFS all use level 6 (row U-3).
+    cutoffs: [u32; 8],
+    pub(super) cutoff_version: u16,
+    /// The tick in which it was sent CUTOFFS last.
+    pub(super) told: Option<Nanos>,
+}
+
+impl Default for Peer {
+    fn default() -> Self {
+        let mut cutoffs = [0; 8];
+        cutoffs[6] = u32::MAX;
+        Self { acks: Vec::new(), cutoffs, cutoff_version: 0, told: None }
+    }
+}
+
+impl Peer {
+    /// Adds an ack; if there is no room, the waiting ones leave in an ACK packet about the RPC of `ack`.
+    pub(super) fn add(&mut self, ack: Ack) -> Option<AckList> {
+        if self.acks.len() == MAX_ACKS {
+            return Some(self.take_list());
+        }
+        self.acks.push(ack);
+        None
+    }
+
+    pub(super) fn take_one(&mut self) -> Option<Ack> {
+        self.acks.pop()
+    }
+
+    pub(super) fn take_list(&mut self) -> AckList {
+        let mut list = AckList::EMPTY;
+        for ack in self.acks.drain(..) {
+            list.push(ack).expect("no more than an ACK packet holds");
+        }
+        list
+    }
+
+    /// Takes CUTOFFS. The lengths are signed in the module, and level 0 takes all.
+    pub(super) fn learn(&mut self, cutoffs: &Cutoffs) {
+        self.cutoffs = cutoffs.unscheduled.map(|length| i32::try_from(length).unwrap_or(0) as u32);
+        self.cutoffs[0] = u32::MAX;
+        self.cutoff_version = cutoffs.version;
+    }
+
+    /// The level of the unscheduled packets of a message.
+    pub(super) fn level(&self, length: u32) -> u8 {
+        let fits = |level: &u8| self.cutoffs[usize::from(*level)] >= length;
+        (0..=HIGHEST).rev().find(fits).unwrap_or(0)
+    }
+}

@@ -1,0 +1,169 @@
+//! Does the model do what the module does?
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use apus_wire::{Body, Kind, Packet as Written, Profile};
+use bytes::Bytes;
+
+use super::{CLIENT_PORT, Event, Module, Objection, Packet};
+use apus_workload::time::{MILLISECOND, Nanos};
+
+const HOSTS: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2))];
+const PORT: u16 = 4_100;
+
+fn kind(packet: &Packet) -> Kind {
+    Written::parse(Profile::Kernel, &packet.bytes).unwrap().body.kind()
+}
+
+/// Two modules, and what they say.
+struct Pair {
+    modules: [Module; 2],
+    now: Nanos,
+    /// What was said since it was looked at last: who, and what.
+    said: Vec<(usize, Kind)>,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let module = || Module::new(PORT, 1_424, 2);
+        Self { modules: [module(), module()], now: 100, said: Vec::new() }
+    }
+
+    fn call(&mut self, bytes: usize) {
+        let to = (HOSTS[1], PORT);
+        self.modules[0].call(self.now, to, vec![7; bytes].into(), 1, None);
+    }
+
+    /// Everything that is to be said is, and arrives unless it is lost.
+    fn talk(&mut self, lost: impl Fn(usize, Kind) -> bool) {
+        while let Some((from, packet)) = (0..2).find_map(|from| {
+            let packet = self.modules[from].transmit(self.now)?;
+            Some((from, packet))
+        }) {
+            let kind = kind(&packet);
+            self.said.push((from, kind));
+            if !lost(from, kind) {
+                self.modules[1 - from]
+                    .handle_packet(self.now, HOSTS[from], &packet.bytes)
+                    .unwrap_or_else(|objection| assert!(!objection.is_fault(), "{objection:?}"));
+            }
+        }
+    }
+
+    /// The same for so many ticks.
+    fn ticks(&mut self, ticks: u64, lost: impl Fn(usize, Kind) -> bool) {
+        for _ in 0..ticks {
+            self.now = (self.now / MILLISECOND + 1) * MILLISECOND;
+            self.modules.iter_mut().for_each(|module| module.handle_timeout(self.now));
+            self.talk(&lost);
+        }
+    }
+
+    fn said(&mut self) -> Vec<(usize, Kind)> {
+        std::mem::take(&mut self.said)
+    }
+
+    fn request(&mut self) -> (super::RpcName, Bytes) {
+        match self.modules[1].poll_event() {
+            Some(Event::Request { rpc, payload }) => (rpc, payload),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// The first packets of the recording of 100-byte echoes.
+#[test]
+fn a_first_exchange_and_the_next_one() {
+    let mut pair = Pair::new();
+    pair.call(100);
+    pair.talk(|_, _| false);
+    let (rpc, request) = pair.request();
+    assert!(pair.modules[1].reply(pair.now, rpc, request));
+    pair.talk(|_, _| false);
+    use Kind::{Cutoffs, Data};
+    assert_eq!(pair.said(), [(0, Data), (1, Cutoffs), (1, Data), (0, Cutoffs)]);
+    assert!(matches!(pair.modules[0].poll_event(), Some(Event::Response { cookie: 1, .. })));
+    pair.call(100);
+    pair.talk(|_, _| false);
+    assert_eq!(pair.said(), [(0, Data)]);
+    assert!(!pair.modules[1].live().any(|name| name == rpc), "the ack came along");
+}
+
+/// Rows P-17, P-18: two ticks after the response, and on every tick.
+#[test]
+fn a_response_is_asked_about_until_it_is_acknowledged() {
+    let mut pair = Pair::new();
+    pair.call(100);
+    pair.talk(|_, _| false);
+    let (rpc, request) = pair.request();
+    pair.modules[1].reply(pair.now, rpc, request);
+    pair.talk(|_, _| false);
+    pair.said();
+    pair.ticks(5, |_, kind| kind == Kind::Ack);
+    let of = |kind| (1, kind);
+    let said = pair.said();
+    assert_eq!(said.iter().filter(|said| **said == of(Kind::NeedAck)).count(), 3, "{said:?}");
+    pair.ticks(1, |_, _| false);
+    assert_eq!(pair.modules[1].live().count(), 0);
+}
+
+/// Rows T-3 and T-4: every five ticks, and no more after a hundred.
+#[test]
+fn a_silent_server_is_asked_nineteen_times() {
+    let mut pair = Pair::new();
+    pair.call(100);
+    pair.talk(|from, _| from == 0);
+    pair.ticks(99, |from, _| from == 0);
+    let said = pair.said();
+    assert_eq!(said.iter().filter(|said| **said == (0, Kind::Resend)).count(), 19);
+    assert_eq!(pair.modules[0].poll_event(), None);
+    pair.ticks(1, |from, _| from == 0);
+    let failed = Event::Failed { cookie: 1, late: false };
+    assert_eq!(pair.modules[0].poll_event(), Some(failed));
+    assert_eq!(pair.modules[0].next_timeout(), None);
+}
+
+/// Row G-5, and the first two GRANTs of the recording of 500,000-byte echoes, (201424, 0) and (251424, 6): the
+/// window of one message counts from what has come, and the oldest gets 50,000 for its age.
+#[test]
+fn a_long_message_is_granted() {
+    let mut pair = Pair::new();
+    pair.call(500_000);
+    let first = pair.modules[0].transmit(pair.now).unwrap();
+    pair.modules[1].handle_packet(pair.now, HOSTS[0], &first.bytes).unwrap();
+    let grants: Vec<_> = std::iter::from_fn(|| pair.modules[1].transmit(pair.now))
+        .filter_map(|packet| match Written::parse(Profile::Kernel, &packet.bytes).unwrap().body {
+            Body::Grant(grant) => Some((grant.offset, grant.priority)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(grants, [(201_424, 0), (251_424, 6)]);
+}
+
+/// 8.2: what a peer must get right is noticed if it does not.
+#[test]
+fn objections_say_what_is_wrong() {
+    let mut pair = Pair::new();
+    pair.call(3_000);
+    let first = pair.modules[0].transmit(0).unwrap().bytes;
+    let altered = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = first.to_vec();
+        change(&mut bytes);
+        Module::new(PORT, 1_424, 2).handle_packet(0, HOSTS[0], &bytes)
+    };
+    assert_eq!(altered(&|_| ()), Ok(()));
+    assert_eq!(altered(&|bytes| bytes.truncate(50)), Err(Objection::NoPacket));
+    assert_eq!(altered(&|bytes| bytes[3] = 0), Err(Objection::NoSuchPort));
+    assert_eq!(altered(&|bytes| bytes[29] = 0x10), Err(Objection::TooLong));
+    assert_eq!(altered(&|bytes| bytes[32..36].fill(0)), Err(Objection::NotGranted));
+    assert_eq!(altered(&|bytes| bytes[32] = 1), Err(Objection::Untruthful));
+    assert_eq!(altered(&|bytes| bytes[47] = 9), Err(Objection::OtherCutoffs));
+    assert_eq!(altered(&|bytes| bytes[43] = 9), Err(Objection::NotMine));
+    assert_eq!(altered(&|bytes| bytes[11] = Kind::Ack as u8), Ok(()), "padding");
+    let response = |bytes: &mut Vec<u8>| {
+        bytes[27] |= 1;
+        bytes[2..4].copy_from_slice(&CLIENT_PORT.to_be_bytes());
+    };
+    assert_eq!(altered(&response), Err(Objection::UnknownRpc));
+}

@@ -1,0 +1,60 @@
+//! How does the protocol behave in a fabric of thousands of hosts?
+//!
+//! Simulated hosts run [`apus_proto::Transport`] as it ships, one each; links, switches and time are made of
+//! integers. An [`Experiment`] says everything that decides a run, and running it is a pure function: the same
+//! experiment gives the same [`Report`] on any machine.
+//!
+//! ```text
+//!   experiment           messages of a workload at a load, and how long they took
+//!     ├── fabric         events, links, switches with eight levels of priority
+//!     │     └── host: apus · dctcp
+//!     ├── oracle         one scheduler that knows all messages; needs no fabric
+//!     └── published      what others have measured
+//!   kernel               a model of the Linux module, to be mixed with hosts that run apus
+//!   preset               the paper's set-up as an experiment
+//!   topology, time, message, packet, words   what all of them speak of
+//! ```
+//!
+//! ```
+//! use apus_sim::preset;
+//! use apus_workload::Workload;
+//!
+//! let mut experiment = preset::sigcomm18_experiment(Workload::published(4), 0.8, 1)?;
+//! experiment.fabric.topology.shape = "2x4x1".parse()?;
+//! (experiment.messages, experiment.warm_up) = (500, 100);
+//! let report = experiment.run(experiment.allowed_growth(), &mut |_| {});
+//! assert_eq!(report.failed, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is absent
+//!
+//! Processors: hosts have software delays, but never too much to do. Failures of links and switches beyond
+//! packets that are dropped for lack of room. Topologies other than leaf and spine. Payload: messages are as
+//! long as they say, and what is in them is zeros.
+
+#![forbid(unsafe_code)]
+
+pub mod dctcp;
+pub mod experiment;
+pub mod fabric;
+pub mod fault;
+pub mod host;
+pub mod kernel;
+pub mod message;
+pub mod network;
+pub mod oracle;
+pub mod packet;
+pub mod preset;
+pub mod published;
+pub mod topology;
+pub mod words;
+
+pub use experiment::{Experiment, Report};
+pub use fabric::Fabric;
+pub use host::Host;
+pub use message::{HostId, Message, Outcome};
+pub use network::Network;
+pub use oracle::Oracle;
+pub use packet::Packet;
+pub use topology::{Delays, Shape, Topology, TopologyError};

@@ -1,0 +1,174 @@
+//! How was it done in the paper?
+//!
+//! The set-up of the simulations of SIGCOMM 2018 (published numbers A.1), in terms of this simulator and of
+//! the protocol's configuration.
+
+use apus_proto::{Config, ConfigError};
+use apus_workload::{PacketOverhead, Sizes, Workload};
+
+use crate::experiment::{Carrier, Experiment, Pattern};
+use crate::fabric::Settings;
+use crate::host::Answer;
+use crate::published;
+use crate::topology::{Delays, Shape, Topology};
+use apus_workload::time::Rate;
+
+/// Payload bytes that are sent without permission, about what the link carries in a round-trip time. Source:
+/// A.1.
+const UNSCHEDULED_BYTES: u64 = 9_328;
+/// Bytes granted and not received, over all messages: what seven messages with RTTbytes each have in the
+/// paper. Here it is divided among the active messages, be they few or many (GRANT-4), so that a single
+/// one can have more than a round-trip time's and grants may come in steps. Source: A.3, sanity bound.
+const MAX_INCOMING: u64 = 68_000;
+/// Levels of priority.
+const LEVELS: usize = 8;
+
+/// 144 hosts in 9 racks, 4 spines, links of 10 and 40 Gbit/s, the delays of the paper's hosts and switches.
+///
+/// # Panics
+///
+/// Never.
+#[must_use]
+pub fn sigcomm18() -> Topology {
+    let rate = |mbps| Rate::from_mbps(mbps).expect("a positive constant");
+    Topology {
+        shape: Shape { racks: 9, hosts_per_rack: 16, spines: 4 },
+        host_rate: rate(10_000),
+        fabric_rate: rate(40_000),
+        // 0.5 µs on the way out and 0.5 µs for the interface, 0.5 µs on the way in.
+        delays: Delays { switch: 250, host_out: 1_000, host_in: 500, propagation: 0, per_rack: 0 },
+    }
+}
+
+/// apus as the paper's Homa was configured for a workload: overcommitment and levels, cutoffs that give each
+/// unscheduled level the same number of bytes, unscheduled bytes, no share for the oldest message.
+///
+/// # Errors
+///
+/// None for any workload; the type is that of [`apus_proto::ConfigBuilder::build`].
+pub fn sigcomm18_config(workload: &Workload) -> Result<Config, ConfigError> {
+    let sizes = workload.sizes();
+    let scheduled = scheduled_levels(&workload.to_string(), sizes);
+    Config::builder()
+        .unsched_bytes(UNSCHEDULED_BYTES)
+        .unsched_bytes_min(UNSCHEDULED_BYTES)
+        .unsched_bytes_max(UNSCHEDULED_BYTES)
+        .unsched_cutoffs(cutoffs(sizes, LEVELS - scheduled))
+        .cutoffs_interval_usecs(0)
+        .max_overcommit(scheduled as u64)
+        .max_incoming(MAX_INCOMING)
+        .grant_fifo_fraction(0)
+        .pacer_fifo_fraction(0)
+        .max_link_usage(100)
+        .burst_bytes(1_500)
+        .build()
+}
+
+/// The paper's experiment: one-way messages of a workload between all pairs of hosts, at a load. Few of them:
+/// set [`Experiment::messages`] and [`Experiment::warm_up`] to as many as the figures need.
+///
+/// # Errors
+///
+/// Those of [`sigcomm18_config`].
+pub fn sigcomm18_experiment(
+    workload: Workload,
+    load: f64,
+    seed: u64,
+) -> Result<Experiment, ConfigError> {
+    let config = sigcomm18_config(&workload)?;
+    Ok(Experiment {
+        fabric: Settings::new(sigcomm18(), seed),
+        carrier: Carrier::Apus(config.clone()),
+        reckoned_with: config,
+        workload,
+        load,
+        pattern: Pattern::Uniform,
+        answer: Answer::Nothing,
+        packets: PacketOverhead::UDP_OVER_ETHERNET,
+        messages: 10_000,
+        warm_up: 10_000,
+        greet: true,
+        seed,
+    })
+}
+
+/// Levels for scheduled packets, and messages granted at the same time. For workloads of one's own the share
+/// of unscheduled bytes decides, as section 3.4 of the paper has it.
+fn scheduled_levels(name: &str, sizes: &Sizes) -> usize {
+    if let Some(levels) = published::scheduled_levels(name) {
+        return levels as usize;
+    }
+    let share = unscheduled_bytes(sizes).map(|(_, bytes)| bytes).sum::<f64>() / sizes.mean();
+    let unscheduled = (share * LEVELS as f64).round() as usize;
+    LEVELS - unscheduled.clamp(1, LEVELS - 1)
+}
+
+/// For each level the longest message whose unscheduled packets use it; `levels` levels, of which each gets
+/// the same number of bytes.
+fn cutoffs(sizes: &Sizes, levels: usize) -> [u32; LEVELS] {
+    let total: f64 = unscheduled_bytes(sizes).map(|(_, bytes)| bytes).sum();
+    let mut table = [0; LEVELS];
+    let lowest = LEVELS - levels;
+    let mut level = LEVELS - 1;
+    let mut sum = 0.0;
+    for (size, bytes) in unscheduled_bytes(sizes) {
+        sum += bytes;
+        table[level] = size;
+        // This level is full; the next size begins the next one. A size may fill several.
+        while level > lowest && sum >= total * (LEVELS - level) as f64 / levels as f64 {
+            level -= 1;
+            table[level] = size;
+        }
+    }
+    // Rounding may have left the lowest levels without a size.
+    while level > lowest {
+        level -= 1;
+        table[level] = sizes.largest();
+    }
+    table
+}
+
+/// Each size, and the unscheduled bytes that its messages bring per message of the workload.
+fn unscheduled_bytes(sizes: &Sizes) -> impl Iterator<Item = (u32, f64)> + '_ {
+    sizes.iter().map(|(size, share)| (size, share * f64::from(size.min(UNSCHEDULED_BYTES as u32))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_those_of_the_paper() {
+        for (number, scheduled) in [(1, 1), (2, 3), (3, 4), (4, 7), (5, 7)] {
+            let config = sigcomm18_config(&Workload::published(number)).unwrap();
+            let zeros = config.unsched_cutoffs().iter().take_while(|cutoff| **cutoff == 0).count();
+            assert_eq!(zeros, scheduled, "W{number}");
+            assert_eq!(config.max_overcommit(), scheduled as u64);
+        }
+    }
+
+    #[test]
+    fn each_unscheduled_level_gets_the_same_bytes() {
+        let sizes = Workload::published(2).sizes().clone();
+        let table = cutoffs(&sizes, 5);
+        let mut below = 0;
+        for level in (3..8).rev() {
+            let share: f64 = unscheduled_bytes(&sizes)
+                .filter(|(size, _)| (below + 1..=table[level]).contains(size))
+                .map(|(_, bytes)| bytes)
+                .sum();
+            let total: f64 = unscheduled_bytes(&sizes).map(|(_, bytes)| bytes).sum();
+            assert!((0.12..0.28).contains(&(share / total)), "level {level}: {table:?}");
+            below = table[level];
+        }
+    }
+
+    #[test]
+    fn one_size_fills_all_levels() {
+        assert_eq!(cutoffs(&Sizes::fixed(100), 3), [0, 0, 0, 0, 0, 100, 100, 100]);
+        let workload: Workload = "100".parse().unwrap();
+        assert_eq!(sigcomm18_config(&workload).unwrap().max_overcommit(), 1);
+        let workload: Workload = "1000000".parse().unwrap();
+        assert_eq!(sigcomm18_config(&workload).unwrap().max_overcommit(), 7);
+    }
+}

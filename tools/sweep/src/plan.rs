@@ -1,0 +1,366 @@
+//! Which points does a sweep have?
+
+use std::fmt::Write;
+
+use apus_proto::{Config, Profile};
+use apus_report::result::COMMIT;
+use apus_workload::Workload;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::options::{Options, OptionsError, PeerModel, Transport};
+use apus_sim::dctcp;
+use apus_sim::experiment::{Carrier, Experiment};
+use apus_sim::fabric::Settings;
+use apus_sim::topology::Shape;
+use apus_workload::units;
+
+/// All points of a sweep, in order: the seed changes fastest, then the transport, then parameters, topology,
+/// load and workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Sixteen hexadecimal digits that stand for all experiments of the plan and for the program that
+    /// runs them: its version and commit.
+    pub name: String,
+    /// Its points.
+    pub points: Vec<Point>,
+}
+
+/// One run of a sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Its position in the plan.
+    pub index: u32,
+    /// Who carries the messages.
+    pub transport: Transport,
+    /// What the point has in common with those that differ in transport and seed alone, for readers.
+    pub config: Map<String, Value>,
+    /// What runs.
+    pub experiment: Experiment,
+}
+
+/// Most points of a plan. Source: ours; a month of machine time, and a slip of the pen more often than not.
+const MOST_POINTS: usize = 100_000;
+/// Pairs of hosts up to which all are made known to each other before the load begins. Source: ours; more
+/// would take longer than most experiments.
+const MOST_GREETINGS: u64 = 300_000;
+
+/// Full packets that wait at 10 Gbit/s when packets begin to be marked; in proportion beyond. Source: ADR
+/// 0015, where DCTCP is at its best with so many; its paper has 65, for hosts that burst.
+const MARKED_FROM: u64 = 8;
+
+impl Plan {
+    /// The plan for these options.
+    ///
+    /// # Errors
+    ///
+    /// An option has a value that cannot be, or there are too many points.
+    pub fn new(options: &Options) -> Result<Self, OptionsError> {
+        options.check()?;
+        let lists = [
+            options.workloads.len(),
+            options.loads.len(),
+            options.shapes.len(),
+            options.transports.len(),
+            options.seeds().len(),
+        ];
+        let values = options.parameters.iter().map(|axis| axis.values.len());
+        let count = lists.into_iter().chain(values).fold(1, usize::saturating_mul);
+        if !(1..=MOST_POINTS).contains(&count) {
+            let problem = format!("the lists span {count} points; 1 to {MOST_POINTS} can be run");
+            return Err(OptionsError::new("param", problem));
+        }
+        let mut points = Vec::with_capacity(count);
+        for workload in &options.workloads {
+            let workload = &options.carried(workload)?;
+            for load in &options.loads {
+                for shape in &options.shapes {
+                    for parameters in combinations(options) {
+                        let at = Setting { options, workload, load: *load, shape: *shape };
+                        at.points(&parameters, &mut points)?;
+                    }
+                }
+            }
+        }
+        Ok(Self { name: name(&points), points })
+    }
+}
+
+/// All combinations of values of parameters.
+fn combinations(options: &Options) -> Vec<Vec<(&'static str, u64)>> {
+    options.parameters.iter().fold(vec![Vec::new()], |all, axis| {
+        let with = |before: &Vec<(&'static str, u64)>, value: u64| {
+            before.iter().copied().chain([(axis.name, value)]).collect()
+        };
+        all.iter().flat_map(|each| axis.values.iter().map(|value| with(each, *value))).collect()
+    })
+}
+
+/// Everything but parameters, transport and seed.
+struct Setting<'a> {
+    options: &'a Options,
+    workload: &'a Workload,
+    load: f64,
+    shape: Shape,
+}
+
+impl Setting<'_> {
+    /// Adds one point per transport and seed.
+    fn points(
+        &self,
+        parameters: &[(&'static str, u64)],
+        points: &mut Vec<Point>,
+    ) -> Result<(), OptionsError> {
+        let options = self.options;
+        let preset = options.preset.config(self.workload);
+        let mut builder = preset.to_builder();
+        if options.peer_model == PeerModel::Kernel {
+            builder = builder.profile(Profile::Kernel);
+        }
+        for (name, value) in parameters {
+            builder = builder.set(name, *value).map_err(|error| wrong(&error))?;
+        }
+        let config = builder.build().map_err(|error| wrong(&error))?;
+        let longest = u64::from(self.workload.sizes().largest());
+        if longest > config.max_message() {
+            let problem = format!(
+                "a message of {longest} bytes is longer than max_message; try --param max_message={longest}"
+            );
+            return Err(OptionsError::new("workload", problem));
+        }
+        let described = self.described(&config, parameters);
+        for transport in &options.transports {
+            for seed in options.seeds() {
+                let carrier = match transport {
+                    Transport::Apus if options.peer_model == PeerModel::Kernel => {
+                        Carrier::Mixed(config.clone())
+                    }
+                    Transport::Apus => Carrier::Apus(config.clone()),
+                    Transport::Dctcp => Carrier::Dctcp(dctcp::Config::default()),
+                    Transport::Oracle => Carrier::Oracle,
+                };
+                points.push(Point {
+                    index: points.len() as u32,
+                    transport: *transport,
+                    config: described.clone(),
+                    experiment: self.experiment(carrier, preset.clone(), seed),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn experiment(&self, carrier: Carrier, reckoned_with: Config, seed: u64) -> Experiment {
+        let Options { pattern, answer, .. } = *self.options;
+        let (messages, warm_up) = self.options.messages_of(self.workload);
+        let mut fabric = Settings { seed, ..self.options.fabric };
+        fabric.topology.shape = self.shape;
+        // Marks are for those who understand them.
+        fabric.mark_at = matches!(carrier, Carrier::Dctcp(_)).then(|| self.mark_at());
+        Experiment {
+            fabric,
+            carrier,
+            reckoned_with,
+            workload: self.workload.clone(),
+            load: self.load,
+            pattern,
+            answer,
+            packets: Options::PACKETS,
+            messages,
+            warm_up,
+            greet: self.greets(),
+            seed,
+        }
+    }
+
+    /// Bytes that wait at an output to a host when packets begin to be marked.
+    fn mark_at(&self) -> u64 {
+        let fabric = &self.options.fabric;
+        let rate = fabric.topology.host_rate.mbps();
+        fabric.mark_at.unwrap_or(MARKED_FROM * dctcp::FULL_FRAME * rate.max(10_000) / 10_000)
+    }
+
+    /// Whether all pairs of hosts are made known to each other first.
+    fn greets(&self) -> bool {
+        let hosts = u64::from(self.shape.hosts());
+        hosts * (hosts - 1) <= MOST_GREETINGS
+    }
+
+    /// The setting for readers, by the names of options.
+    fn described(&self, config: &Config, parameters: &[(&'static str, u64)]) -> Map<String, Value> {
+        let Options { preset, fabric, pattern, answer, .. } = self.options;
+        let (messages, warm_up) = self.options.messages_of(self.workload);
+        let topology = fabric.topology;
+        let delays = topology.delays;
+        let mut all = vec![
+            ("preset", json!(preset.to_string())),
+            ("workload", json!(self.workload.to_string())),
+            ("load", json!(self.load)),
+            ("topology", json!(self.shape.to_string())),
+            ("messages", json!(messages)),
+            ("warm_up", json!(warm_up)),
+            ("link", json!(units::format_rate(topology.host_rate))),
+            ("fabric_link", json!(units::format_rate(topology.fabric_rate))),
+            ("switch_delay_ns", json!(delays.switch)),
+            ("host_delay_ns", json!(delays.host_out + delays.host_in)),
+            ("propagation_ns", json!(delays.propagation)),
+            ("per_rack_delay_ns", json!(delays.per_rack)),
+            ("spreading", json!(fabric.spreading.to_string())),
+            ("buffer", json!(fabric.buffers.to_string())),
+            ("pattern", json!(pattern.to_string())),
+            ("answer", json!(answer.to_string())),
+        ];
+        if self.options.transports.contains(&Transport::Dctcp) {
+            all.push(("mark_at", json!(self.mark_at())));
+        }
+        if self.options.peer_model != PeerModel::Apus {
+            all.push(("peer_model", json!(self.options.peer_model.to_string())));
+        }
+        if !self.greets() {
+            all.push(("first_contacts", json!(true)));
+        }
+        if !parameters.is_empty() {
+            let named = parameters.iter().map(|(name, value)| ((*name).to_owned(), json!(value)));
+            all.push(("param", Value::Object(named.collect())));
+        }
+        all.push(("apus", Value::Object(unlike_shipped(config))));
+        all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+fn wrong(error: &apus_proto::ConfigError) -> OptionsError {
+    OptionsError::new("param", format!("{error}; try --param max_overcommit=7"))
+}
+
+/// The parameters that differ from those of apus as it ships.
+fn unlike_shipped(config: &Config) -> Map<String, Value> {
+    let values = |config: &Config| match serde_json::to_value(config) {
+        Ok(Value::Object(values)) => values,
+        _ => unreachable!("a configuration is a table of numbers"),
+    };
+    let shipped = values(&Config::default());
+    values(config).into_iter().filter(|(name, value)| shipped.get(name) != Some(value)).collect()
+}
+
+/// A name that belongs to these points and to this program (W1).
+fn name(points: &[Point]) -> String {
+    let mut hash = Sha256::new();
+    hash.update(format!("apus {} {COMMIT}\n", env!("CARGO_PKG_VERSION")));
+    for point in points {
+        // Everything that decides a run is in the experiment, and all of it in its text.
+        hash.update(format!("{} {:?}\n", point.index, point.experiment));
+    }
+    hash.finalize()[..8].iter().fold(String::new(), |mut name, byte| {
+        let _ = write!(name, "{byte:02x}");
+        name
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Axis;
+
+    fn options() -> Options {
+        let transports = vec![Transport::Apus, Transport::Dctcp];
+        let parameters = vec![Axis { name: "max_overcommit", values: vec![1, 7] }];
+        Options { transports, parameters, loads: vec![0.5, 0.8], runs: 3, ..Options::new() }
+    }
+
+    #[test]
+    fn points_are_all_combinations_and_the_seed_changes_fastest() {
+        let plan = Plan::new(&options()).unwrap();
+        assert_eq!(plan.points.len(), 2 * 2 * 2 * 3);
+        let seeds: Vec<u64> = plan.points.iter().map(|point| point.experiment.seed).collect();
+        assert_eq!(seeds[..4], [1, 2, 3, 1]);
+        assert!(plan.points.iter().zip(0..).all(|(point, index)| point.index == index));
+        let granted = |point: &Point| point.config["param"]["max_overcommit"].clone();
+        assert_eq!((granted(&plan.points[0]), granted(&plan.points[6])), (json!(1), json!(7)));
+        assert_eq!(plan.points[12].experiment.load, 0.8);
+    }
+
+    #[test]
+    fn all_carry_the_same_messages() {
+        let plan = Plan::new(&options()).unwrap();
+        let (first, other) = (&plan.points[0].experiment, &plan.points[9].experiment);
+        assert_ne!(first.carrier, other.carrier);
+        let reckoned =
+            [first, other].map(|each| (each.reckoned_with.clone(), each.load, each.seed));
+        assert_eq!(reckoned[0], reckoned[1]);
+        assert_eq!(first.fabric.mark_at, None);
+        assert_eq!(other.fabric.mark_at, Some(8 * 1_538));
+    }
+
+    /// What others carry is the same; only apus has other hosts beside it, and speaks their profile.
+    #[test]
+    fn every_second_host_may_run_the_linux_module() {
+        let workloads = vec!["20000".parse().unwrap()];
+        let all = Options { workloads, peer_model: PeerModel::Kernel, ..options() };
+        let plan = Plan::new(&all).unwrap();
+        let [first, .., last] = &plan.points[..] else { panic!("several") };
+        let Carrier::Mixed(config) = &first.experiment.carrier else { panic!("{first:?}") };
+        assert_eq!((config.profile(), config.max_message()), (Profile::Kernel, 1_000_000));
+        assert_eq!(first.config["peer_model"], "kernel");
+        assert!(matches!(last.experiment.carrier, Carrier::Dctcp(_)));
+        let others = Options { peer_model: PeerModel::Apus, ..all.clone() };
+        assert_ne!(plan.name, Plan::new(&others).unwrap().name);
+        let error = |options: &Options| Plan::new(options).unwrap_err().to_string();
+        let without = Options { transports: vec![Transport::Dctcp], ..all.clone() };
+        assert!(error(&without).starts_with("peer-model: "), "{}", error(&without));
+        let long = Options { workloads: vec!["1000001".parse().unwrap()], ..all.clone() };
+        assert!(error(&long).contains("1000000"), "{}", error(&long));
+        let cut = Plan::new(&Options { workloads: vec![Workload::published(4)], ..all }).unwrap();
+        assert_eq!(cut.points[0].experiment.workload.sizes().largest(), 1_000_000);
+        assert_eq!(cut.points[0].config["workload"], "w4 truncated at 1000000 bytes");
+    }
+
+    #[test]
+    fn a_name_belongs_to_one_plan() {
+        let name = |options: &Options| Plan::new(options).unwrap().name;
+        assert_eq!(name(&options()), name(&options()));
+        let mut names = vec![name(&options())];
+        names.push(name(&Options { runs: 2, ..options() }));
+        names.push(name(&Options { messages: Some(7), ..options() }));
+        names.push(name(&Options { loads: vec![0.5, 0.81], ..options() }));
+        let mut slower = options();
+        slower.fabric.topology.delays.switch += 1;
+        names.push(name(&slower));
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 5);
+        assert!(names.iter().all(|name| name.len() == 16));
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        let error = |options: &Options| Plan::new(options).unwrap_err().to_string();
+        let fits = |options: Options, part: &str| {
+            let error = error(&options);
+            assert!(error.contains(part), "{error}");
+        };
+        fits(Options { loads: vec![0.0], ..options() }, "load: ");
+        fits(Options { loads: vec![0.5, 1.01], ..options() }, "try 0.8");
+        fits(Options { loads: vec![f64::NAN], ..options() }, "load: ");
+        fits(Options { messages: Some(0), ..options() }, "messages: ");
+        fits(Options { workloads: vec!["3".parse().unwrap()], ..options() }, "bytes at least");
+        fits(Options { workloads: vec!["67108865".parse().unwrap()], ..options() }, "max_message");
+        fits(Options { pattern: apus_sim::experiment::Pattern::Incast(144), ..options() }, "143");
+        fits(Options { runs: 2, seeds: vec![1, 2], ..options() }, "runs: ");
+        fits(Options { seeds: vec![1, 1], runs: 1, ..options() }, "given twice");
+        fits(Options { answer: apus_sim::host::Answer::Echo, ..options() }, "one-way");
+        let seeds = (0..100_001).collect();
+        fits(Options { seeds, runs: 1, ..options() }, "points");
+        let mut small = options();
+        small.fabric.buffers = apus_sim::fabric::Buffers::PerPort(1_000);
+        fits(small, "1538");
+    }
+
+    #[test]
+    fn large_fabrics_are_not_greeted() {
+        let shapes = vec!["9x16x4".parse().unwrap(), "100x100x4".parse().unwrap()];
+        let plan = Plan::new(&Options { shapes, ..Options::new() }).unwrap();
+        let greet: Vec<bool> = plan.points.iter().map(|point| point.experiment.greet).collect();
+        assert_eq!(greet, [true, false]);
+        assert_eq!(plan.points[1].config["first_contacts"], true);
+    }
+}

@@ -1,0 +1,209 @@
+//! What is kept of a run?
+//!
+//! The figures that are compared with published ones, in the units in which they are published (KB is 1000
+//! bytes), with five significant digits.
+
+use apus_report::result::rounded;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::plan::{Plan, Point};
+use apus_sim::experiment::Report;
+use apus_sim::fabric::{Counters, QueueLength};
+use apus_workload::time::MILLISECOND;
+
+/// A point of a plan with its result: one line of a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Name of the plan.
+    pub plan: String,
+    /// Number of its points.
+    pub of: u32,
+    /// Which of them this is.
+    pub index: u32,
+    /// Who carried the messages.
+    pub transport: String,
+    /// Where chance began.
+    pub seed: u64,
+    /// Everything else that was asked for.
+    pub config: Map<String, Value>,
+    /// What came out.
+    pub result: Figures,
+}
+
+/// What came out of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figures {
+    /// Share of the bytes handed over by which the backlog grew.
+    pub growth: f64,
+    /// How much of that is no sign of a load that cannot be sustained.
+    pub allowed_growth: f64,
+    /// How much slower than on an idle fabric messages were; `None` if the run found no steady state.
+    pub slowdown: Option<Slowdown>,
+    /// How long queues were; `None` for a transport that has none.
+    pub queues: Option<Queues>,
+    /// Share of the links to hosts that was busy.
+    pub achieved_load: f64,
+    /// Share of the time for which links to hosts idled although receivers withheld grants.
+    pub wasted: f64,
+    /// Share of the bytes on links to hosts by priority level, from 0.
+    pub level_shares: [f64; 8],
+    /// Messages that were delivered in the window of measurement.
+    pub messages: u64,
+    /// Messages that failed in it.
+    pub failed: u64,
+    /// Data packets of the whole run.
+    pub packets: u64,
+    /// Packets dropped by switches.
+    pub dropped: u64,
+    /// Packets marked by switches.
+    pub marked: u64,
+    /// How long the run lasted in the fabric's time, in milliseconds.
+    pub simulated_ms: f64,
+}
+
+/// Slowdowns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slowdown {
+    /// The greatest p99 of a bin in the smaller half of the messages.
+    pub small_half_p99_max: f64,
+    /// Mean over messages.
+    pub mean_by_messages: f64,
+    /// Mean over bytes.
+    pub mean_by_bytes: f64,
+    /// p99 of the bin with the longest messages.
+    pub largest_bin_p99: f64,
+    /// p99 of the longest messages alone, a thousandth of all at least.
+    pub longest_p99: f64,
+    /// By size, smallest first.
+    pub by_size: Vec<Bin>,
+}
+
+/// Slowdown of the messages of neighbouring sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bin {
+    /// The percentile of the messages that the bin closes.
+    pub percentile: f64,
+    /// Its longest messages, in bytes.
+    pub upto: u32,
+    /// Messages in it.
+    pub count: u64,
+    /// Median; `None` without messages.
+    pub p50: Option<f64>,
+    /// 99th percentile; `None` without messages.
+    pub p99: Option<f64>,
+}
+
+/// How long queues were, over all ports of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Queues {
+    /// Of TORs towards spines.
+    pub tor_spine: Queue,
+    /// Of spines towards TORs.
+    pub spine_tor: Queue,
+    /// Of TORs towards hosts.
+    pub tor_host: Queue,
+}
+
+/// How long the queues of a kind were, in KB.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Queue {
+    /// Mean over time and ports.
+    pub mean: f64,
+    /// The longest of any port.
+    pub max: f64,
+}
+
+impl apus_report::lines::Record for Record {
+    fn plan(&self) -> &str {
+        &self.plan
+    }
+
+    fn index(&self) -> u32 {
+        self.index
+    }
+
+    fn of(&self) -> u32 {
+        self.of
+    }
+}
+
+impl Record {
+    /// The record of a point of this plan.
+    #[must_use]
+    pub fn new(plan: &Plan, point: &Point, report: &Report) -> Self {
+        Self {
+            plan: plan.name.clone(),
+            of: plan.points.len() as u32,
+            index: point.index,
+            transport: point.transport.to_string(),
+            seed: point.experiment.seed,
+            config: point.config.clone(),
+            result: Figures::new(report),
+        }
+    }
+}
+
+impl Figures {
+    fn new(report: &Report) -> Self {
+        let counters = &report.counters;
+        let bytes: u64 = counters.level_bytes.iter().sum();
+        Self {
+            growth: rounded(report.growth),
+            allowed_growth: rounded(report.allowed_growth),
+            slowdown: report.is_steady().then(|| Slowdown::new(&report.slowdown)),
+            queues: (counters.time > 0).then(|| Queues::new(counters)),
+            achieved_load: rounded(report.achieved_load()),
+            wasted: rounded(counters.wasted),
+            level_shares: counters
+                .level_bytes
+                .map(|each| rounded(each as f64 / bytes.max(1) as f64)),
+            messages: report.messages,
+            failed: report.failed,
+            packets: report.packets,
+            dropped: counters.dropped,
+            marked: counters.marked,
+            simulated_ms: rounded(report.simulated as f64 / MILLISECOND as f64),
+        }
+    }
+}
+
+impl Slowdown {
+    fn new(slowdown: &apus_sim::experiment::Slowdown) -> Self {
+        let bin = |bin: &apus_sim::experiment::Bin| Bin {
+            percentile: rounded(bin.percentile),
+            upto: bin.upto,
+            count: bin.count,
+            p50: (bin.count > 0).then(|| rounded(bin.p50)),
+            p99: (bin.count > 0).then(|| rounded(bin.p99)),
+        };
+        Self {
+            small_half_p99_max: rounded(slowdown.small_half_p99_max),
+            mean_by_messages: rounded(slowdown.mean_by_messages),
+            mean_by_bytes: rounded(slowdown.mean_by_bytes),
+            largest_bin_p99: rounded(slowdown.largest_bin_p99),
+            longest_p99: rounded(slowdown.longest.p99),
+            by_size: slowdown.by_size.iter().map(bin).collect(),
+        }
+    }
+}
+
+impl Queues {
+    fn new(counters: &Counters) -> Self {
+        let queue = |length: QueueLength| Queue {
+            mean: rounded(length.mean / 1e3),
+            max: rounded(length.max as f64 / 1e3),
+        };
+        Self {
+            tor_spine: queue(counters.tor_to_spine),
+            spine_tor: queue(counters.spine_to_tor),
+            tor_host: queue(counters.tor_to_host),
+        }
+    }
+}

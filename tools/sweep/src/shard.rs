@@ -1,0 +1,231 @@
+//! Which part of a plan runs here?
+//!
+//! Point `p` belongs to shard `i` of `n` if `p % n == i`. Who starts many processes tells each of them in
+//! the environment which one it is; that is all the scheduling there is:
+//!
+//! | started by | which | of how many |
+//! |---|---|---|
+//! | Slurm (array) | `SLURM_ARRAY_TASK_ID`, from `SLURM_ARRAY_TASK_MIN` in steps of `SLURM_ARRAY_TASK_STEP` | `SLURM_ARRAY_TASK_COUNT` |
+//! | Kubernetes (indexed job) | `JOB_COMPLETION_INDEX` | must be said: `auto/N` |
+//! | Open MPI | `OMPI_COMM_WORLD_RANK` | `OMPI_COMM_WORLD_SIZE` |
+//! | MPICH, Intel MPI, Slurm with PMI | `PMI_RANK` | `PMI_SIZE` |
+
+use std::fmt;
+use std::str::FromStr;
+
+use apus_testbed::launcher::{
+    self, KUBERNETES, Launcher, LauncherError, OPEN_MPI, PMI, SLURM_ARRAY,
+};
+
+/// A part of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    index: u32,
+    count: u32,
+}
+
+/// What was said about the part that runs here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// This one.
+    This(Shard),
+    /// The one that the environment names, of so many; `None`: of as many as it says.
+    Environment(Option<u32>),
+}
+
+/// Why it is not known which part runs here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShardError {
+    /// The text is no shard.
+    #[error("`{0}` is no shard: write I/N with I below N, like 0/4, or auto, or auto/N")]
+    Syntax(String),
+    /// A variable of the environment holds no number, or one that cannot be.
+    #[error("{name} is `{value}` in the environment: {problem}; say which shard it is, like 0/4")]
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// The environment says which shard it is, and not of how many.
+    #[error(
+        "{0} is set in the environment, and nothing says how many there are; write auto/N, or 0/1 for everything"
+    )]
+    Count(&'static str),
+    /// The environment says nothing.
+    #[error(
+        "no variable of Slurm, Kubernetes or MPI in the environment says which shard this is; write I/N, like 0/4"
+    )]
+    Nothing,
+}
+
+/// Those that number parts of something, not processes that work together.
+const LAUNCHERS: [Launcher; 4] = [SLURM_ARRAY, KUBERNETES, OPEN_MPI, PMI];
+
+impl From<LauncherError> for ShardError {
+    fn from(error: LauncherError) -> Self {
+        match error {
+            LauncherError::Variable { name, value, problem } => {
+                Self::Variable { name, value, problem }
+            }
+            LauncherError::Count(name) => Self::Count(name),
+        }
+    }
+}
+
+impl Shard {
+    /// Everything.
+    pub const ALL: Self = Self { index: 0, count: 1 };
+
+    /// Number `index` of `count`; `None` if there is no such one.
+    #[must_use]
+    pub const fn new(index: u32, count: u32) -> Option<Self> {
+        if index < count { Some(Self { index, count }) } else { None }
+    }
+
+    /// Which one.
+    #[must_use]
+    pub const fn index(self) -> u32 {
+        self.index
+    }
+
+    /// Of how many.
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        self.count
+    }
+
+    /// Whether the point with this index belongs to it.
+    #[must_use]
+    pub const fn contains(self, point: u32) -> bool {
+        point % self.count == self.index
+    }
+
+    /// The shard that the environment names, of `count` if that is given; `None` if it names none.
+    ///
+    /// # Errors
+    ///
+    /// What it says makes no sense, or does not say of how many.
+    pub fn from_environment(
+        environment: impl Fn(&str) -> Option<String>,
+        count: Option<u32>,
+    ) -> Result<Option<Self>, ShardError> {
+        let found = launcher::find(&LAUNCHERS, environment, count)?;
+        Ok(found.map(|(index, count)| Self { index, count }))
+    }
+}
+
+impl Choice {
+    /// The shard.
+    ///
+    /// # Errors
+    ///
+    /// It is left to the environment, which does not say.
+    pub fn resolve(
+        self,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Shard, ShardError> {
+        match self {
+            Self::This(shard) => Ok(shard),
+            Self::Environment(count) => {
+                Shard::from_environment(environment, count)?.ok_or(ShardError::Nothing)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.index, self.count)
+    }
+}
+
+impl FromStr for Choice {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Self, ShardError> {
+        let wrong = || ShardError::Syntax(text.to_owned());
+        let count = |count: &str| count.parse().ok().filter(|count| *count > 0).ok_or_else(wrong);
+        match text.split_once('/') {
+            None if text == "auto" => Ok(Self::Environment(None)),
+            Some(("auto", of)) => Ok(Self::Environment(Some(count(of)?))),
+            Some((index, of)) => {
+                let index = index.parse().map_err(|_| wrong())?;
+                Shard::new(index, count(of)?).map(Self::This).ok_or_else(wrong)
+            }
+            None => Err(wrong()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shard(index: u32, count: u32) -> Shard {
+        Shard::new(index, count).unwrap()
+    }
+
+    /// What a process in this environment runs.
+    fn found(variables: &[(&str, &str)], count: Option<u32>) -> Result<Option<Shard>, String> {
+        let look = |name: &str| {
+            variables.iter().find(|(each, _)| *each == name).map(|(_, value)| (*value).to_owned())
+        };
+        Shard::from_environment(look, count).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_point_belongs_to_one_shard() {
+        for count in 1..6 {
+            for point in 0..20 {
+                let owners = (0..count).filter(|index| shard(*index, count).contains(point));
+                assert_eq!(owners.count(), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn shards_are_written_as_index_and_count() {
+        assert_eq!("1/4".parse(), Ok(Choice::This(shard(1, 4))));
+        assert_eq!("auto".parse(), Ok(Choice::Environment(None)));
+        assert_eq!("auto/8".parse(), Ok(Choice::Environment(Some(8))));
+        for wrong in ["4/4", "1/0", "auto/0", "", "one", "1", "-1/4", "1/4/2"] {
+            let error = wrong.parse::<Choice>().unwrap_err();
+            assert_eq!(error, ShardError::Syntax(wrong.to_owned()));
+        }
+    }
+
+    #[test]
+    fn launchers_say_which_shard_it_is() {
+        let slurm = [
+            ("SLURM_ARRAY_TASK_ID", "7"),
+            ("SLURM_ARRAY_TASK_MIN", "1"),
+            ("SLURM_ARRAY_TASK_STEP", "2"),
+            ("SLURM_ARRAY_TASK_COUNT", "5"),
+        ];
+        assert_eq!(found(&slurm, None), Ok(Some(shard(3, 5))));
+        let open_mpi = [("OMPI_COMM_WORLD_RANK", "2"), ("OMPI_COMM_WORLD_SIZE", "3")];
+        assert_eq!(found(&open_mpi, None), Ok(Some(shard(2, 3))));
+        assert_eq!(found(&[("PMI_RANK", "0"), ("PMI_SIZE", "2")], None), Ok(Some(shard(0, 2))));
+        assert_eq!(found(&[("JOB_COMPLETION_INDEX", "4")], Some(5)), Ok(Some(shard(4, 5))));
+        assert_eq!(found(&[], None), Ok(None));
+    }
+
+    #[test]
+    fn an_environment_that_makes_no_sense_is_named() {
+        let error = |variables, count| found(variables, count).unwrap_err();
+        assert!(error(&[("JOB_COMPLETION_INDEX", "4")], None).contains("auto/N"));
+        assert!(error(&[("JOB_COMPLETION_INDEX", "4")], Some(4)).contains("JOB_COMPLETION_INDEX"));
+        assert!(error(&[("OMPI_COMM_WORLD_RANK", "x")], None).contains("`x`"));
+        let gaps = [
+            ("SLURM_ARRAY_TASK_ID", "17"),
+            ("SLURM_ARRAY_TASK_MIN", "1"),
+            ("SLURM_ARRAY_TASK_COUNT", "3"),
+        ];
+        assert!(error(&gaps, None).contains("not one of so many"));
+        assert_eq!(Choice::Environment(None).resolve(|_| None), Err(ShardError::Nothing));
+    }
+}

@@ -1,0 +1,257 @@
+//! How does a link get its rate, and a switch its priorities?
+//!
+//! A port of the switch is an HTB class of the link's rate that lends to eight others, which hardly have
+//! a rate of their own: who borrows is decided by `prio` alone, strictly. Below each class is a queue of
+//! its own.
+//!
+//! The level is the IP precedence: the upper three bits of the traffic class, which are also the upper
+//! three of the DSCP. Seven is the highest. apus writes its levels there (docs/adr/0010).
+//!
+//! # The buffer
+//!
+//! A switch shares the buffer of a port among the queues; HTB cannot. So each of the eight queues may be
+//! as long as the buffer. Whoever uses one level, as TCP does, has the buffer exactly; whoever uses
+//! several could have more in sum, and [`super::PortCounters::backlog`] shows whether it does.
+
+use super::layout::{INTERFACE, Layout};
+use super::refusal::Refusal;
+use super::spec::{Spec, Uplink};
+use super::tool::Tool;
+use super::wiring::{every_host, line};
+use crate::error::Error;
+
+/// Levels of priority in the switch; the greatest goes first.
+pub const LEVELS: u8 = 8;
+
+/// What a frame has on the wire beside what Linux counts: preamble and start 8, checksum 4, gap 12
+/// (IEEE 802.3).
+const OVERHEAD: u32 = 24;
+
+/// The shortest frame on the wire: 64 bytes, preamble and gap.
+const SHORTEST: u32 = 84;
+
+/// Time of the link that a bucket holds at least. Ours: timers are not more exact than that, and at 10
+/// Gbit/s a frame alone takes one microsecond.
+const SLACK_MICROSECONDS: u64 = 10;
+
+/// Frames that wait in a host, as many as Linux gives an interface by default (`txqueuelen`).
+const HOST_QUEUE: u32 = 1_000;
+
+/// Shapes every port of the switch, and every host's uplink as far as that is asked for.
+pub(super) fn shape(layout: &Layout) -> Result<(), Error> {
+    let ports: String =
+        (0..layout.hosts.len()).map(|node| port(&layout.spec, &Layout::port(node))).collect();
+    layout.in_switch(Tool::Tc, &["-batch", "-"], &ports).map_err(explained)?;
+    let uplink = uplink(&layout.spec);
+    if uplink.is_empty() {
+        return Ok(());
+    }
+    every_host(layout, |node| {
+        let done = layout.in_host(node, Tool::Tc, &["-batch", "-"], &uplink);
+        done.map(drop).map_err(explained)
+    })
+}
+
+/// The class of a level.
+fn class(level: u8) -> u8 {
+    10 + level
+}
+
+/// The level of a queue, by the handle that [`port`] gives it.
+pub(super) fn level(handle: &str) -> Option<u8> {
+    let number: u8 = handle.strip_suffix(':')?.parse().ok()?;
+    number.checked_sub(class(0)).filter(|level| *level < LEVELS)
+}
+
+/// For `tc`: a port of the switch.
+fn port(spec: &Spec, port: &str) -> String {
+    let (rate, buffer) = (spec.bits_per_second(), spec.buffer);
+    let frame = spec.frame();
+    let wire = format!("overhead {OVERHEAD} mpu {SHORTEST}");
+    // One frame: what is late by less than its time is made up for.
+    let burst = bucket(spec, 1);
+    let mut lines = String::new();
+    line(&mut lines, format_args!("qdisc add dev {port} root handle 1: htb default {}", class(0)));
+    line(
+        &mut lines,
+        format_args!(
+            "class add dev {port} parent 1: classid 1:1 htb rate {rate}bit ceil {rate}bit \
+             burst {burst} cburst {burst} quantum {frame} {wire}"
+        ),
+    );
+    for level in 0..LEVELS {
+        let (class, prio) = (class(level), LEVELS - 1 - level);
+        // A class that has a rate of its own goes first with it, whatever its prio. So this rate is next
+        // to nothing, and so is its bucket: one frame a minute (HTB forgets debts that are older).
+        line(
+            &mut lines,
+            format_args!(
+                "class add dev {port} parent 1:1 classid 1:{class} htb prio {prio} rate 100bit \
+                 ceil {rate}bit burst 1 cburst {burst} quantum {frame} {wire}"
+            ),
+        );
+        line(
+            &mut lines,
+            format_args!(
+                "qdisc add dev {port} parent 1:{class} handle {class}: bfifo limit {buffer}"
+            ),
+        );
+    }
+    // The first four bytes of an IP packet: version 4, IHL 4, traffic class 8, length 16; of IPv6:
+    // version 4, traffic class 8, flow label 20. The rest, level 0 among it, goes where HTB's default is.
+    for level in (1..LEVELS).rev() {
+        let class = class(level);
+        for (protocol, prio, shift) in [("ip", 1, 21), ("ipv6", 2, 25)] {
+            let (value, mask) = (u32::from(level) << shift, 7u32 << shift);
+            line(
+                &mut lines,
+                format_args!(
+                    "filter add dev {port} parent 1: protocol {protocol} prio {prio} u32 \
+                     match u32 0x{value:08x} 0x{mask:08x} at 0 flowid 1:{class}"
+                ),
+            );
+        }
+    }
+    lines
+}
+
+/// For `tc`: a host's own link.
+///
+/// A token bucket filter cuts long UDP sends into packets *before* it lets them go one by one, which HTB
+/// does not.
+fn uplink(spec: &Spec) -> String {
+    let mut lines = String::new();
+    let shaped = spec.uplink == Uplink::Shaped;
+    if shaped {
+        let (rate, limit) = (spec.bits_per_second(), HOST_QUEUE * (spec.frame() + OVERHEAD));
+        // Unlike HTB it lets a frame go only when all of it is paid for, so it takes two frames to make
+        // up for being late by less than one.
+        let burst = bucket(spec, 2);
+        line(
+            &mut lines,
+            format_args!(
+                "qdisc add dev {INTERFACE} root handle 1: tbf rate {rate}bit burst {burst} \
+                 limit {limit} overhead {OVERHEAD} mpu {SHORTEST}"
+            ),
+        );
+    }
+    if !spec.delay.is_zero() {
+        let parent = if shaped { "parent 1:1" } else { "root" };
+        let (micros, limit) = (spec.delay.as_secs_f64() * 1e6, packets_under_way(spec));
+        line(
+            &mut lines,
+            format_args!(
+                "qdisc add dev {INTERFACE} {parent} handle 2: netem delay {micros:.3}us limit {limit}"
+            ),
+        );
+    }
+    lines
+}
+
+/// Bytes of a token bucket: so many frames, or what the link carries in [`SLACK_MICROSECONDS`]; a little
+/// more, because the kernel rounds down.
+fn bucket(spec: &Spec, frames: u32) -> u64 {
+    let frames = u64::from(frames * (spec.frame() + OVERHEAD));
+    frames.max(spec.bits_per_second() * SLACK_MICROSECONDS / 8_000_000) + 64
+}
+
+/// Packets that a delay holds: all that the link carries meanwhile, be they as short as they may, and the
+/// queue of the host.
+fn packets_under_way(spec: &Spec) -> u64 {
+    let bytes = spec.bits_per_second() as f64 / 8.0 * spec.delay.as_secs_f64();
+    (bytes / f64::from(SHORTEST)) as u64 + u64::from(HOST_QUEUE)
+}
+
+/// What it means that `tc` does not know a discipline.
+fn explained(error: Error) -> Error {
+    let Error::Fabric(Refusal::Command { said, .. }) = &error else { return error };
+    // iproute2 repeats what the kernel says; older ones have a wording of their own.
+    if !said.contains("qdisc kind is unknown") && !said.contains("No such file or directory") {
+        return error;
+    }
+    let known = [
+        ("netem", "CONFIG_NET_SCH_NETEM", NO_OTHER_DELAY),
+        ("htb", "CONFIG_NET_SCH_HTB", ""),
+        ("tbf", "CONFIG_NET_SCH_TBF", "; `--uplink free` does without"),
+    ];
+    let missing = known.into_iter().find(|(qdisc, ..)| said.contains(&format!(" {qdisc} ")));
+    match missing {
+        Some((qdisc, option, remark)) => Error::Fabric(Refusal::NoQdisc { qdisc, option, remark }),
+        None => error,
+    }
+}
+
+/// Why nothing else delays packets: docs/adr/0019.
+const NO_OTHER_DELAY: &str = ". Only the kernel can delay packets without taking time from what is \
+     measured, so there is no other way; leave --delay out";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_highest_level_is_the_lowest_prio_and_takes_its_packets_by_the_class() {
+        let text = port(&Spec::default(), "p1");
+        assert!(
+            text.contains("classid 1:17 htb prio 0 ") && text.contains("classid 1:10 htb prio 7 ")
+        );
+        assert!(
+            text.contains(
+                "protocol ip prio 1 u32 match u32 0x00e00000 0x00e00000 at 0 flowid 1:17"
+            )
+        );
+        assert!(
+            text.contains(
+                "protocol ipv6 prio 2 u32 match u32 0x02000000 0x0e000000 at 0 flowid 1:11"
+            )
+        );
+        // A class, a queue and two filters each; nobody asks for level 0.
+        assert_eq!(text.lines().count(), 2 + 8 * 2 + 7 * 2);
+    }
+
+    #[test]
+    fn queues_are_known_by_their_handles() {
+        assert_eq!((level("10:"), level("17:")), (Some(0), Some(7)));
+        for other in ["1:", "18:", "9:", "17", "", "x:"] {
+            assert_eq!(level(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn an_uplink_does_what_is_asked_for() {
+        let delay = Duration::from_nanos(10_500);
+        let spec = |uplink, delay| Spec { uplink, delay, ..Spec::default() };
+        let shaped = uplink(&spec(Uplink::Shaped, Duration::ZERO));
+        assert!(shaped.contains("root handle 1: tbf rate 200000000bit burst 3140 limit 1538000 "));
+        assert_eq!(uplink(&spec(Uplink::Free, Duration::ZERO)), "");
+        let delayed = uplink(&spec(Uplink::Shaped, delay));
+        assert!(
+            delayed.contains("parent 1:1 handle 2: netem delay 10.500us limit 1003"),
+            "{delayed}"
+        );
+        assert!(uplink(&spec(Uplink::Free, delay)).contains("root handle 2: netem"));
+    }
+
+    #[test]
+    fn fast_links_have_larger_buckets_than_a_frame() {
+        let link = apus_workload::Rate::from_mbps(10_000).unwrap();
+        assert_eq!(bucket(&Spec { link, ..Spec::default() }, 1), 12_500 + 64);
+    }
+
+    #[test]
+    fn a_kernel_without_a_discipline_is_told_from_other_refusals() {
+        let refused = |said: &str| {
+            let (place, command) = ("switch".to_owned(), "tc -batch -".to_owned());
+            explained(Error::Fabric(Refusal::Command { place, command, said: said.to_owned() }))
+        };
+        let unknown = "Error: Specified qdisc kind is unknown.; Command failed -:1";
+        let said = refused(&format!("{unknown} (qdisc add dev p1 root handle 1: htb default 10)"));
+        assert!(matches!(said, Error::Fabric(Refusal::NoQdisc { qdisc: "htb", .. })), "{said}");
+        let said =
+            refused(&format!("{unknown} (qdisc add dev fab0 root handle 2: netem delay 1us)"));
+        assert!(said.to_string().contains("leave --delay out"), "{said}");
+        let said = refused("RTNETLINK answers: File exists (qdisc add dev p1 root htb default 10)");
+        assert!(matches!(said, Error::Fabric(Refusal::Command { .. })), "{said}");
+    }
+}

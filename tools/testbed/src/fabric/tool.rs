@@ -1,0 +1,167 @@
+//! How are the system's programs used?
+//!
+//! Each is told everything at once (`ip -batch` and the like), in the namespace that it is about.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::refusal::Refusal;
+use crate::error::{Doing, Error};
+
+/// A program that belongs to the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// Creates interfaces.
+    Ip,
+    /// Tells the switch where hosts are.
+    Bridge,
+    /// Shapes links.
+    Tc,
+    /// Loses packets.
+    Nft,
+    /// Creates namespaces.
+    Unshare,
+    /// Enters them.
+    Nsenter,
+    /// Lets others go first.
+    Chrt,
+    /// Knows an interface's switches.
+    Ethtool,
+}
+
+/// Where administrators' programs are when `PATH` is an ordinary user's.
+const SBIN: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+impl Tool {
+    pub(super) const fn program(self) -> &'static str {
+        match self {
+            Self::Ip => "ip",
+            Self::Bridge => "bridge",
+            Self::Tc => "tc",
+            Self::Nft => "nft",
+            Self::Unshare => "unshare",
+            Self::Nsenter => "nsenter",
+            Self::Chrt => "chrt",
+            Self::Ethtool => "ethtool",
+        }
+    }
+
+    const fn package(self) -> &'static str {
+        match self {
+            Self::Ip | Self::Bridge | Self::Tc => "iproute2",
+            Self::Nft => "nftables",
+            Self::Ethtool => "ethtool",
+            Self::Unshare | Self::Nsenter | Self::Chrt => "util-linux",
+        }
+    }
+
+    /// Its file.
+    pub fn find(self) -> Result<PathBuf, Error> {
+        let path = env::var_os("PATH").unwrap_or_default();
+        self.find_in(&path, &SBIN).map_err(Error::Fabric)
+    }
+
+    fn find_in(self, path: &OsStr, sbin: &[&str]) -> Result<PathBuf, Refusal> {
+        let folders = env::split_paths(path).chain(sbin.iter().map(PathBuf::from));
+        let mut files = folders.map(|folder| folder.join(self.program()));
+        files
+            .find(|file| is_program(file))
+            .ok_or(Refusal::Missing { program: self.program(), package: self.package() })
+    }
+
+    /// Runs it in a namespace, which `enter` leads into, with `input` on its standard input; gives what
+    /// it prints.
+    pub(super) fn run(
+        self,
+        place: &str,
+        enter: &[OsString],
+        arguments: &[&str],
+        input: &str,
+    ) -> Result<String, Error> {
+        let command = format!("{} {}", self.program(), arguments.join(" "));
+        let doing = || format!("{place}: {command}");
+        let [first, rest @ ..] = enter else { unreachable!("there is always a way in") };
+        let mut child = Command::new(first)
+            .args(rest)
+            .arg(self.find()?)
+            .args(arguments)
+            .env("LC_ALL", "C")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .doing(doing)?;
+        // These programs read to the end before they print more than a pipe holds. One that ended early
+        // says why on standard error.
+        let written = child.stdin.take().expect("piped above").write_all(input.as_bytes());
+        let output = child.wait_with_output().doing(doing)?;
+        if output.status.success() {
+            written.doing(doing)?;
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        let said = match complaint.trim() {
+            "" => output.status.to_string(),
+            complaint => with_line(complaint, input),
+        };
+        Err(Error::Fabric(Refusal::Command { place: place.to_owned(), command, said }))
+    }
+}
+
+/// Adds to `Command failed -:3` what stands in line 3.
+fn with_line(complaint: &str, input: &str) -> String {
+    let number = complaint.lines().find_map(|line| line.strip_prefix("Command failed -:"));
+    let number = number.and_then(|number| number.trim().parse::<usize>().ok());
+    let line = number.and_then(|number| input.lines().nth(number.checked_sub(1)?));
+    let said = complaint.lines().collect::<Vec<_>>().join("; ");
+    match line {
+        Some(line) => format!("{said} ({line})"),
+        None => said,
+    }
+}
+
+fn is_program(file: &Path) -> bool {
+    rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_program_is_found_where_administrators_have_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("tc");
+        fs::write(&file, "#!/bin/sh\n").unwrap();
+        let sbin = [folder.path().to_str().unwrap()];
+        let error = Tool::Tc.find_in(OsStr::new("/no/such/folder"), &sbin).unwrap_err();
+        assert!(matches!(error, Refusal::Missing { program: "tc", .. }), "it cannot be executed");
+        fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(Tool::Tc.find_in(OsStr::new("/no/such/folder"), &sbin).unwrap(), file);
+        assert_eq!(Tool::Tc.find_in(folder.path().as_os_str(), &[]).unwrap(), file);
+    }
+
+    #[test]
+    fn a_program_that_is_missing_comes_with_its_package() {
+        for (tool, package) in
+            [(Tool::Ip, "iproute2"), (Tool::Nft, "nftables"), (Tool::Unshare, "util-linux")]
+        {
+            let said = tool.find_in(OsStr::new(""), &[]).unwrap_err().to_string();
+            assert!(said.contains(tool.program()) && said.contains(package), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_complaint_about_a_line_shows_the_line() {
+        let input = "link add a\nlink add b\n";
+        let said = with_line("RTNETLINK answers: File exists\nCommand failed -:2", input);
+        assert_eq!(said, "RTNETLINK answers: File exists; Command failed -:2 (link add b)");
+        assert_eq!(with_line("Command failed -:0", input), "Command failed -:0");
+        assert_eq!(with_line("no such thing", input), "no such thing");
+    }
+}
