@@ -66,7 +66,7 @@ impl Transport {
         };
         consider(self.silence.next(&self.rpcs), TimeoutReason::Silence);
         consider(self.deadlines.next(), TimeoutReason::Deadline);
-        consider(self.throttled_until(), TimeoutTimeoutReason::Pacer);
+        consider(self.throttled_until(), TimeoutReason::Pacer);
         consider(self.reaper.is_due().then_some(Instant::ZERO), TimeoutReason::Reap);
         (next.0 < Instant::NEVER).then_some(next)
     }
