@@ -17,6 +17,8 @@ pub mod error;
 pub mod fabric;
 pub mod launch;
 pub mod launcher;
+#[cfg(any(test, feature = "testing"))]
+pub mod layers;
 pub mod machine;
 pub mod packet_socket;
 pub mod process;

@@ -1,14 +1,14 @@
 //! Captures of the Linux kernel's Homa module.
 //!
-//! They are not part of the project. They are looked for in `$APUS_CAPTURES`, then in
-//! `../shared/reference/captures` beside the workspace; without them the tests say so and pass.
+//! They are not part of the repository. The tests read them from `$APUS_CAPTURES`, or else from
+//! `../shared/reference/captures` next to the workspace. Without captures the tests print a message and pass.
 
 use std::fs::File;
 use std::path::PathBuf;
 
-use apus_decode::{Content, Decoder, Rpc, Summary};
+use apus_decode::{CapturedRpc, Content, Decoder, Summary};
 
-/// The captures, by name.
+/// Returns names and paths of the captures.
 pub(crate) fn captures() -> Vec<(String, PathBuf)> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/reference/captures");
     let folder = std::env::var_os("APUS_CAPTURES").map_or_else(|| beside.into(), PathBuf::from);
@@ -25,7 +25,8 @@ pub(crate) fn captures() -> Vec<(String, PathBuf)> {
     found
 }
 
-/// What the captures' description says each file holds: packets by type, retransmitted DATA among them.
+/// Returns the content of a capture according to its documentation: packets by type, and the number of retransmitted
+/// DATA packets.
 pub(crate) fn expected(name: &str) -> Option<(&'static [(&'static str, u64)], u64)> {
     Some(match name {
         "small-100" => (&[("DATA", 198), ("CUTOFFS", 2)], 0),
@@ -52,7 +53,7 @@ pub(crate) fn expected(name: &str) -> Option<(&'static [(&'static str, u64)], u6
 }
 
 #[test]
-fn every_recorded_packet_is_understood() {
+fn every_captured_packet_is_decoded() {
     for (name, path) in captures() {
         let mut decoder = Decoder::open(File::open(&path).unwrap(), &[]).unwrap();
         let mut summary = Summary::default();
@@ -73,7 +74,7 @@ fn every_recorded_packet_is_understood() {
         let again: u64 = found.iter().map(|(_, of_type)| of_type.retransmitted).sum();
         assert_eq!(again, retransmitted, "{name}");
         let unanswered =
-            |rpc: &&Rpc| rpc.request.complete.is_some() && rpc.response.first.is_none();
+            |rpc: &&CapturedRpc| rpc.request.complete.is_some() && rpc.response.first.is_none();
         let unanswered = decoder.rpcs().iter().filter(unanswered).count();
         assert_eq!(unanswered == 15, name == "closed-port", "{name}: {unanswered}");
     }

@@ -1,53 +1,53 @@
-//! How does a packet read?
+//! Packets as text, for `apus decode`.
 
 use std::fmt;
 
 use apus_wire::{AckList, Body, Cutoffs, Data, Flags, Grant, Kind, Refusal, Resend};
 
-use crate::message::Half;
-use crate::packet::{Content, Packet, Quoted, Verdict};
-use crate::rpc::{Links, Note};
+use crate::message::MessageKind;
+use crate::note::{Links, Note};
+use crate::packet::{CapturedPacket, Content, QuotedPacket, Verdict};
 
-/// A packet in words, without number, time and addresses.
+/// Displays a packet as text, without number, time and addresses.
 #[derive(Clone, Copy, Debug)]
-pub struct Words<'a> {
-    packet: &'a Packet,
+pub struct Description<'a> {
+    packet: &'a CapturedPacket,
     links: Links,
 }
 
-impl Packet {
-    /// The packet in words: type, RPC, what it says, in brackets what is worth a second look, and in parentheses
-    /// what it is linked to: `DATA rpc 6 response 0..100 of 100 [complete] (request in 5, 41.0 µs before)`.
+impl CapturedPacket {
+    /// Describes the packet: type, RPC and fields, anomalies in brackets, linked packets in parentheses. Example: `DATA
+    /// rpc 6 response 0..100 of 100 [complete] (request in 5, 41.0 µs before)`.
     #[must_use]
-    pub fn words(&self, links: Links) -> Words<'_> {
-        Words { packet: self, links }
+    pub fn describe(&self, links: Links) -> Description<'_> {
+        Description { packet: self, links }
     }
 }
 
-impl fmt::Display for Words<'_> {
+impl fmt::Display for Description<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.packet.content {
             Content::Whole { header, body, data_len } => {
                 write!(f, "{} rpc {}", body.kind(), header.sender_id.client_id())?;
-                self.body(f, body, *data_len)?;
-                self.linked(f)
+                self.write_body(f, body, *data_len)?;
+                self.write_links(f)
             }
             Content::Malformed { error, header: None } => write!(f, "[malformed: {error}]"),
             Content::Malformed { error, header: Some((kind, id)) } => {
-                write!(f, "{} rpc {} [malformed: {error}]", Type(*kind), id.client_id())
+                write!(f, "{} rpc {} [malformed: {error}]", TypeNumber(*kind), id.client_id())
             }
-            Content::Cut { header: None } => f.write_str("[cut short in the capture]"),
-            Content::Cut { header: Some((kind, id)) } => {
-                write!(f, "{} rpc {} [cut short in the capture]", Type(*kind), id.client_id())
+            Content::Truncated { header: None } => f.write_str("[cut short in the capture]"),
+            Content::Truncated { header: Some((kind, id)) } => {
+                write!(f, "{} rpc {} [cut short in the capture]", TypeNumber(*kind), id.client_id())
             }
-            Content::Unreachable { what, about: Quoted { from, to, header } } => {
+            Content::Unreachable { what, about: QuotedPacket { from, to, header } } => {
                 write!(f, "ICMP {what} unreachable")?;
                 match header {
                     Some((kind, id)) => {
                         write!(
                             f,
                             ", about {} rpc {} from {from} to {to}",
-                            Type(*kind),
+                            TypeNumber(*kind),
                             id.client_id()
                         )
                     }
@@ -58,68 +58,73 @@ impl fmt::Display for Words<'_> {
     }
 }
 
-impl Words<'_> {
-    fn body(&self, f: &mut fmt::Formatter<'_>, body: &Body<'_>, data_len: u32) -> fmt::Result {
-        // Every whole packet has one; without it there is less to say, and nothing wrong.
+impl Description<'_> {
+    fn write_body(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        body: &Body<'_>,
+        data_len: u32,
+    ) -> fmt::Result {
+        // Every valid packet has a note; the test of `None` avoids a panic.
         let Some(note) = &self.packet.note else { return Ok(()) };
         match body {
-            Body::Data(data, _) => data_words(f, data, data_len, note),
-            Body::Grant(grant) => grant_words(f, grant, note),
-            Body::Resend(resend) => resend_words(f, resend, note),
-            Body::Cutoffs(cutoffs) => cutoffs_words(f, cutoffs),
-            Body::Ack(list) => ack_words(f, list),
+            Body::Data(data, _) => write_data(f, data, data_len, note),
+            Body::Grant(grant) => write_grant(f, grant, note),
+            Body::Resend(resend) => write_resend(f, resend, note),
+            Body::Cutoffs(cutoffs) => write_cutoffs(f, cutoffs),
+            Body::Ack(list) => write_acks(f, list),
             Body::RpcUnknown => match self.packet.verdict() {
                 Some(Verdict::Refused(refusal)) => write!(f, " refused: {}", refusal_name(refusal)),
                 Some(Verdict::Finished) => f.write_str(" finished"),
                 None => Ok(()),
             },
             Body::NeedAck if self.packet.flags().contains(Flags::CONFIRM) => {
-                f.write_str(" (does it live?)")
+                f.write_str(" (session challenge)")
             }
             Body::Busy if self.packet.flags().contains(Flags::CONFIRM) => {
-                f.write_str(" (it lives)")
+                f.write_str(" (session confirmed)")
             }
             Body::NeedAck | Body::Busy | Body::Freeze => Ok(()),
         }
     }
 
-    /// Only what begins or ends something says to what it belongs, or lines would be long.
-    fn linked(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Writes links only for packets that begin or end something, to keep lines short.
+    fn write_links(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(note) = &self.packet.note else { return Ok(()) };
         let first_of_request = match &self.packet.content {
             Content::Whole { body: Body::Data(..), data_len, .. } => {
-                note.half == Half::Request && note.seen == u64::from(*data_len)
+                note.message_kind == MessageKind::Request && note.seen == u64::from(*data_len)
             }
             _ => false,
         };
-        let mut said = Vec::new();
-        if let Some((number, time)) = note.asked {
-            said.push(format!("asked for in {number}, {} before", duration(time)));
+        let mut links = Vec::new();
+        if let Some((number, time)) = note.resend {
+            links.push(format!("RESEND in {number}, {} before", duration(time)));
         }
         if first_of_request && self.links.request.is_none() {
-            said.extend(self.end());
+            links.extend(self.rpc_end());
         }
         let time = note.response_time.or(note.completion_time);
         if let (Some(request), Some(time)) = (self.links.request, time) {
-            said.push(format!("request in {request}, {} before", duration(time)));
+            links.push(format!("request in {request}, {} before", duration(time)));
         }
-        if said.is_empty() { Ok(()) } else { write!(f, " ({})", said.join("; ")) }
+        if links.is_empty() { Ok(()) } else { write!(f, " ({})", links.join("; ")) }
     }
 }
 
-impl Words<'_> {
-    /// What came of a request.
-    fn end(&self) -> Option<String> {
+impl Description<'_> {
+    /// Returns the packet that ended the RPC of a request.
+    fn rpc_end(&self) -> Option<String> {
         let Links { response, refused, unreachable, .. } = self.links;
         let ends = [("response", response), ("refused", refused), ("unreachable", unreachable)];
         ends.into_iter().find_map(|(what, number)| Some(format!("{what} in {}", number?)))
     }
 }
 
-/// A type by its number.
-struct Type(u8);
+/// Wire value of a packet type.
+struct TypeNumber(u8);
 
-impl fmt::Display for Type {
+impl fmt::Display for TypeNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match Kind::from_wire(self.0) {
             Some(kind) => write!(f, "{kind}"),
@@ -128,9 +133,9 @@ impl fmt::Display for Type {
     }
 }
 
-fn data_words(f: &mut fmt::Formatter<'_>, data: &Data, data_len: u32, note: &Note) -> fmt::Result {
+fn write_data(f: &mut fmt::Formatter<'_>, data: &Data, data_len: u32, note: &Note) -> fmt::Result {
     let end = u64::from(data.offset) + u64::from(data_len);
-    write!(f, " {} {}..{end} of {}", note.half.name(), data.offset, data.message_length)?;
+    write!(f, " {} {}..{end} of {}", note.message_kind.name(), data.offset, data.message_length)?;
     let mut remarks = Vec::new();
     if data.retransmit {
         remarks.push("retransmitted".to_owned());
@@ -153,8 +158,8 @@ fn data_words(f: &mut fmt::Formatter<'_>, data: &Data, data_len: u32, note: &Not
     if remarks.is_empty() { Ok(()) } else { write!(f, " [{}]", remarks.join(", ")) }
 }
 
-fn grant_words(f: &mut fmt::Formatter<'_>, grant: &Grant, note: &Note) -> fmt::Result {
-    write!(f, " {} to {}", note.half.name(), grant.offset)?;
+fn write_grant(f: &mut fmt::Formatter<'_>, grant: &Grant, note: &Note) -> fmt::Result {
+    write!(f, " {} to {}", note.message_kind.name(), grant.offset)?;
     if let Some(length) = note.length {
         write!(f, " of {length}")?;
     }
@@ -165,8 +170,8 @@ fn grant_words(f: &mut fmt::Formatter<'_>, grant: &Grant, note: &Note) -> fmt::R
     write!(f, ", level {}", grant.priority)
 }
 
-fn resend_words(f: &mut fmt::Formatter<'_>, resend: &Resend, note: &Note) -> fmt::Result {
-    write!(f, " {} ", note.half.name())?;
+fn write_resend(f: &mut fmt::Formatter<'_>, resend: &Resend, note: &Note) -> fmt::Result {
+    write!(f, " {} ", note.message_kind.name())?;
     if resend.is_everything() {
         f.write_str("everything")?;
     } else {
@@ -176,8 +181,8 @@ fn resend_words(f: &mut fmt::Formatter<'_>, resend: &Resend, note: &Note) -> fmt
     write!(f, ", level {}", resend.priority)
 }
 
-/// From the highest level down to the one that takes everything.
-fn cutoffs_words(f: &mut fmt::Formatter<'_>, cutoffs: &Cutoffs) -> fmt::Result {
+/// Writes the cutoffs from the highest level down to the level that accepts any length.
+fn write_cutoffs(f: &mut fmt::Formatter<'_>, cutoffs: &Cutoffs) -> fmt::Result {
     write!(f, " version {}:", cutoffs.version)?;
     let mut separator = " up to";
     for (level, length) in cutoffs.unscheduled.iter().enumerate().rev() {
@@ -192,7 +197,7 @@ fn cutoffs_words(f: &mut fmt::Formatter<'_>, cutoffs: &Cutoffs) -> fmt::Result {
     Ok(())
 }
 
-fn ack_words(f: &mut fmt::Formatter<'_>, list: &AckList) -> fmt::Result {
+fn write_acks(f: &mut fmt::Formatter<'_>, list: &AckList) -> fmt::Result {
     let mut separator = ", and rpc";
     for ack in list.iter() {
         write!(f, "{separator} {}", ack.client_id & !1)?;
@@ -201,7 +206,7 @@ fn ack_words(f: &mut fmt::Formatter<'_>, list: &AckList) -> fmt::Result {
     Ok(())
 }
 
-/// A reason as `docs/spec/wire.md` names it.
+/// Returns the name of a refusal, as `docs/spec/wire.md` has it.
 pub(crate) const fn refusal_name(refusal: Refusal) -> &'static str {
     match refusal {
         Refusal::Overloaded => "overloaded",
@@ -212,7 +217,7 @@ pub(crate) const fn refusal_name(refusal: Refusal) -> &'static str {
     }
 }
 
-/// Nanoseconds in the unit that suits them.
+/// Formats nanoseconds as µs, ms or s.
 #[must_use]
 pub fn duration(nanoseconds: i64) -> String {
     let time = nanoseconds as f64;
@@ -228,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_have_the_unit_that_suits_them() {
+    fn durations_have_a_readable_unit() {
         assert_eq!(duration(41_040), "41.0 µs");
         assert_eq!(duration(-41_040), "-41.0 µs");
         assert_eq!(duration(4_104_000), "4.104 ms");
@@ -239,15 +244,15 @@ mod tests {
     #[test]
     fn cutoffs_go_down_to_the_level_that_takes_everything() {
         let unscheduled = [u32::MAX, 0, 0, 0, 1_000_000, 15_000, 2800, 200];
-        struct Shown(Cutoffs);
-        impl fmt::Display for Shown {
+        struct Displayed(Cutoffs);
+        impl fmt::Display for Displayed {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                cutoffs_words(f, &self.0)
+                write_cutoffs(f, &self.0)
             }
         }
-        let shown = Shown(Cutoffs { unscheduled, version: 1 }).to_string();
+        let displayed = Displayed(Cutoffs { unscheduled, version: 1 }).to_string();
         let expected = " version 1: up to 200 level 7, 2800 level 6, 15000 level 5, 1000000 level 4, \
                         any length level 0";
-        assert_eq!(shown, expected);
+        assert_eq!(displayed, expected);
     }
 }

@@ -1,14 +1,14 @@
-//! What is said about packets because of the packets before them.
+//! Notes: what the decoder derives from earlier packets.
 
-use apus_decode::{Filter, Summary, Type, json};
+use apus_decode::{PacketFilter, PacketType, Summary, json};
 use apus_wire::{Ack, Body, Data, Flags, Grant, Kind, Profile, Refusal, Resend, Role};
 
-use crate::making::{
+use crate::builders::{
     BYTES, SERVER, call, data, decode, ip, ip_call, one_of_each, packet, packet_with,
     port_unreachable, raw_pcap, words,
 };
 
-/// DATA of the request of RPC 2.
+/// Builds a DATA packet of the request of RPC 2.
 fn part(length: u32, offset: u32, bytes: usize, change: impl Fn(&mut Data)) -> Vec<u8> {
     let mut fields = data(length, offset);
     change(&mut fields);
@@ -21,7 +21,7 @@ fn control(from: Role, body: Body<'_>) -> Vec<u8> {
 }
 
 #[test]
-fn each_type_reads_well_in_both_profiles() {
+fn each_type_has_a_description_in_both_profiles() {
     let expected = [
         "DATA rpc 2 request 0..900 of 1000",
         "GRANT rpc 2 request to 1000 of 1000 (nothing new), level 3",
@@ -42,7 +42,7 @@ fn each_type_reads_well_in_both_profiles() {
 }
 
 #[test]
-fn flags_of_the_udp_profile_are_told() {
+fn flags_of_the_udp_profile_are_described() {
     let with = |from, body: Body<'_>, flags, sequence| {
         ip(Profile::Udp, from, &packet_with(Profile::Udp, from, 2, body, flags, sequence))
     };
@@ -55,8 +55,8 @@ fn flags_of_the_udp_profile_are_told() {
         with(Role::Server, Body::RpcUnknown, refused, too_large),
     ];
     let expected = [
-        "NEED_ACK rpc 2 (does it live?)",
-        "BUSY rpc 2 (it lives)",
+        "NEED_ACK rpc 2 (session challenge)",
+        "BUSY rpc 2 (session confirmed)",
         "RPC_UNKNOWN rpc 2 finished",
         "RPC_UNKNOWN rpc 2 refused: too large",
     ];
@@ -82,10 +82,10 @@ fn gaps_repetitions_and_retransmissions_are_flagged() {
         "DATA rpc 2 request 0..100 of 400",
         "DATA rpc 2 request 200..300 of 400 [gap of 100 before it]",
         "RESEND rpc 2 request 100..200, level 7",
-        "DATA rpc 2 request 100..200 of 400 [retransmitted] (asked for in 3, 10.0 µs before)",
+        "DATA rpc 2 request 100..200 of 400 [retransmitted] (RESEND in 3, 10.0 µs before)",
         "DATA rpc 2 request 250..350 of 400 [50 bytes seen before]",
         "DATA rpc 2 request 350..400 of 400 [complete]",
-        "DATA rpc 2 request 350..400 of 400 [retransmitted] (asked for in 3, 40.0 µs before)",
+        "DATA rpc 2 request 350..400 of 400 [retransmitted] (RESEND in 3, 40.0 µs before)",
     ];
     assert_eq!(words(&records), expected);
     let note = decode(&raw_pcap(&records)).0[6].note.unwrap();
@@ -93,7 +93,7 @@ fn gaps_repetitions_and_retransmissions_are_flagged() {
 }
 
 #[test]
-fn a_message_that_changes_its_length_is_seen() {
+fn a_changed_message_length_is_flagged() {
     let records = [part(400, 0, 100, |_| ()), part(500, 100, 100, |_| ())];
     let expected =
         ["DATA rpc 2 request 0..100 of 400", "DATA rpc 2 request 100..200 of 500 [length was 400]"];
@@ -101,7 +101,7 @@ fn a_message_that_changes_its_length_is_seen() {
 }
 
 #[test]
-fn grants_say_what_they_add_and_what_goes_beyond_them_is_flagged() {
+fn grants_show_new_bytes_and_data_beyond_them_is_flagged() {
     let little = |fields: &mut Data| fields.incoming = 100;
     let grant = |offset| control(Role::Server, Body::Grant(Grant { offset, priority: 2 }));
     let records = [
@@ -126,7 +126,7 @@ fn grants_say_what_they_add_and_what_goes_beyond_them_is_flagged() {
 }
 
 #[test]
-fn packets_that_offload_has_merged_are_taken_apart() {
+fn merged_packets_are_split() {
     let parts = |bytes: &[usize]| -> Vec<u8> {
         let mut offset = 0;
         let mut datagram = Vec::new();
@@ -148,20 +148,20 @@ fn packets_that_offload_has_merged_are_taken_apart() {
     assert_eq!(words(std::slice::from_ref(&record)), expected);
     let (packets, _) = decode(&raw_pcap(&[record]));
     assert!(packets.iter().all(|packet| packet.number == 1 && packet.part.1 == 4));
-    // Packets of other RPCs are merged as well, and the capture may end within the last one.
+    // Packets of different RPCs are merged too, and the capture may end within the last packet.
     let calls: Vec<u8> =
         [2, 4, 6].iter().flat_map(|&id| call(Profile::Udp, id)[0].1.clone()).collect();
     let whole = ip(Profile::Udp, Role::Client, &calls);
     for cut in 0..156 {
         let (packets, _) = decode(&raw_pcap(&[whole[..whole.len() - cut].to_vec()]));
         let last = packets.last().unwrap();
-        assert!(!packets.iter().any(apus_decode::Packet::is_malformed), "{cut} cut off");
+        assert!(!packets.iter().any(apus_decode::CapturedPacket::is_malformed), "{cut} cut off");
         assert_eq!((packets.len(), last.len), (3, 156), "{cut} cut off");
     }
 }
 
 #[test]
-fn acks_are_linked_wherever_they_stand() {
+fn acks_in_data_and_ack_packets_are_linked() {
     let acking = |id, acked| {
         let mut fields = data(10, 0);
         fields.ack = Some(Ack { client_id: acked, server_port: SERVER });
@@ -175,11 +175,11 @@ fn acks_are_linked_wherever_they_stand() {
     let packets: Vec<_> = decoder.by_ref().map(Result::unwrap).collect();
     let rpc = &decoder.rpcs()[0];
     assert_eq!((rpc.id, rpc.acked.unwrap().0), (2, 3));
-    let half = packets[1].note.unwrap().half;
-    let links = rpc.links(half, 2);
+    let message_kind = packets[1].note.unwrap().message_kind;
+    let links = rpc.links(message_kind, 2);
     assert_eq!((links.request, links.response, links.acked), (Some(1), None, Some(3)));
-    let mentions = Filter { rpcs: vec![3], ..Filter::default() };
-    assert_eq!(packets.iter().filter(|packet| mentions.fits(packet)).count(), 3, "the ack too");
+    let mentions = PacketFilter { rpcs: vec![3], ..PacketFilter::default() };
+    assert_eq!(packets.iter().filter(|packet| mentions.matches(packet)).count(), 3, "the ack too");
 }
 
 #[test]
@@ -194,14 +194,14 @@ fn icmp_messages_are_about_packets() {
         let records = [request, record];
         assert_eq!(words(&records), expected);
         let (packets, _) = decode(&raw_pcap(&records));
-        assert_eq!(Type::of(&packets[1]), Type::Icmp);
-        let port = Filter { ports: vec![SERVER], ..Filter::default() };
-        assert!(port.fits(&packets[1]));
+        assert_eq!(PacketType::of(&packets[1]), PacketType::Icmp);
+        let port = PacketFilter { ports: vec![SERVER], ..PacketFilter::default() };
+        assert!(port.matches(&packets[1]));
     }
 }
 
 #[test]
-fn filters_and_summaries_see_what_they_are_asked_for() {
+fn filters_and_summaries_select_by_rpc_type_and_port() {
     let records: Vec<_> = one_of_each(Profile::Udp)
         .iter()
         .map(|(role, bytes)| ip(Profile::Udp, *role, bytes))
@@ -210,18 +210,26 @@ fn filters_and_summaries_see_what_they_are_asked_for() {
     let file = raw_pcap(&records);
     let mut decoder = apus_decode::Decoder::open(std::io::Cursor::new(file), &[]).unwrap();
     let packets: Vec<_> = decoder.by_ref().map(Result::unwrap).collect();
-    let count = |filter: &Filter| packets.iter().filter(|packet| filter.fits(packet)).count();
-    assert_eq!(count(&Filter::default()), 11);
-    assert_eq!(count(&Filter { types: vec![Type::Kind(Kind::Data)], ..Filter::default() }), 3);
-    assert_eq!(count(&Filter { rpcs: vec![8], ..Filter::default() }), 2);
-    assert_eq!(count(&Filter { rpcs: vec![4], ..Filter::default() }), 1, "the ACK");
-    assert_eq!(count(&Filter { ports: vec![1], ..Filter::default() }), 0);
+    let count =
+        |filter: &PacketFilter| packets.iter().filter(|packet| filter.matches(packet)).count();
+    assert_eq!(count(&PacketFilter::default()), 11);
+    assert_eq!(
+        count(&PacketFilter {
+            types: vec![PacketType::Kind(Kind::Data)],
+            ..PacketFilter::default()
+        }),
+        3
+    );
+    assert_eq!(count(&PacketFilter { rpcs: vec![8], ..PacketFilter::default() }), 2);
+    assert_eq!(count(&PacketFilter { rpcs: vec![4], ..PacketFilter::default() }), 1, "the ACK");
+    assert_eq!(count(&PacketFilter { ports: vec![1], ..PacketFilter::default() }), 0);
     let mut summary = Summary::default();
     packets.iter().for_each(|packet| summary.add(packet));
     assert_eq!((summary.packets(), summary.of_profile(Profile::Udp)), (11, 11));
-    let of_data = summary.types().find(|(name, _)| *name == Type::Kind(Kind::Data)).unwrap().1;
+    let of_data =
+        summary.types().find(|(name, _)| *name == PacketType::Kind(Kind::Data)).unwrap().1;
     assert_eq!((of_data.packets, of_data.bytes), (3, 956 + 2 * 156));
-    let times = summary.times(decoder.rpcs()).unwrap();
+    let times = summary.completion_times(decoder.rpcs()).unwrap();
     assert_eq!((times.rpcs, times.p50, times.max), (1, 10_000, 10_000));
     assert_eq!(summary.rpcs(decoder.rpcs()).count(), 2, "those of the ACK were not seen");
 }

@@ -1,32 +1,32 @@
-//! What time does a capture mean?
+//! Timestamps of captures: converts ticks of an interface's clock to nanoseconds.
 
-/// How an interface counts time.
+/// Clock of a captured interface.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
-    /// How long a tick is.
+    /// Length of a tick.
     tick: Tick,
-    /// Seconds to be added.
+    /// Seconds to add to each timestamp.
     offset: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Tick {
-    /// A second, divided by ten so often.
+    /// 10^-n seconds.
     Decimal(u32),
-    /// A second, divided by two so often.
+    /// 2^-n seconds.
     Binary(u32),
 }
 
 const NANOS: i128 = 1_000_000_000;
 
 impl Clock {
-    /// That of a pcap file.
+    /// Returns the clock of a pcap file.
     pub(super) fn pcap(nanoseconds: bool) -> Self {
         Self { tick: Tick::Decimal(if nanoseconds { 9 } else { 6 }), offset: 0 }
     }
 
-    /// That of an interface in a pcapng file, as its options `if_tsresol` and `if_tsoffset` say.
-    /// Source: draft-ietf-opsawg-pcapng section 4.2.
+    /// Returns the clock of an interface in a pcapng file, from its options `if_tsresol` and `if_tsoffset`. Source:
+    /// draft-ietf-opsawg-pcapng section 4.2.
     pub(super) fn pcapng(resolution: u8, offset: i64) -> Self {
         let exponent = u32::from(resolution & 0x7f);
         let tick =
@@ -34,17 +34,17 @@ impl Clock {
         Self { tick, offset }
     }
 
-    /// Nanoseconds since 1970 of a record in a pcap file.
+    /// Converts the timestamp of a pcap record to nanoseconds since 1970.
     pub(super) fn of_parts(self, seconds: u32, fraction: u32) -> i64 {
         self.nanoseconds(i128::from(seconds) * NANOS, u64::from(fraction))
     }
 
-    /// Nanoseconds since 1970 of a packet in a pcapng file.
+    /// Converts the timestamp of a pcapng packet to nanoseconds since 1970.
     pub(super) fn of_ticks(self, high: u32, low: u32) -> i64 {
         self.nanoseconds(0, u64::from(high) << 32 | u64::from(low))
     }
 
-    /// Times that do not fit are the first or the last one that does.
+    /// Converts ticks to nanoseconds. Times out of range saturate.
     fn nanoseconds(self, base: i128, ticks: u64) -> i64 {
         let ticks = i128::from(ticks);
         let nanoseconds = match self.tick {

@@ -1,10 +1,10 @@
-//! How are packets and captures made by hand?
+//! Builders for packets and captures.
 
 use std::io::Cursor;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use apus_decode::{Decoder, Error, Packet};
+use apus_decode::{CapturedPacket, Decoder, Error};
 use apus_wire::{
     Body, Data, Dialect, Flags, HeaderBuffer, KernelFields, Kind, MAX_HEADER_LEN,
     Packet as WirePacket, Profile, Role, SenderId, UdpFields,
@@ -13,16 +13,16 @@ use etherparse::{Icmpv4Type, IpNumber, PacketBuilder};
 use pcap_file::DataLink;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 
-/// Ports of the client and the server of all that is made here.
+/// Ports of the client and the server in all test captures.
 pub(crate) const CLIENT: u16 = 40_000;
 pub(crate) const SERVER: u16 = 4_000;
 
-/// One packet of RPC `id`.
+/// Builds a packet of RPC `id`.
 pub(crate) fn packet(profile: Profile, from: Role, id: u64, body: Body<'_>) -> Vec<u8> {
     packet_with(profile, from, id, body, Flags::NONE, 0)
 }
 
-/// The same with flags of the udp profile, and something in `sequence`.
+/// Builds a packet of RPC `id` with flags of the udp profile and a value for `sequence`.
 pub(crate) fn packet_with(
     profile: Profile,
     from: Role,
@@ -52,7 +52,7 @@ pub(crate) fn ports(from: Role) -> (u16, u16) {
     }
 }
 
-/// The fields of DATA at an offset, all of whose message is unscheduled.
+/// Returns the fields of a DATA packet at an offset of a message that is entirely unscheduled.
 pub(crate) fn data(length: u32, offset: u32) -> Data {
     Data {
         message_length: length,
@@ -65,10 +65,10 @@ pub(crate) fn data(length: u32, offset: u32) -> Data {
     }
 }
 
-/// Bytes of a message; what they are does not matter.
+/// Payload; its content does not matter.
 pub(crate) const BYTES: &[u8; 2000] = &[b'x'; 2000];
 
-/// An IP packet that carries a packet of this profile, without a link layer.
+/// Wraps a Homa packet in an IP packet, without a link layer.
 pub(crate) fn ip(profile: Profile, from: Role, bytes: &[u8]) -> Vec<u8> {
     let (client, server) = ([10, 0, 0, 1], [10, 0, 0, 2]);
     let (source, destination) = match from {
@@ -85,18 +85,18 @@ pub(crate) fn ip(profile: Profile, from: Role, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The same behind an Ethernet header.
+/// Prepends an Ethernet header.
 pub(crate) fn ethernet(ip: &[u8]) -> Vec<u8> {
     let ether_type: [u8; 2] = if ip[0] >> 4 == 6 { [0x86, 0xdd] } else { [8, 0] };
     [&[2; 12], &ether_type[..], ip].concat()
 }
 
-/// A pcap file; each record is ten microseconds after the one before.
+/// Builds a pcap file whose records are ten microseconds apart.
 pub(crate) fn pcap(link: DataLink, records: &[Vec<u8>]) -> Vec<u8> {
     snapped_pcap(link, records.iter().map(|record| (&record[..], record.len())))
 }
 
-/// The same, where records hold less than what there was on the network: its length stands beside them.
+/// Builds a pcap file with truncated records, each with its length on the network.
 pub(crate) fn snapped_pcap<'a>(
     link: DataLink,
     records: impl IntoIterator<Item = (&'a [u8], usize)>,
@@ -110,18 +110,18 @@ pub(crate) fn snapped_pcap<'a>(
     writer.into_writer()
 }
 
-/// A pcap file of raw IP packets.
+/// Builds a pcap file of raw IP packets.
 pub(crate) fn raw_pcap(records: &[Vec<u8>]) -> Vec<u8> {
     pcap(DataLink::RAW, records)
 }
 
-/// Everything that the decoder says about a file, and the error at its end.
-pub(crate) fn decode(file: &[u8]) -> (Vec<Packet>, Option<Error>) {
+/// Decodes a file; returns its packets and the error at its end.
+pub(crate) fn decode(file: &[u8]) -> (Vec<CapturedPacket>, Option<Error>) {
     decode_with(file, &[])
 }
 
-/// The same, with ports whose datagrams are taken for apus.
-pub(crate) fn decode_with(file: &[u8], ports: &[u16]) -> (Vec<Packet>, Option<Error>) {
+/// Decodes a file, with datagrams of `ports` taken for apus; returns its packets and the error at its end.
+pub(crate) fn decode_with(file: &[u8], ports: &[u16]) -> (Vec<CapturedPacket>, Option<Error>) {
     let decoder = match Decoder::open(Cursor::new(file.to_vec()), ports) {
         Ok(decoder) => decoder,
         Err(error) => return (Vec::new(), Some(error)),
@@ -136,25 +136,28 @@ pub(crate) fn decode_with(file: &[u8], ports: &[u16]) -> (Vec<Packet>, Option<Er
     (packets, None)
 }
 
-/// The packets of a sound capture of raw IP in words.
+/// Describes the packets of a valid capture of raw IP.
 pub(crate) fn words(records: &[Vec<u8>]) -> Vec<String> {
     let (packets, error) = decode(&raw_pcap(records));
     assert!(error.is_none(), "{error:?}");
-    packets.iter().map(|packet| packet.words(apus_decode::Links::default()).to_string()).collect()
+    packets
+        .iter()
+        .map(|packet| packet.describe(apus_decode::Links::default()).to_string())
+        .collect()
 }
 
-/// A request and its response of 100 bytes each, as bytes of packets.
+/// Builds a request and its response of 100 bytes each, as Homa packets.
 pub(crate) fn call(profile: Profile, id: u64) -> [(Role, Vec<u8>); 2] {
     let body = Body::Data(data(100, 0), &BYTES[..100]);
     [Role::Client, Role::Server].map(|role| (role, packet(profile, role, id, body)))
 }
 
-/// The same as IP packets.
+/// Builds a request and its response of 100 bytes each, as IP packets.
 pub(crate) fn ip_call(profile: Profile, id: u64) -> Vec<Vec<u8>> {
     call(profile, id).iter().map(|(role, bytes)| ip(profile, *role, bytes)).collect()
 }
 
-/// One packet of each type, as the end that usually sends it.
+/// Builds one packet of each type, from the end that usually sends it.
 pub(crate) fn one_of_each(profile: Profile) -> Vec<(Role, Vec<u8>)> {
     let mut acks = apus_wire::AckList::EMPTY;
     for client_id in [4, 6] {
@@ -182,17 +185,17 @@ pub(crate) fn one_of_each(profile: Profile) -> Vec<(Role, Vec<u8>)> {
     bodies.map(|(role, body)| (role, packet(profile, role, 2, body))).to_vec()
 }
 
-/// Where the client of all that is made here is, and the server.
+/// Addresses of the client and the server in all test captures.
 pub(crate) fn ends() -> (SocketAddr, SocketAddr) {
     (([10, 0, 0, 1], CLIENT).into(), ([10, 0, 0, 2], SERVER).into())
 }
 
-/// What a system says that has no such port.
+/// Builds the ICMP error of a system that has no socket on the destination port.
 pub(crate) fn port_unreachable(about: &[u8]) -> Vec<u8> {
     let icmp = Icmpv4Type::DestinationUnreachable(etherparse::icmpv4::DestUnreachableHeader::Port);
     let mut record = Vec::new();
     let builder = PacketBuilder::ipv4([10, 0, 0, 2], [10, 0, 0, 1], 64).icmpv4(icmp);
-    // Most systems quote no more than 548 bytes, some just 28.
+    // Most systems quote at most 548 bytes, some only 28.
     builder.write(&mut record, &about[..about.len().min(84)]).unwrap();
     record
 }
