@@ -16,7 +16,7 @@ use crate::packet::BurstPackets;
 ///   packets   h0 ------  h1 -----+  h2 --
 /// ```
 ///
-/// A burst contradicts itself, and [`crate::Transmit::send`] may panic in debug builds, if `headers`
+/// A burst contradicts itself, and [`crate::TransmitHalf::send`] may panic in debug builds, if `headers`
 /// is empty or no multiple of `header_len`, or if the payload is not of a length that fills all
 /// packets but the last one and puts at least one byte into the last one. A burst of one packet may
 /// have no payload.

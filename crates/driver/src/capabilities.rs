@@ -12,7 +12,7 @@ pub struct Capabilities {
     pub priorities: bool,
     /// Whether congestion marks of arriving packets are seen.
     pub ecn: bool,
-    /// Whether "port unreachable" and its kin become [`crate::Report`]s.
+    /// Whether "port unreachable" and its kin become [`crate::NetworkReport`]s.
     pub reports: bool,
     /// Microseconds for which the system polls the interface when nothing has arrived; 0 if it was not
     /// asked to, or does not.

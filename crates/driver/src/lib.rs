@@ -4,7 +4,7 @@
 //! headers as bytes, and the engine (`apus`) is the only place where drivers and protocol meet.
 //!
 //! A driver is opened, asked for its [`Capabilities`], and then split in two halves that different
-//! threads may own: [`Transmit`] is used under the engine's core lock, [`Receive`] by the thread that
+//! threads may own: [`TransmitHalf`] is used under the engine's core lock, [`ReceiveHalf`] by the thread that
 //! has the turn.
 //!
 //! ```text
@@ -19,16 +19,16 @@
 //!
 //! # Invariants
 //!
-//! - **D1** No call blocks. Waiting is done by the engine on [`Receive`]'s file descriptor.
+//! - **D1** No call blocks. Waiting is done by the engine on [`ReceiveHalf`]'s file descriptor.
 //! - **D2** A packet arrives whole and unchanged, or not at all; packets may be lost, duplicated and
 //!   reordered.
 //! - **D3** A [`Burst`] is one or more packets of equal size, the last may be shorter. How many
 //!   system calls or segments they become is the driver's business.
-//! - **D4** Trouble with one destination never stops packets to another one: it becomes a [`Report`].
+//! - **D4** Trouble with one destination never stops packets to another one: it becomes a [`NetworkReport`].
 //!   Only trouble with the driver itself is an `Err`.
-//! - **D5** What `send` accepted is on its way after `flush` returned, unless [`Transmit::has_room`]
+//! - **D5** What `send` accepted is on its way after `flush` returned, unless [`TransmitHalf::has_room`]
 //!   says `false`; then the driver keeps it and sends it in a later `flush`.
-//! - **D6** Before one waits on [`Receive`]'s descriptor, one flushes, takes the reports, and calls
+//! - **D6** Before one waits on [`ReceiveHalf`]'s descriptor, one flushes, takes the reports, and calls
 //!   `receive` until it returns 0, in this order. A wrapper may hold packets until that 0, and holds them
 //!   for longer if one waits without it, as the engine does after a single packet; and what
 //!   `flush` learns about a destination at once waits in `reports` without making the descriptor
@@ -105,17 +105,17 @@ impl<D: Driver + ?Sized> Driver for Box<D> {
 
 /// The half that sends.
 pub trait TransmitHalf: Send {
-    /// Takes a burst. The driver may hold small packets back until [`Transmit::flush`], so that
+    /// Takes a burst. The driver may hold small packets back until [`TransmitHalf::flush`], so that
     /// packets of equal size for one peer leave in one system call whatever messages they belong to.
     ///
     /// `burst` is borrowed: what is held back has been copied. Packets longer than
     /// [`TransmitHalf::packet_limit`] are not sent but reported ([`NetworkError::TooBig`]). Without
-    /// [`Transmit::has_room`] the burst may be dropped.
+    /// [`TransmitHalf::has_room`] the burst may be dropped.
     ///
     /// # Errors
     ///
     /// The driver itself is broken (its descriptor was closed, say). Trouble with the destination is
-    /// not an error but a [`Report`] (invariant D4).
+    /// not an error but a [`NetworkReport`] (invariant D4).
     ///
     /// # Panics
     ///
@@ -126,7 +126,7 @@ pub trait TransmitHalf: Send {
     ///
     /// # Errors
     ///
-    /// As for [`Transmit::send`]. A full socket buffer is no error: [`Transmit::has_room`] then is
+    /// As for [`TransmitHalf::send`]. A full socket buffer is no error: [`TransmitHalf::has_room`] then is
     /// `false`.
     fn flush(&mut self) -> io::Result<()>;
 
@@ -134,7 +134,7 @@ pub trait TransmitHalf: Send {
     /// receiving half is writable, and flush.
     fn has_room(&self) -> bool;
 
-    /// Whether packets are held back that a [`Transmit::flush`] would send.
+    /// Whether packets are held back that a [`TransmitHalf::flush`] would send.
     fn has_pending(&self) -> bool;
 
     /// Longest packet (header and payload, without UDP and IP headers) that reaches `to` in one
@@ -146,7 +146,7 @@ pub trait TransmitHalf: Send {
 /// The half that receives.
 pub trait ReceiveHalf: Send + AsFd {
     /// Takes what has arrived, at most about `limit` packets (a merged datagram is never cut, so a
-    /// few more may come). Returns the number of packets that [`Receive::drain`] will give; 0 means
+    /// few more may come). Returns the number of packets that [`ReceiveHalf::drain`] will give; 0 means
     /// that nothing is left and that one may wait (D6). Packets of an earlier call that were not
     /// drained are lost.
     ///
@@ -155,13 +155,13 @@ pub trait ReceiveHalf: Send + AsFd {
     /// The driver itself is broken. ICMP errors and interrupted calls are not errors.
     fn receive(&mut self, limit: usize) -> io::Result<usize>;
 
-    /// Whether the last [`Receive::receive`] may have left something. `false` says that there was nothing more at
+    /// Whether the last [`ReceiveHalf::receive`] may have left something. `false` says that there was nothing more at
     /// that moment, without the cost of another call; `true` says nothing: a driver takes as many packets at once
     /// as it can, which may be fewer than the limit. A hint: a batch that an ICMP error cut short may look like the
     /// last one. Nobody waits for packets because of it (D6).
     fn may_have_more(&self) -> bool;
 
-    /// Gives each packet of the last [`Receive::receive`] to `sink`, in order of arrival, and forgets
+    /// Gives each packet of the last [`ReceiveHalf::receive`] to `sink`, in order of arrival, and forgets
     /// them.
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>));
 

@@ -1,13 +1,13 @@
 //! How do hosts talk without a network?
 //!
-//! A [`Network`] lives in memory and makes [`Host`]s, each of them a driver. It is for tests and
+//! A [`LoopbackNetwork`] lives in memory and makes [`LoopbackHost`]s, each of them a driver. It is for tests and
 //! examples: packets never leave the process, nothing is random, and every limit is set by whoever
 //! made the network.
 //!
 //! # Invariants
 //!
 //! - **L1** A host's descriptor is readable exactly while a packet or a report waits in its inbox.
-//! - **L2** An inbox never holds more than [`NetworkConfig::queue`] packets and as many reports; what
+//! - **L2** An inbox never holds more than [`LoopbackConfig::queue`] packets and as many reports; what
 //!   comes on top is dropped and counted.
 //! - **L3** Packets of one sender arrive in the order in which they were sent.
 
@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use inbox::Inbox;
 
-/// Limits of a [`Network`], the same for all its hosts.
+/// Limits of a [`LoopbackNetwork`], the same for all its hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopbackConfig {
     /// Longest packet in bytes, header and payload. Default 1472: what UDP carries over IPv4 and
@@ -90,7 +90,7 @@ impl LoopbackNetwork {
     ///
     /// # Panics
     ///
-    /// As [`Network::host`].
+    /// As [`LoopbackNetwork::host`].
     #[must_use]
     pub fn host_v6(&self) -> LoopbackHost {
         self.host_in(|n| SocketAddr::from(((0xfd00_u128 << 112 | u128::from(n)).to_be_bytes(), 1)))
@@ -100,7 +100,7 @@ impl LoopbackNetwork {
     ///
     /// # Panics
     ///
-    /// As [`Network::host`].
+    /// As [`LoopbackNetwork::host`].
     #[must_use]
     pub fn host_at(&self, address: SocketAddr) -> Option<LoopbackHost> {
         let mut hosts = self.shared.hosts();

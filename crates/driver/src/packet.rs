@@ -35,7 +35,7 @@ impl<'a> BurstPacket<'a> {
     ///
     /// # Panics
     ///
-    /// If `frame` is shorter than [`Packet::len`].
+    /// If `frame` is shorter than [`BurstPacket::len`].
     #[inline]
     pub fn copy_to(self, frame: &mut [u8]) {
         let (header, mut rest) = frame.split_at_mut(self.header.len());

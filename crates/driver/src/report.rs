@@ -24,7 +24,7 @@ pub enum NetworkError {
     /// No way to the host, or the host does not answer.
     HostUnreachable,
     /// The packet was longer than the path carries. Ask
-    /// [`crate::Transmit::packet_limit`] again.
+    /// [`crate::TransmitHalf::packet_limit`] again.
     TooBig,
     /// The system refused to send (a firewall rule, a missing privilege).
     NotPermitted,

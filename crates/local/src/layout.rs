@@ -89,7 +89,7 @@ pub(crate) struct Place {
 pub(crate) struct Words {
     /// Whether, and how, it sleeps ([`super::wake`]).
     pub(crate) sleep: usize,
-    /// Why it left, if it could still say so ([`super::farewell`]).
+    /// Why it left, if it could still say so ([`super::close`]).
     pub(crate) farewell: usize,
 }
 

@@ -55,9 +55,9 @@
 //! - **At most once.** A ring neither loses nor repeats: each request is handed out once. When the peer dies,
 //!   [`Pair::may_have_arrived`] tells which requests were certainly not executed. No acknowledgment travels: how far
 //!   the peer has read says it.
-//! - **Back-pressure.** A message that finds no room is refused ([`SendError::Full`]), and [`Event::Room`] says when
+//! - **Back-pressure.** A message that finds no room is refused ([`SendError::Full`]), and [`PairEvent::Room`] says when
 //!   to try again. What was accepted is sent, unless it is cancelled or the pair ends.
-//! - **Bounds.** [`Limits`] of each pair; nothing else grows.
+//! - **Bounds.** [`LocalLimits`] of each pair; nothing else grows.
 //! - **A peer hurts itself alone**, whatever it writes into the memory, and whenever it dies.
 //!
 //! Deadlines are the caller's: it cancels ([`Pair::cancel`]).

@@ -10,7 +10,7 @@
 //! | reading ends, what has come in part | `receiving`, a lock |
 //! | whether and why the link has ended | `gone`, set once (compare-and-swap) |
 //! | that nothing more will come | `hung_up`, set once |
-//! | where a look without a lock finds the next records, what the sending half waits for | nothing: hints, written under the locks ([`super::glance`]) |
+//! | where a look without a lock finds the next records, what the sending half waits for | nothing: hints, written under the locks ([`super::peek`]) |
 //! | records, heads, sleep words | SYNC POINTS 1 to 3 ([`super::ring`], [`super::wake`]) |
 //!
 //! - **Lock order** ([`super::lock`]): registry, then pairs by number; of one pair `receiving`, then `sending`.

@@ -1,7 +1,7 @@
 //! What does an endpoint hold for its peers on the same host?
 //!
 //! [`Local`] is a listener, all pairs, and what a thread sleeps on that waits for any of them. It turns no
-//! loop of its own: whoever turns the endpoint's loop calls [`Local::attend`] and [`Local::receive`].
+//! loop of its own: whoever turns the endpoint's loop calls [`Local::poll_sockets`] and [`Local::receive`].
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ struct Newcomers {
     next: u64,
 }
 
-/// What [`Local::attend`] has found.
+/// What [`Local::poll_sockets`] has found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PollOutcome {
@@ -141,8 +141,8 @@ impl Local {
         }
     }
 
-    /// Greets the server under `name`, and waits for nothing: [`Local::attend`] takes its answer, and
-    /// [`Local::known`] tells what has come of it. Does nothing if there is a pair, or somebody who connects.
+    /// Greets the server under `name`, and waits for nothing: [`Local::poll_sockets`] takes its answer, and
+    /// [`Local::peer_state`] tells what has come of it. Does nothing if there is a pair, or somebody who connects.
     ///
     /// # Errors
     ///
@@ -162,7 +162,7 @@ impl Local {
         }
     }
 
-    /// Waits no longer for an answer to [`Local::greet`].
+    /// Waits no longer for an answer to [`Local::start_connect`].
     pub fn reject(&self, name: &PeerName) {
         let mut newcomers = self.newcomers.lock();
         let is_it = |(_, attempt): &(u64, ConnectAttempt)| {
@@ -201,7 +201,7 @@ impl Local {
         drop(newcomers);
         // Its socket rings from now on as that of the pair.
         self.bell.remove(&attempt);
-        // Whoever wants to know what has come of it asks `known`.
+        // Whoever wants to know what has come of it asks `peer_state`.
         if let Ok(Lookup::Greeted(attempt)) = self.advance(attempt) {
             let _ = self.await_answer(attempt);
         }
@@ -305,7 +305,7 @@ impl Local {
         Ok(PollOutcome { ready, companions })
     }
 
-    /// Has [`Local::attend`] wake up when `companion` is readable, and say so by this number, 0 to 63: so a thread
+    /// Has [`Local::poll_sockets`] wake up when `companion` is readable, and say so by this number, 0 to 63: so a thread
     /// sleeps on all its descriptors in one call. It must be open as long as this is.
     ///
     /// # Errors
@@ -387,7 +387,7 @@ impl Local {
     }
 
     /// Announces on all pairs that this side is going to sleep on the descriptor. `false`: it must not, there is
-    /// something to receive. Must be followed by [`Local::awake`].
+    /// something to receive. Must be followed by [`Local::finish_sleep`].
     #[must_use]
     pub fn prepare_to_sleep(&self, sweep: &mut PollSet) -> bool {
         self.registry.renew(&mut sweep.snapshot);

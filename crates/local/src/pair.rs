@@ -298,7 +298,7 @@ impl Pair {
     /// Announces that this side is going to sleep on the pair's descriptor, alone or among others (`poll`,
     /// `epoll`). `false`: it must not, there is something to receive.
     ///
-    /// Must be followed by [`Pair::awake`].
+    /// Must be followed by [`Pair::finish_sleep`].
     #[must_use]
     pub fn prepare_to_sleep(&self) -> bool {
         let settled = self.link.settle();

@@ -13,7 +13,7 @@ use crate::{
     TransmitHalf,
 };
 
-/// A host of a [`Network`]. When the host, or after [`Driver::split`] its receiving half, is dropped,
+/// A host of a [`LoopbackNetwork`]. When the host, or after [`Driver::split`] its receiving half, is dropped,
 /// its port is closed.
 #[derive(Debug)]
 pub struct LoopbackHost {
