@@ -5,7 +5,7 @@ use crate::call::{CallId, CallOptions, Completion};
 use crate::cork::Cork;
 use crate::engine::metrics::EngineMetrics;
 use crate::engine::shard::{Locked, Shard};
-use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
+use crate::engine::wait_target::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
 use crate::error::{BindError, CallError, Closed};
 #[cfg(feature = "introspection")]
 use crate::introspection::Presence;

@@ -87,7 +87,7 @@ pub use call::{CallId, CallOptions, Completion};
 pub use cork::Cork;
 pub use endpoint::{Endpoint, Metrics, Queues};
 pub use engine::metrics::EngineMetrics;
-pub use engine::poll::{ParsePollModeError, PollMode};
+pub use engine::poll_mode::{ParsePollModeError, PollMode};
 pub use error::{BindError, CallError, Closed, ReplyError};
 pub use request::Request;
 #[cfg(feature = "toml")]

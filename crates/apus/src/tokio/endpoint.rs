@@ -6,7 +6,7 @@ use crate::call::{CallId, CallOptions, Completion};
 use crate::endpoint::Metrics;
 use crate::engine::asynchronous::{self, WaitFor};
 use crate::engine::shard::{Opened, Shard};
-use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
+use crate::engine::wait_target::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
 use crate::error::{BindError, CallError, Closed};
 #[cfg(feature = "introspection")]
 use crate::introspection::Presence;
