@@ -6,7 +6,7 @@ use crate::engine::shard::Shard;
 use crate::engine::tracer::stage;
 use crate::engine::wait_target::Room;
 use crate::error::ReplyError;
-use apus_proto::{Command, CommandError, Payload, Refusal};
+use apus_proto::{CommandError, Payload, Refusal};
 use apus_trace::{Event, Rpc};
 use bytes::Bytes;
 use std::net::SocketAddr;
@@ -121,14 +121,16 @@ fn try_reply(
             let rpc = *rpc;
             let now = core.command_time();
             let length = payload.len();
-            let checked = core.transport.check_reply(now, rpc, payload).and_then(|()| {
-                let payload = std::mem::take(payload);
-                core.transport.command(now, Command::Reply { rpc, payload })
-            });
-            checked.map(|_| {
-                stage(traced, Event::Queued, length);
-                core.after_reply();
-            })
+            let replied = core.transport.reply(now, rpc, std::mem::take(payload));
+            replied
+                .map(|()| {
+                    stage(traced, Event::Queued, length);
+                    core.after_reply();
+                })
+                .map_err(|rejected| {
+                    *payload = rejected.payload;
+                    rejected.reason
+                })
         }
     };
     match replied {
@@ -153,7 +155,7 @@ impl Drop for Pending {
             Origin::Network(rpc) => {
                 let now = core.command_time();
                 // The client may have gone before; then there is nobody to tell.
-                if core.transport.command(now, Command::Abandon { rpc }).is_ok() {
+                if core.transport.abandon(now, rpc).is_ok() {
                     core.after_command();
                 }
             }

@@ -22,6 +22,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
 
 /// Passes after which other tasks get a chance.
@@ -132,7 +133,7 @@ impl Shard {
         // While the socket is full, look again soon: tasks are not woken by a socket that has room.
         let now = core.clock.now();
         core.sleeps_for_room = core.is_stuck();
-        let again = if core.sleeps_for_room { now.plus(STUCK_NANOS) } else { Instant::NEVER };
+        let again = if core.sleeps_for_room { now + STUCK } else { Instant::NEVER };
         // While receiving has stopped, what arrives is no reason to wake up.
         let stopped = core.backlog.stopped_until().filter(|until| *until > now);
         let until = core.next_due().min(again).min(stopped.unwrap_or(again));
@@ -164,14 +165,14 @@ struct Sleep {
 }
 
 /// Pause before a full socket is tried again. Ours: what 1 MiB of send buffer lasts at 40 Gbit/s.
-const STUCK_NANOS: u64 = 200_000;
+const STUCK: Duration = Duration::from_micros(200);
 
 impl Sources {
     /// Sleeps until something happens; what did.
     async fn sleep(&self, shard: &Shard, Sleep { until, receiving }: Sleep) -> Woken {
         let mut woken = Woken::default();
         let now = shard.clock.now();
-        if until < Instant::NEVER && self.set_timer(until.since(now)).is_err() {
+        if until < Instant::NEVER && self.set_timer((until - now).as_nanos() as u64).is_err() {
             // Without a timer the loop must go round.
             tokio::task::yield_now().await;
             return Woken::UNKNOWN;

@@ -170,7 +170,7 @@ impl Backlog {
     /// Whether somebody who finds a request waiting should look at the network first: others wait there, for an
     /// answer or for a refusal.
     pub(crate) fn is_poll_due(&self, now: Instant) -> bool {
-        self.standing.is_some() && now.since(self.polled_at) >= POLL_INTERVAL
+        self.standing.is_some() && (now - self.polled_at).as_nanos() >= u128::from(POLL_INTERVAL)
     }
 
     /// Somebody looks at the network.
@@ -180,11 +180,12 @@ impl Backlog {
 
     /// Measures how fast the application takes from a queue that is not empty, and sees whether it needs a bound.
     fn watch(&mut self, waiting: usize, now: Instant) {
-        if self.bounded.is_some_and(|bounded| now.since(bounded.full) >= WINDOW) {
+        if self.bounded.is_some_and(|bounded| (now - bounded.full).as_nanos() >= u128::from(WINDOW))
+        {
             self.set_bound(None);
         }
         let Some(standing) = &mut self.standing else { return };
-        standing.time += now.since(standing.seen).min(MAX_COUNTED_GAP);
+        standing.time += ((now - standing.seen).as_nanos() as u64).min(MAX_COUNTED_GAP);
         standing.seen = now;
         let Standing { time, taken, .. } = *standing;
         if time < WINDOW || taken < LEAST || self.max_queueing == u64::MAX {
@@ -303,7 +304,7 @@ mod tests {
         backlog.pass(37, true, now);
         assert_eq!(backlog.stopped_until(), None, "37 of 50");
         backlog.pass(38, true, now);
-        assert_eq!(backlog.stopped_until(), Some(now.plus(POLL_INTERVAL)));
+        assert_eq!(backlog.stopped_until(), Some(now + Duration::from_nanos(POLL_INTERVAL)));
         assert!(!backlog.taken(13, now));
         assert!(backlog.taken(12, now), "a quarter of 50");
         assert!(!backlog.taken(11, now), "it was said");

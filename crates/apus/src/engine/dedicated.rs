@@ -72,7 +72,7 @@ fn run_with_a_share(shard: &Shard, poll: PollMode, percent: u32) {
         {
             shard.lock().metrics.rests += 1;
             // Whoever sends does so itself meanwhile, and what arrives waits in the socket.
-            std::thread::sleep(Duration::from_nanos(until.since(shard.clock.now())));
+            std::thread::sleep(until - shard.clock.now());
         }
     }
 }

@@ -274,7 +274,7 @@ impl Shard {
         core.count_sleep();
         drop(core);
         let forever = until == apus_proto::Instant::NEVER;
-        let nanos = (!forever).then(|| until.since(now));
+        let nanos = (!forever).then(|| (until - now).as_nanos() as u64);
         let wanted = Wanted { readable: stopped.is_none(), writable };
         recorder::record(Event::Sleep, SLEEPS_ON_NETWORK, 0);
         let slept = self.signal.sleep(receiver, wanted, nanos);

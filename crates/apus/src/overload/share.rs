@@ -1,6 +1,7 @@
 //! How much of a core does a loop take while others want it?
 
 use super::Instant;
+use std::time::Duration;
 
 /// Limits the time that a loop uses in each period.
 ///
@@ -71,7 +72,7 @@ impl CoreShare {
             self.counted = Some(self.began);
             self.inhibitions += 1;
         }
-        Some(self.began.plus(self.period))
+        Some(self.began + Duration::from_nanos(self.period))
     }
 
     /// In how many periods receiving was inhibited.
@@ -82,11 +83,11 @@ impl CoreShare {
 
     /// Begins the period that `now` is in.
     fn roll(&mut self, now: Instant) {
-        let periods = now.since(self.began) / self.period;
+        let periods = (now - self.began).as_nanos() as u64 / self.period;
         if periods == 0 {
             return;
         }
-        self.began = self.began.plus(periods * self.period);
+        self.began += Duration::from_nanos(periods * self.period);
         // What was overdrawn, less what the periods between allowed; no more than one period can bear.
         let overdrawn = self.used.saturating_sub(self.allowed.saturating_mul(periods));
         self.used = overdrawn.min(self.allowed);
@@ -146,7 +147,7 @@ mod tests {
                     now = until;
                 } else {
                     // A turn that does not divide the period.
-                    now = now.plus(70_001);
+                    now += Duration::from_nanos(70_001);
                     used += 70_001;
                     share.charge(70_001, now);
                 }

@@ -8,11 +8,12 @@ use crate::engine::calls::{Held, Key, LocalCall};
 use crate::engine::core::Core;
 use crate::engine::tracer::{SlowWatch, stage};
 use apus_local::{Disconnected, Pair, SendError};
-use apus_proto::{Call, Command, CommandError, Execution, FailureKind, Instant, Payload, RpcError};
+use apus_proto::{Call, CommandError, Execution, FailureKind, Instant, Payload, RpcError};
 use apus_trace::Event;
 use std::collections::{BTreeSet, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What an endpoint knows of its calls and requests in memory. Lives under the core lock.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ pub(crate) struct Underway {
 }
 
 /// Nanoseconds between two looks whether peers have read everything.
-const DRAIN_CHECK_INTERVAL: u64 = 200_000;
+const DRAIN_CHECK_INTERVAL: Duration = Duration::from_micros(200);
 
 impl Underway {
     pub(crate) fn new(path: Path) -> Self {
@@ -70,7 +71,7 @@ impl Underway {
 
     /// Somebody waits until they have.
     pub(in crate::engine) fn schedule_drain_check(&mut self, now: Instant) {
-        self.drain_check_at.get_or_insert(now.plus(DRAIN_CHECK_INTERVAL));
+        self.drain_check_at.get_or_insert(now + DRAIN_CHECK_INTERVAL);
     }
 
     /// A call has ended, or is let go. Whether somebody waits for the room that it has made.
@@ -253,7 +254,7 @@ impl Core {
         let held = local.held();
         let payload = std::mem::take(&mut local.payload);
         let call = Call { to, payload, cookie: key.cookie(), deadline, idempotent };
-        let Ok(rpc) = self.transport.command(now, Command::Call(call)) else { return false };
+        let Ok(rpc) = self.transport.call(now, call) else { return false };
         self.let_go(key, held);
         self.metrics.local_fallbacks += 1;
         self.calls.reroute(key, rpc);

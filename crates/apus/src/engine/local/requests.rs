@@ -92,7 +92,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// As for [`apus_proto::Command::Reply`]. [`CommandError::UnknownRpc`]: the client has gone, or does not want the answer.
+    /// As for [`apus_proto::Transport::reply`]. [`CommandError::UnknownRpc`]: the client has gone, or does not want the answer.
     pub(crate) fn reply_locally(
         &mut self,
         pair: &Arc<Pair>,

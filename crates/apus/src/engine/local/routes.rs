@@ -8,6 +8,7 @@ use apus_proto::Instant;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The ways to all peers that were called. Lives under the core lock.
 #[derive(Debug, Default)]
@@ -40,11 +41,11 @@ enum Route {
 
 /// Nanoseconds after which a peer that was not reached is greeted again: it may have been started. Ours: greeting nobody
 /// takes 10 µs.
-const AGAIN: u64 = 1_000_000_000;
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Nanoseconds for which the answer to a greeting is waited for. Ours: a server answers within 10 ms, unless it is
 /// stopped.
-const PATIENCE: u64 = 1_000_000_000;
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Peers that are known at most. Ours: as many as there are ports; then the table starts anew, which costs a greeting
 /// each.
@@ -82,13 +83,13 @@ impl Routes {
             }
             Some(Route::Connecting { name, since }) => match local.peer_state(name) {
                 PeerState::Pair(pair) => Route::Pair(pair),
-                PeerState::Greeted if now.since(*since) < PATIENCE => return None,
+                PeerState::Greeted if now - *since < PATIENCE => return None,
                 PeerState::Greeted => {
                     local.reject(name);
-                    Route::NetworkUntil(now.plus(AGAIN))
+                    Route::NetworkUntil(now + AGAIN)
                 }
                 // It has refused.
-                _ => Route::NetworkUntil(now.plus(AGAIN)),
+                _ => Route::NetworkUntil(now + AGAIN),
             },
             Some(Route::NetworkUntil(_)) | None => {
                 self.to_connect.push(to);
@@ -116,7 +117,7 @@ impl Routes {
     pub(crate) fn connecting(&mut self, to: SocketAddr, name: Option<PeerName>, now: Instant) {
         let route = match name {
             Some(name) => Route::Connecting { name, since: now },
-            None => Route::NetworkUntil(now.plus(AGAIN)),
+            None => Route::NetworkUntil(now + AGAIN),
         };
         self.known.insert(to, route);
     }

@@ -91,7 +91,7 @@ impl Tracer {
         let below = recorder::below();
         if below != self.below {
             self.below = below;
-            let slow = self.triggers.slow_nanos();
+            let slow = self.triggers.slow.unwrap_or(std::time::Duration::MAX);
             let watch = ProbeFilter { multiplier: recorder::MULTIPLIER, below, slow };
             transport.set_probe_filter((below > 0).then_some(watch));
             self.complete.clear();
@@ -228,7 +228,7 @@ impl Tracer {
 
     /// The whole response to such a call is here.
     pub(crate) fn ended_locally(&mut self, slow_watch: SlowWatch, now: Instant) {
-        let took = now.since(slow_watch.since);
+        let took = (now - slow_watch.since).as_nanos() as u64;
         if took > self.triggers.slow_nanos() {
             recorder::record_rpc(slow_watch.rpc, Event::Slow, 0, took);
             self.freeze_if(true, FreezeReason::SlowRpc);

@@ -70,7 +70,7 @@ impl Tracer {
                     record(event, flags.bits().into(), 0);
                 }
             }
-            ProbeKind::Throttled { wait } => record(Event::Throttled, 0, wait),
+            ProbeKind::Throttled { wait } => record(Event::Throttled, 0, wait.as_nanos() as u64),
             ProbeKind::Gap { offset, length } => {
                 record_piece(Event::Lost, asked(offset, length, 0));
             }
@@ -81,7 +81,7 @@ impl Tracer {
             ProbeKind::Dropped(reason) => record(Event::Dropped, reason as u32, 0),
             ProbeKind::Failed(reason) => record(Event::Failed, fail_number(reason), 0),
             ProbeKind::Slow { took } => {
-                record(Event::Slow, 0, took);
+                record(Event::Slow, 0, took.as_nanos() as u64);
                 self.freeze_if(self.triggers.slow.is_some(), FreezeReason::SlowRpc);
             }
             // What a later protocol may note.
