@@ -1,10 +1,10 @@
 //! A request at a server, and the right to reply to it.
 
 use crate::engine::core::{Arrived, Core};
-use crate::engine::local::Origin;
+use crate::engine::medium::Origin;
 use crate::engine::shard::Shard;
 use crate::engine::tracer::stage;
-use crate::engine::want::Room;
+use crate::engine::wait_target::Room;
 use crate::error::ReplyError;
 use apus_proto::{CommandError, Payload, Refusal};
 use apus_trace::{Event, Rpc};

@@ -45,7 +45,7 @@ impl Path {
     /// who can be greeted.
     ///
     /// Makes system calls, 20 µs or so: not under a lock.
-    pub(crate) fn greet(&self, to: SocketAddr) -> Option<PeerName> {
+    pub(crate) fn connect(&self, to: SocketAddr) -> Option<PeerName> {
         let to = SocketAddr::new(to.ip().to_canonical(), to.port());
         if !is_of_this_host(to.ip()) {
             return None;

@@ -1,8 +1,8 @@
 //! How does an endpoint end, and when has everything been acknowledged?
 
 use super::{Arrived, Core};
-use crate::engine::local::Origin;
-use crate::engine::waiter::Told;
+use crate::engine::medium::Origin;
+use crate::engine::waiter::Notice;
 use crate::error::Closed;
 use apus_proto::Refusal;
 use std::time::Duration;
@@ -17,14 +17,14 @@ impl Core {
         let Some(local) = &mut self.local else { return true };
         let drained = local.is_drained();
         if !drained {
-            local.look_again(now);
+            local.schedule_drain_check(now);
         }
         drained
     }
 
-    pub(super) fn tell_draining(&mut self) {
+    pub(super) fn notify_drained(&mut self) {
         for waiter in self.draining.drain(..) {
-            self.wakes.tell(waiter, Told::Ready);
+            self.wakes.notify(waiter, Notice::Ready);
         }
     }
 
@@ -41,7 +41,7 @@ impl Core {
         self.closed = Some(why);
         // A reply that was accepted leaves: the protocol forgets those that have not.
         self.transmit_held_back();
-        self.look_at_clock();
+        self.read_clock();
         self.gave_up = !self.is_drained();
         self.transport.shut_down(self.time);
         self.deliver();
@@ -57,10 +57,10 @@ impl Core {
         let _ = self.try_transmit(usize::MAX);
         self.requests.dismiss(&mut self.wakes);
         self.completions.dismiss(&mut self.wakes);
-        self.tell_room();
-        self.tell_draining();
+        self.notify_room();
+        self.notify_drained();
         // Whoever lets the turn go from now on does not put the alarm off.
-        self.sleeping_keeper = None;
-        self.wake_keeper(Duration::ZERO);
+        self.background_wake_after = None;
+        self.wake_background_poller(Duration::ZERO);
     }
 }

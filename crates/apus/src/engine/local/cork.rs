@@ -15,7 +15,7 @@ const MAX_HELD: usize = 32;
 
 /// Messages that are held back. Lives under the core lock.
 #[derive(Debug, Default)]
-pub(crate) struct HeldBack {
+pub(crate) struct CorkedMessages {
     messages: Vec<Message>,
     /// Those that found no room at the last try; used again.
     rest: Vec<Message>,
@@ -37,7 +37,7 @@ pub(super) enum What {
     },
 }
 
-impl HeldBack {
+impl CorkedMessages {
     /// Whether there is nothing.
     pub(super) const fn is_empty(&self) -> bool {
         self.messages.is_empty()
@@ -87,7 +87,7 @@ impl Core {
         if local.held.is_empty() {
             return;
         }
-        let HeldBack { messages, rest } = &mut local.held;
+        let CorkedMessages { messages, rest } = &mut local.held;
         let mut left = messages.drain(..).peekable();
         while let Some(first) = left.next() {
             let pair = first.pair.clone();

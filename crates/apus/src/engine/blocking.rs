@@ -3,11 +3,11 @@
 //! [`Shard::wait_for`] is what every blocking call ends in: take what one wants if it is there, turn
 //! the loop if nobody else does, or wait to be told.
 
-use super::core::How;
-use super::cpu::Part;
+use super::core::WaitKind;
+use super::cpu::CpuPart;
 use super::shard::{Locked, Shard};
-use super::waiter::{Told, Waiter};
-use super::want::Want;
+use super::wait_target::WaitTarget;
+use super::waiter::{Notice, Waiter};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,18 +34,18 @@ fn waiter() -> Arc<Waiter> {
 impl Shard {
     /// Waits until `want` can be taken, the deadline passes, or the endpoint is closed; the latter two
     /// give `None`.
-    pub(crate) fn wait_for<'a, W: Want>(
+    pub(crate) fn wait_for<'a, W: WaitTarget>(
         &'a self,
         mut core: Locked<'a>,
         want: &W,
         deadline: Option<Instant>,
     ) -> (Locked<'a>, Option<W::Output>) {
-        if core.is_look_due() && core.turn.take() {
+        if core.is_poll_due() && core.role.take() {
             // What one wants may be there, but others wait in the socket.
             drop(core);
-            core = self.look();
+            core = self.poll_once();
         }
-        if let Some(output) = core.take(want, How::None) {
+        if let Some(output) = core.take(want, WaitKind::None) {
             return (core, Some(output));
         }
         // Whoever waits has nothing more to say.
@@ -53,15 +53,15 @@ impl Shard {
         if core.closed.is_some() {
             return (core, None);
         }
-        if core.turn.take() {
+        if core.role.take() {
             drop(core);
-            return self.turn(want, self.poll, deadline);
+            return self.run_loop(want, self.poll, deadline);
         }
-        self.wait_to_be_told(core, want, deadline)
+        self.wait_for_notice(core, want, deadline)
     }
 
     /// Somebody else turns the loop: waits to be told that `want` is there, or to get the turn.
-    fn wait_to_be_told<'a, W: Want>(
+    fn wait_for_notice<'a, W: WaitTarget>(
         &'a self,
         mut core: Locked<'a>,
         want: &W,
@@ -69,37 +69,37 @@ impl Shard {
     ) -> (Locked<'a>, Option<W::Output>) {
         if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             // It only looks; the next time it shall poll itself.
-            core.look_up |= core.turn.ask_keeper();
+            core.check_now |= core.role.ask_background_poller();
             return (core, None);
         }
         let waiter = waiter();
         waiter.reset();
         want.enlist(&mut core, waiter.clone());
-        core.turn.enlist(waiter.clone());
+        core.role.enlist(waiter.clone());
         // The keeper gives the turn to whoever wants it.
-        core.look_up |= core.turn.is_kept();
+        core.check_now |= core.role.is_in_background();
         drop(core);
 
         let waited = waiter.wait(self.poll.spin(), deadline);
         let mut core = self.lock();
         core.metrics.spurious_wakeups += waited.spurious;
-        self.cpu.add(Part::Poll, waited.spun);
+        self.cpu.add(CpuPart::Poll, waited.spun);
         // Under the lock: nobody can tell it anything any more once it is off the lists.
-        match waiter.told() {
-            Some(Told::Ready) => {
-                core.turn.delist(&waiter);
-                let how = if waited.slept { How::Slept } else { How::Polled };
-                let output = core.take_told(want, how, (waiter.name(), waited.ended));
+        match waiter.notice() {
+            Some(Notice::Ready) => {
+                core.role.delist(&waiter);
+                let how = if waited.slept { WaitKind::Slept } else { WaitKind::Polled };
+                let output = core.take_notified(want, how, (waiter.name(), waited.ended));
                 (core, output)
             }
-            Some(Told::Turn) => {
+            Some(Notice::PollRole) => {
                 want.delist(&mut core, &waiter);
                 drop(core);
-                self.turn(want, self.poll, deadline)
+                self.run_loop(want, self.poll, deadline)
             }
             None => {
                 want.delist(&mut core, &waiter);
-                core.turn.delist(&waiter);
+                core.role.delist(&waiter);
                 (core, None)
             }
         }

@@ -4,7 +4,7 @@
 //! [`Core::transmit_held_back`] makes up for it.
 
 use super::Core;
-use crate::engine::cpu::Part;
+use crate::engine::cpu::CpuPart;
 use crate::error::Closed;
 use crate::overload::Work;
 use apus_driver::Burst;
@@ -27,7 +27,7 @@ impl Core {
     /// The same after a reply. While too many requests wait for a thread of the application, it leaves at the next
     /// look at the network, together with others (B3).
     pub(crate) fn after_reply(&mut self) {
-        if self.turn.is_free() && self.backlog.holds_replies(self.requests.len()) {
+        if self.role.is_free() && self.backlog.holds_replies(self.requests.len()) {
             self.metrics.held_replies += 1;
             self.deliver();
             self.hold_back();
@@ -42,8 +42,8 @@ impl Core {
         self.call_ended();
         if self.is_drained() {
             // The thread with the turn may wait for that, and is on no list.
-            self.look_up = true;
-            self.tell_draining();
+            self.check_now = true;
+            self.notify_drained();
         }
     }
 
@@ -58,7 +58,7 @@ impl Core {
     pub(crate) fn transmit_held_back(&mut self) {
         self.flush_local();
         if self.held_back > 0 {
-            self.look_at_clock();
+            self.read_clock();
             self.transmit();
         }
     }
@@ -79,9 +79,9 @@ impl Core {
     /// The same with so many bytes of payload.
     fn transmit_within(&mut self, quota: usize) {
         self.held_back = 0;
-        let began = self.cpu.begin(Part::Send);
+        let began = self.cpu.begin(CpuPart::Send);
         let sent = self.try_transmit(quota);
-        self.cpu.end(Part::Send, began);
+        self.cpu.end(CpuPart::Send, began);
         if let Err(error) = sent {
             self.close(Closed::Driver(error.into()));
         }
@@ -89,7 +89,7 @@ impl Core {
 
     pub(super) fn try_transmit(&mut self, mut quota: usize) -> io::Result<()> {
         let now = self.time;
-        if self.tracer.take_tells_peers() {
+        if self.tracer.take_freezes_peers() {
             self.ask_peers_to_freeze();
         }
         let (mut began, mut packets) = (0, 0);

@@ -5,7 +5,7 @@
 use super::Core;
 use crate::engine::calls::{Key, Response};
 use crate::engine::handoff::From;
-use crate::engine::local::Origin;
+use crate::engine::medium::Origin;
 use crate::engine::tracer::Traced;
 use crate::overload::Work;
 use apus_proto::{Address, Event, RpcError};
@@ -78,7 +78,7 @@ impl Core {
                 Event::Response { cookie, payload, .. } => self.end_call(cookie, Ok(payload)),
                 Event::Failed { cookie, error, .. } => self.end_call(cookie, Err(error)),
                 Event::NewPeer(peer) => self.renew_packet_limit(peer),
-                Event::Room => self.tell_room(),
+                Event::Room => self.notify_room(),
                 // An event that a later core may know.
                 _ => {}
             }
@@ -107,19 +107,19 @@ impl Core {
         self.metrics.handoffs += self.requests.assign(&mut self.wakes);
         self.metrics.handoffs += self.completions.assign(&mut self.wakes);
         if !self.draining.is_empty() && self.is_drained() {
-            self.tell_draining();
+            self.notify_drained();
         }
     }
 
     /// Whether requests wait and the network has not been looked at for a while; it counts as looked at then.
-    pub(in crate::engine) fn is_look_due(&mut self) -> bool {
+    pub(in crate::engine) fn is_poll_due(&mut self) -> bool {
         if self.held_back > 0 && self.corks > 0 {
             // The commands that a cork holds back did not look at the clock.
-            self.look_at_clock();
+            self.read_clock();
         }
-        let is_due = self.backlog.is_look_due(self.time);
+        let is_due = self.backlog.is_poll_due(self.time);
         if is_due {
-            self.backlog.look(self.time);
+            self.backlog.note_poll(self.time);
         }
         is_due
     }
@@ -127,6 +127,6 @@ impl Core {
     /// The application has taken a request.
     pub(in crate::engine) fn request_taken(&mut self) {
         // Receiving had stopped, and goes on.
-        self.look_up |= self.backlog.taken(self.requests.len(), self.time);
+        self.check_now |= self.backlog.taken(self.requests.len(), self.time);
     }
 }

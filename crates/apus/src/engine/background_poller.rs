@@ -9,9 +9,9 @@
 //! finds the turn free.
 
 use super::alarm::Alarm;
-use super::poll::PollMode;
+use super::poll_mode::PollMode;
 use super::shard::Shard;
-use super::want::Relief;
+use super::wait_target::PollRoleWanted;
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -38,7 +38,7 @@ const PATIENCE: u32 = 50;
 /// The system gives no further thread or descriptor.
 pub(crate) fn start(shard: &Arc<Shard>) -> std::io::Result<JoinHandle<()>> {
     let alarm = Arc::new(Alarm::new()?);
-    shard.lock().keeper = Some(alarm.clone());
+    shard.lock().background_poller = Some(alarm.clone());
     let shard = Arc::downgrade(shard);
     std::thread::Builder::new().name("apus-keeper".into()).spawn(move || keep(&shard, &alarm))
 }
@@ -56,14 +56,14 @@ fn keep(shard: &Weak<Shard>, alarm: &Alarm) {
         }
         // If it was woken because the turn was free: since then.
         seen = core.free_since.take().unwrap_or(seen);
-        let changes = core.turn.changes();
-        if core.turn.is_free() && changes == seen && core.turn.take_as_keeper() {
+        let changes = core.role.changes();
+        if core.role.is_free() && changes == seen && core.role.take_in_background() {
             core.metrics.keeper_turns += 1;
             // Whoever held it back is busy with something else.
             core.transmit_held_back();
             drop(core);
-            let (core, _) = shard.turn(&Relief, PollMode::Block, None);
-            seen = core.turn.changes();
+            let (core, _) = shard.run_loop(&PollRoleWanted, PollMode::Block, None);
+            seen = core.role.changes();
             in_vain = 0;
             interval = INTERVAL;
             continue;
@@ -71,8 +71,8 @@ fn keep(shard: &Weak<Shard>, alarm: &Alarm) {
         // A long interval says nothing about its end: the next one is short again.
         let busy = interval == INTERVAL && changes - seen >= BUSY;
         interval = if busy { BUSY_INTERVAL } else { INTERVAL };
-        in_vain = if core.turn.is_free() { 0 } else { in_vain.saturating_add(1) };
-        core.sleeping_keeper = (in_vain >= PATIENCE).then_some(INTERVAL);
+        in_vain = if core.role.is_free() { 0 } else { in_vain.saturating_add(1) };
+        core.background_wake_after = (in_vain >= PATIENCE).then_some(INTERVAL);
         seen = changes;
     }
 }

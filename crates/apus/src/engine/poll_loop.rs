@@ -3,14 +3,14 @@
 //! It receives, hands what came to the protocol, sends, and takes what is wanted; when nothing comes, it sleeps.
 
 use super::backlog::FULL_PASSES;
-use super::core::How;
-use super::cpu::Part;
-use super::local::Inlet;
-use super::poll::PollMode;
+use super::core::WaitKind;
+use super::cpu::CpuPart;
+use super::local::Receiver;
+use super::poll_mode::PollMode;
 use super::shard::{Locked, Shard};
 use super::signal::{Wanted, Woken};
+use super::wait_target::WaitTarget;
 use super::waiter::SLEEPS_ON_NETWORK;
-use super::want::Want;
 use crate::error::Closed;
 use apus_trace::clock::ticks;
 use apus_trace::{Event, recorder};
@@ -18,19 +18,19 @@ use std::sync::PoisonError;
 use std::time::Instant;
 
 /// Idle rounds between two looks at the clock. A round is a system call of 200 ns or so.
-pub(super) const ROUNDS_PER_LOOK: u32 = 16;
+pub(super) const ROUNDS_PER_CHECK: u32 = 16;
 
 /// Packets in one look from which on another look is worth a system call before one sleeps. Packets that come
 /// one by one are followed by nothing, and the call that sleeps sees what is there all the same.
-const WORTH_ANOTHER_LOOK: usize = 2;
+const WORTH_ANOTHER_POLL: usize = 2;
 
 /// What a pass of the loop does about arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum Arrivals {
     /// Takes them.
-    Take,
+    Poll,
     /// Leaves them: probably there are none, and whoever sleeps is woken by them.
-    Leave,
+    Skip,
 }
 
 /// How a pass of the loop ended.
@@ -46,14 +46,14 @@ pub(super) enum Pass<'a> {
 /// How a sleep with the turn ended.
 enum Slept<'a, T> {
     /// There is something to do: first of all, this about arrivals.
-    Woken(Look),
+    Woken(Arrivals),
     /// There is no reason to wait any more.
     Over(Locked<'a>, Option<T>),
 }
 
 impl Shard {
     /// Turns the loop until `want` can be taken. The caller has the turn, and passes it on here.
-    pub(super) fn turn<W: Want>(
+    pub(super) fn run_loop<W: WaitTarget>(
         &self,
         want: &W,
         poll: PollMode,
@@ -62,19 +62,19 @@ impl Shard {
         let mut receive = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut core, output) = self.run(&mut receive, want, poll, deadline);
         drop(receive);
-        core.pass_turn();
+        core.pass_role();
         (core, output)
     }
 
     /// Takes what has arrived, in a few passes at most, does what is due, and sends what was held back. The caller has
     /// the turn, and passes it on here.
-    pub(super) fn look(&self) -> Locked<'_> {
+    pub(super) fn poll_once(&self) -> Locked<'_> {
         let mut receive = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
         receive.expect_network();
         // Timers that are due have their turn though nothing arrives: looks keep the keeper away.
-        let mut rounds = ROUNDS_PER_LOOK - 1;
+        let mut rounds = ROUNDS_PER_CHECK - 1;
         for _ in 0..FULL_PASSES {
-            match self.pass(&mut receive, Look::Take, &mut rounds) {
+            match self.pass(&mut receive, Arrivals::Poll, &mut rounds) {
                 Pass::Worked(mut core, _) => {
                     core.finish();
                     if !receive.network.may_have_more() {
@@ -92,28 +92,28 @@ impl Shard {
         let mut core = self.lock();
         core.transmit_held_back();
         core.assign();
-        core.pass_turn();
+        core.pass_role();
         core
     }
 
     /// The loop.
-    pub(super) fn run<W: Want>(
+    pub(super) fn run<W: WaitTarget>(
         &self,
-        inlet: &mut Inlet,
+        receiver: &mut Receiver,
         want: &W,
         poll: PollMode,
         deadline: Option<Instant>,
     ) -> (Locked<'_>, Option<W::Output>) {
         let mut spin = poll.spin();
         // With a deadline the first idle round looks at the clock: it may have passed already.
-        let mut rounds = if deadline.is_some() { ROUNDS_PER_LOOK - 1 } else { 0 };
-        let mut how = How::Polled;
-        let mut arrivals = Look::Take;
+        let mut rounds = if deadline.is_some() { ROUNDS_PER_CHECK - 1 } else { 0 };
+        let mut how = WaitKind::Polled;
+        let mut arrivals = Arrivals::Poll;
         loop {
             // A deadline counts however much arrives, and however soon one sleeps.
             let look;
-            let began = self.cpu.begin(Part::Poll);
-            match self.pass(inlet, arrivals, &mut rounds) {
+            let began = self.cpu.begin(CpuPart::Poll);
+            match self.pass(receiver, arrivals, &mut rounds) {
                 Pass::Worked(mut core, arrived) => {
                     if let Some(output) = core.finish_pass(want, how) {
                         return (core, Some(output));
@@ -125,28 +125,28 @@ impl Shard {
                     if !core.is_stuck() {
                         spin = poll.spin();
                     }
-                    how = How::Polled;
+                    how = WaitKind::Polled;
                     look = true;
-                    let alone = poll.sleeps_at_once() && arrived < WORTH_ANOTHER_LOOK;
+                    let alone = poll.sleeps_at_once() && arrived < WORTH_ANOTHER_POLL;
                     let leave = alone || core.has_more_to_deliver();
-                    arrivals = if leave { Look::Leave } else { Look::Take };
+                    arrivals = if leave { Arrivals::Skip } else { Arrivals::Poll };
                     // What the quotas left over needs no arrival to go on.
-                    rounds = if core.has_more_to_do() { ROUNDS_PER_LOOK - 1 } else { 0 };
+                    rounds = if core.has_more_to_do() { ROUNDS_PER_CHECK - 1 } else { 0 };
                 }
-                Pass::Idle if spin.go_on() || inlet.lingers() => {
-                    self.cpu.end(Part::Poll, began);
-                    arrivals = Look::Take;
+                Pass::Idle if spin.go_on() || receiver.lingers() => {
+                    self.cpu.end(CpuPart::Poll, began);
+                    arrivals = Arrivals::Poll;
                     look = rounds == 0;
                 }
                 Pass::Idle => {
-                    arrivals = match self.sleep(inlet, want, deadline) {
+                    arrivals = match self.sleep(receiver, want, deadline) {
                         Slept::Over(core, output) => return (core, output),
                         Slept::Woken(arrivals) => arrivals,
                     };
                     spin = poll.spin();
-                    how = How::Slept;
+                    how = WaitKind::Slept;
                     // Something woke us, perhaps a timer: look at the clock in the next round.
-                    rounds = ROUNDS_PER_LOOK - 1;
+                    rounds = ROUNDS_PER_CHECK - 1;
                     look = true;
                 }
                 Pass::Broken(error) => {
@@ -164,23 +164,28 @@ impl Shard {
     }
 
     /// One pass of the loop: receive, handle, send.
-    pub(super) fn pass(&self, inlet: &mut Inlet, arrivals: Look, rounds: &mut u32) -> Pass<'_> {
-        let began = self.cpu.begin(Part::Receive);
+    pub(super) fn pass(
+        &self,
+        receiver: &mut Receiver,
+        arrivals: Arrivals,
+        rounds: &mut u32,
+    ) -> Pass<'_> {
+        let began = self.cpu.begin(CpuPart::Receive);
         let stopped = self.is_stopped();
-        let near = if stopped { 0 } else { inlet.receive_local() };
+        let near = if stopped { 0 } else { receiver.receive_local() };
         let mut arrived = 0;
         let mut reported = false;
         // When a look at the network began, and when it ended.
         let (mut looked, mut came) = (0, 0);
-        if arrivals == Look::Take && inlet.is_network_due() {
+        if arrivals == Arrivals::Poll && receiver.is_network_due() {
             if !stopped {
                 looked = recorder::stamp();
-                match inlet.receive_network(self.receive_quota) {
+                match receiver.receive_network(self.receive_quota) {
                     Ok(packets) => arrived = packets,
                     Err(error) => return Pass::Broken(error),
                 }
             }
-            inlet.network.reports(&mut |report| {
+            receiver.network.reports(&mut |report| {
                 reported = true;
                 self.lock().handle_report(&report);
             });
@@ -190,17 +195,17 @@ impl Shard {
         }
         let quiet = arrived == 0 && !reported;
         if quiet {
-            *rounds = (*rounds + 1) % ROUNDS_PER_LOOK;
+            *rounds = (*rounds + 1) % ROUNDS_PER_CHECK;
             let due = *rounds == 0 && self.is_due(self.clock.now());
             if near == 0 && !due {
                 return Pass::Idle;
             }
         }
-        self.cpu.end(Part::Receive, began);
+        self.cpu.end(CpuPart::Receive, began);
         let mut core = self.lock();
         if near > 0 {
             core.begin_local_pass();
-            core.handle_local(inlet);
+            core.handle_local(receiver);
             if quiet && *rounds != 0 {
                 core.end_local_pass();
                 return Pass::Worked(core, 0);
@@ -209,12 +214,12 @@ impl Shard {
         core.begin_pass(arrived);
         if arrived > 0 {
             core.tracer.came(looked, came, arrived);
-            core.handle_packets(&mut *inlet.network);
+            core.handle_packets(&mut *receiver.network);
         }
         core.handle_timers();
         core.transmit_in_pass();
-        core.deliver_in_pass(arrived == 0 || !inlet.network.may_have_more());
-        inlet.set_full(core.transport.is_receive_full());
+        core.deliver_in_pass(arrived == 0 || !receiver.network.may_have_more());
+        receiver.set_full(core.transport.is_receive_full());
         if came > 0 {
             let now = ticks();
             recorder::record_at(now, Event::Pass, arrived as u32, now.saturating_sub(came));
@@ -224,31 +229,31 @@ impl Shard {
 
     /// Sleeps in the kernel until a packet comes, a local peer rings, a timer is due, or somebody kicks; unless there
     /// is no reason to wait any more.
-    fn sleep<W: Want>(
+    fn sleep<W: WaitTarget>(
         &self,
-        inlet: &mut Inlet,
+        receiver: &mut Receiver,
         want: &W,
         deadline: Option<Instant>,
     ) -> Slept<'_, W::Output> {
-        if !inlet.prepare_to_sleep() {
-            return Slept::Woken(Look::Leave);
+        if !receiver.prepare_to_sleep() {
+            return Slept::Woken(Arrivals::Skip);
         }
         let mut woken = Woken::default();
-        let slept = self.sleep_prepared(inlet, want, deadline, &mut woken);
-        inlet.awake(woken);
+        let slept = self.sleep_prepared(receiver, want, deadline, &mut woken);
+        receiver.awake(woken);
         slept
     }
 
     /// The same, once local peers know. Says also what has ended it.
-    fn sleep_prepared<W: Want>(
+    fn sleep_prepared<W: WaitTarget>(
         &self,
-        inlet: &mut Inlet,
+        receiver: &mut Receiver,
         want: &W,
         deadline: Option<Instant>,
         woken: &mut Woken,
     ) -> Slept<'_, W::Output> {
         let mut core = self.lock();
-        if let Some(output) = core.finish_pass(want, How::Polled) {
+        if let Some(output) = core.finish_pass(want, WaitKind::Polled) {
             return Slept::Over(core, Some(output));
         }
         if core.closed.is_some() {
@@ -263,7 +268,7 @@ impl Shard {
         let until = core.next_due().min(deadline).min(stopped.unwrap_or(deadline));
         if until <= now {
             core.sleeps_for_room = false;
-            return Slept::Woken(Look::Take);
+            return Slept::Woken(Arrivals::Poll);
         }
         core.sleeping_until = Some(until);
         core.count_sleep();
@@ -272,7 +277,7 @@ impl Shard {
         let nanos = (!forever).then(|| (until - now).as_nanos() as u64);
         let wanted = Wanted { readable: stopped.is_none(), writable };
         recorder::record(Event::Sleep, SLEEPS_ON_NETWORK, 0);
-        let slept = self.signal.sleep(inlet, wanted, nanos);
+        let slept = self.signal.sleep(receiver, wanted, nanos);
         recorder::record(Event::Wake, SLEEPS_ON_NETWORK, 0);
         let mut core = self.lock();
         core.sleeping_until = None;
@@ -280,7 +285,8 @@ impl Shard {
         match slept {
             Ok(by) => {
                 *woken = by;
-                let look = if woken.driver || stopped.is_some() { Look::Take } else { Look::Leave };
+                let look =
+                    if woken.driver || stopped.is_some() { Arrivals::Poll } else { Arrivals::Skip };
                 Slept::Woken(look)
             }
             Err(error) => {

@@ -25,18 +25,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Where messages come from. Locked by the thread that has the turn, and by nobody else.
-pub(crate) struct Inlet {
+pub(crate) struct Receiver {
     /// The driver's receiving half.
     pub(in crate::engine) network: Box<dyn ReceiveHalf>,
-    local: Option<Near>,
+    local: Option<LocalReceiver>,
 }
 
 /// The part in memory.
-struct Near {
+struct LocalReceiver {
     local: Arc<Local>,
-    sweep: PollSet,
+    poll_set: PollSet,
     /// What came with the last look.
-    taken: Vec<Taken>,
+    taken: Vec<LocalEvent>,
     balance: Balance,
     /// Whether so much waits for the application that nothing more is taken.
     full: bool,
@@ -56,7 +56,7 @@ const MILLISECOND: u64 = 1_000_000;
 
 /// What came through memory.
 #[derive(Debug)]
-pub(super) enum Taken {
+pub(super) enum LocalEvent {
     /// A request of a client.
     Request { pair: Arc<Pair>, id: u64, payload: Bytes },
     /// The client does not want the answer any more.
@@ -77,12 +77,12 @@ const LINGER: Duration = Duration::from_micros(20);
 /// How long the system's descriptors are left alone after it refused something. Ours: what it lacked may be there again.
 const MUTED: Duration = Duration::from_millis(100);
 
-impl Inlet {
+impl Receiver {
     pub(crate) fn new(network: Box<dyn ReceiveHalf>, path: Option<&Path>) -> Self {
-        let local = path.map(|path| Near {
+        let local = path.map(|path| LocalReceiver {
             has_companions: None,
             local: path.local.clone(),
-            sweep: PollSet::default(),
+            poll_set: PollSet::default(),
             taken: Vec::new(),
             balance: Balance::default(),
             full: false,
@@ -96,8 +96,8 @@ impl Inlet {
     pub(in crate::engine) fn is_network_due(&mut self) -> bool {
         let Some(near) = &mut self.local else { return true };
         let due = near.balance.is_network_due();
-        if due && near.balance.is_attendance_due() {
-            near.attend();
+        if due && near.balance.are_sockets_due() {
+            near.poll_sockets();
         }
         due
     }
@@ -120,11 +120,11 @@ impl Inlet {
 
     /// Takes what is in memory; how many messages, and words about messages, are to be handled.
     pub(in crate::engine) fn receive_local(&mut self) -> usize {
-        self.local.as_mut().map_or(0, Near::receive)
+        self.local.as_mut().map_or(0, LocalReceiver::receive)
     }
 
     /// What was taken, to be handled.
-    pub(super) fn taken(&mut self) -> Option<&mut Vec<Taken>> {
+    pub(super) fn taken(&mut self) -> Option<&mut Vec<LocalEvent>> {
         self.local.as_mut().map(|near| &mut near.taken)
     }
 
@@ -139,7 +139,7 @@ impl Inlet {
     /// rest of it is busy with that. Each chunk would cost a wake-up on both sides.
     pub(in crate::engine) fn lingers(&mut self) -> bool {
         let Some(near) = &mut self.local else { return false };
-        if near.full || !near.sweep.is_midway() {
+        if near.full || !near.poll_set.is_midway() {
             near.lingers_since = None;
             return false;
         }
@@ -149,12 +149,12 @@ impl Inlet {
     }
 
     /// Announces to local peers that this side is going to sleep. `false`: it must not, something has come. Must be
-    /// followed by [`Inlet::awake`].
+    /// followed by [`Receiver::awake`].
     pub(in crate::engine) fn prepare_to_sleep(&mut self) -> bool {
         let Some(near) = &mut self.local else { return true };
-        let prepared = near.full || near.local.prepare_to_sleep(&mut near.sweep);
+        let prepared = near.full || near.local.prepare_to_sleep(&mut near.poll_set);
         if !prepared {
-            near.local.finish_sleep(&near.sweep);
+            near.local.finish_sleep(&near.poll_set);
         }
         prepared
     }
@@ -165,9 +165,9 @@ impl Inlet {
             self.expect_network();
         }
         let Some(near) = &mut self.local else { return };
-        near.local.finish_sleep(&near.sweep);
-        if woken.rung {
-            near.attend();
+        near.local.finish_sleep(&near.poll_set);
+        if woken.doorbell {
+            near.poll_sockets();
         }
     }
 
@@ -181,7 +181,7 @@ impl Inlet {
         nanos: Option<u64>,
     ) -> Option<Woken> {
         let Self { network, local } = self;
-        let near = local.as_mut().filter(|near| near.sweep.has_pairs())?;
+        let near = local.as_mut().filter(|near| near.poll_set.has_pairs())?;
         let possible = wanted.readable && !wanted.writable;
         if !possible || nanos.is_some_and(|nanos| nanos < MILLISECOND) {
             return None;
@@ -195,57 +195,57 @@ impl Inlet {
         }
         // Rounded down: whoever wakes up too early sleeps again.
         let time = nanos.map(|nanos| Duration::from_millis(nanos / MILLISECOND));
-        let attended = near.attend_for(time)?;
-        let has = |number: u32| attended.companions >> number & 1 == 1;
-        Some(Woken { driver: has(DRIVER), rung: false, signal: has(SIGNAL) })
+        let outcome = near.poll_sockets_for(time)?;
+        let has = |number: u32| outcome.companions >> number & 1 == 1;
+        Some(Woken { driver: has(DRIVER), doorbell: false, signal: has(SIGNAL) })
     }
 
     /// On what one sleeps: the driver, and what becomes readable when a local peer rings or somebody new comes.
     pub(in crate::engine) fn descriptors(&mut self) -> (BorrowedFd<'_>, Option<BorrowedFd<'_>>) {
-        let bell = self.local.as_mut().and_then(|near| {
+        let doorbell = self.local.as_mut().and_then(|near| {
             near.muted_until = near.muted_until.filter(|until| Instant::now() < *until);
             near.muted_until.is_none().then(|| near.local.as_fd())
         });
-        (self.network.as_fd(), bell)
+        (self.network.as_fd(), doorbell)
     }
 }
 
-impl Near {
+impl LocalReceiver {
     fn receive(&mut self) -> usize {
         if self.full {
             return 0;
         }
-        let Self { local, sweep, taken, balance, .. } = self;
-        let records = local.receive(sweep, ReceiveQuota::default(), |pair, arrival| {
-            taken.push(Taken::new(pair, arrival));
+        let Self { local, poll_set, taken, balance, .. } = self;
+        let records = local.receive(poll_set, ReceiveQuota::default(), |pair, arrival| {
+            taken.push(LocalEvent::new(pair, arrival));
         });
-        balance.looked(records);
+        balance.note_records(records);
         if records > 0 {
             self.lingers_since = None;
         }
         self.taken.len()
     }
 
-    /// Lets clients in, takes answers to greetings, and sees who has died.
-    fn attend(&mut self) {
-        self.attend_for(Some(Duration::ZERO));
+    /// Lets clients in, takes answers to connects, and sees who has died.
+    fn poll_sockets(&mut self) {
+        self.poll_sockets_for(Some(Duration::ZERO));
     }
 
     /// The same, and waits for that. `None`: the system has refused something.
-    fn attend_for(&mut self, time: Option<Duration>) -> Option<PollOutcome> {
+    fn poll_sockets_for(&mut self, time: Option<Duration>) -> Option<PollOutcome> {
         if self.muted_until.is_some_and(|until| Instant::now() < until) {
             return None;
         }
-        let attended = self.local.poll_sockets(&mut self.sweep, time).ok();
-        self.muted_until = match attended {
+        let outcome = self.local.poll_sockets(&mut self.poll_set, time).ok();
+        self.muted_until = match outcome {
             Some(_) => None,
             None => Instant::now().checked_add(MUTED),
         };
-        attended
+        outcome
     }
 }
 
-impl Taken {
+impl LocalEvent {
     fn new(pair: &Arc<Pair>, arrival: PollEvent) -> Self {
         let number = pair.number();
         let failed = |reason, outcome| Err(RpcError { kind: reason, execution: outcome });
@@ -308,12 +308,12 @@ impl Balance {
         self.spent = Self::LIMIT;
     }
 
-    const fn is_attendance_due(&mut self) -> bool {
+    const fn are_sockets_due(&mut self) -> bool {
         self.looks = (self.looks + 1) % Self::LOOKS;
         self.looks == 0
     }
 
-    fn looked(&mut self, records: usize) {
+    fn note_records(&mut self, records: usize) {
         let records = u32::try_from(records).unwrap_or(u32::MAX);
         self.spent = self.spent.saturating_add(records.saturating_mul(Self::RECORD).max(1));
         self.warm = if records > 0 { Self::LIMIT } else { self.warm.saturating_sub(1) };
@@ -332,7 +332,7 @@ mod tests {
             if balance.is_network_due() {
                 return looks;
             }
-            balance.looked(records);
+            balance.note_records(records);
         }
         unreachable!("it comes")
     }
@@ -340,9 +340,9 @@ mod tests {
     #[test]
     fn the_network_is_looked_at_each_time_unless_something_comes_through_memory() {
         let mut balance = Balance::default();
-        balance.looked(0);
+        balance.note_records(0);
         assert_eq!(between(&mut balance, 0), 0);
-        balance.looked(1);
+        balance.note_records(1);
         assert_eq!(between(&mut balance, 1), 31);
         assert_eq!(between(&mut balance, 64), 1, "a full ring does not keep the network away");
         let quiet = between(&mut balance, 0);
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn a_network_that_is_expected_is_looked_at_next() {
         let mut balance = Balance::default();
-        balance.looked(1);
+        balance.note_records(1);
         balance.expect_network();
         assert_eq!(between(&mut balance, 1), 0, "I1");
         assert_eq!(between(&mut balance, 1), 32, "once");
@@ -365,21 +365,21 @@ mod tests {
         let server = EndpointBuilder::default().bind("127.0.0.1:0").unwrap();
         let shard = server.shard();
         // With the turn nobody else takes the packet, nor changes what is due.
-        while !shard.lock().turn.take() {
+        while !shard.lock().role.take() {
             std::thread::yield_now();
         }
-        shard.receive.lock().unwrap().local.as_mut().unwrap().balance.looked(1);
+        shard.receive.lock().unwrap().local.as_mut().unwrap().balance.note_records(1);
         let far = UdpSocket::bind("127.0.0.1:0").unwrap();
         far.send_to(b"what it is does not matter", server.local_addr()).unwrap();
         let before = shard.metrics().engine.packets_arrived;
-        drop(shard.look());
+        drop(shard.poll_once());
         assert_eq!(shard.metrics().engine.packets_arrived, before + 1);
     }
 
     #[test]
     fn sockets_are_looked_at_now_and_then() {
         let mut balance = Balance::default();
-        let attended = (0..640).filter(|_| balance.is_attendance_due()).count();
-        assert_eq!(attended, 10);
+        let outcome = (0..640).filter(|_| balance.are_sockets_due()).count();
+        assert_eq!(outcome, 10);
     }
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 
 /// Something that a thread or task waits for. All methods run under the core lock.
-pub(crate) trait Want {
+pub(crate) trait WaitTarget {
     /// What one gets.
     type Output;
 
@@ -18,7 +18,7 @@ pub(crate) trait Want {
     fn take(&self, core: &mut Core) -> Option<From<Self::Output>>;
 
     /// Takes it, for somebody who was told that it is there. `None` if the endpoint was closed.
-    fn take_told(&self, core: &mut Core) -> Option<From<Self::Output>> {
+    fn take_notified(&self, core: &mut Core) -> Option<From<Self::Output>> {
         self.take(core)
     }
 
@@ -50,7 +50,7 @@ pub(crate) trait Want {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnyRequest;
 
-impl Want for AnyRequest {
+impl WaitTarget for AnyRequest {
     type Output = Arrived;
 
     fn take(&self, core: &mut Core) -> Option<From<Arrived>> {
@@ -59,7 +59,7 @@ impl Want for AnyRequest {
         Some(request)
     }
 
-    fn take_told(&self, core: &mut Core) -> Option<From<Arrived>> {
+    fn take_notified(&self, core: &mut Core) -> Option<From<Arrived>> {
         if core.closed.is_some() {
             return None;
         }
@@ -95,7 +95,7 @@ impl Want for AnyRequest {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnyCompletion;
 
-impl Want for AnyCompletion {
+impl WaitTarget for AnyCompletion {
     type Output = Ended;
 
     fn take(&self, core: &mut Core) -> Option<From<Ended>> {
@@ -104,7 +104,7 @@ impl Want for AnyCompletion {
         Some(end)
     }
 
-    fn take_told(&self, core: &mut Core) -> Option<From<Ended>> {
+    fn take_notified(&self, core: &mut Core) -> Option<From<Ended>> {
         if core.closed.is_some() {
             return self.take(core);
         }
@@ -140,7 +140,7 @@ impl Want for AnyCompletion {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndOf(pub(crate) Key);
 
-impl Want for EndOf {
+impl WaitTarget for EndOf {
     type Output = Response;
 
     fn take(&self, core: &mut Core) -> Option<From<Self::Output>> {
@@ -173,14 +173,14 @@ pub(crate) struct Room {
     pub(crate) seen: u64,
 }
 
-impl Want for Room {
+impl WaitTarget for Room {
     type Output = ();
 
     fn take(&self, core: &mut Core) -> Option<From<()>> {
         (core.room_changes() != self.seen).then(|| nothing(core))
     }
 
-    fn take_told(&self, core: &mut Core) -> Option<From<()>> {
+    fn take_notified(&self, core: &mut Core) -> Option<From<()>> {
         Some(nothing(core))
     }
 
@@ -197,7 +197,7 @@ impl Want for Room {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AllAcknowledged;
 
-impl Want for AllAcknowledged {
+impl WaitTarget for AllAcknowledged {
     type Output = ();
 
     fn take(&self, core: &mut Core) -> Option<From<()>> {
@@ -205,7 +205,7 @@ impl Want for AllAcknowledged {
     }
 
     /// Everything was acknowledged when it was told, whatever has been sent since.
-    fn take_told(&self, core: &mut Core) -> Option<From<()>> {
+    fn take_notified(&self, core: &mut Core) -> Option<From<()>> {
         if core.closed.is_some() {
             return self.take(core);
         }
@@ -225,7 +225,7 @@ impl Want for AllAcknowledged {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closing;
 
-impl Want for Closing {
+impl WaitTarget for Closing {
     type Output = ();
 
     fn take(&self, _core: &mut Core) -> Option<From<()>> {
@@ -239,13 +239,13 @@ impl Want for Closing {
 
 /// What the keeper wants: that somebody else takes the turn.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Relief;
+pub(crate) struct PollRoleWanted;
 
-impl Want for Relief {
+impl WaitTarget for PollRoleWanted {
     type Output = ();
 
     fn take(&self, core: &mut Core) -> Option<From<()>> {
-        core.turn.is_wanted().then(|| nothing(core))
+        core.role.is_wanted().then(|| nothing(core))
     }
 
     fn enlist(&self, _core: &mut Core, _waiter: Arc<Waiter>) {}

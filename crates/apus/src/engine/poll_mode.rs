@@ -64,9 +64,9 @@ pub(crate) struct Spin {
 
 /// Rounds between two looks at the clock. A round is a system call or some tens of nanoseconds of
 /// spinning; reading the clock costs as much as the latter.
-const ROUNDS_PER_LOOK: u32 = 16;
+const ROUNDS_PER_READ: u32 = 16;
 /// The same for one that spins for ever, and looks only to know for how long it has.
-const ROUNDS_PER_RARE_LOOK: u32 = 1_024;
+const ROUNDS_PER_RARE_READ: u32 = 1_024;
 
 impl Spin {
     /// One round: `true` to go on spinning, `false` to sleep.
@@ -74,8 +74,8 @@ impl Spin {
         let Some(limit) = self.limit else {
             pause();
             self.rounds = self.rounds.wrapping_add(1);
-            if self.rounds.is_multiple_of(ROUNDS_PER_RARE_LOOK) {
-                self.look();
+            if self.rounds.is_multiple_of(ROUNDS_PER_RARE_READ) {
+                self.read_clock();
             }
             return true;
         };
@@ -84,14 +84,14 @@ impl Spin {
         }
         pause();
         self.rounds += 1;
-        if !self.rounds.is_multiple_of(ROUNDS_PER_LOOK) {
+        if !self.rounds.is_multiple_of(ROUNDS_PER_READ) {
             return true;
         }
-        self.look() < limit
+        self.read_clock() < limit
     }
 
     /// Looks at the clock: how long the spell has lasted, from the first look on.
-    fn look(&mut self) -> Duration {
+    fn read_clock(&mut self) -> Duration {
         let now = Instant::now();
         self.seen = Some(now);
         now.duration_since(*self.since.get_or_insert(now))
@@ -115,7 +115,7 @@ impl Spin {
                 return true;
             }
             rounds = rounds.wrapping_add(1);
-            let late = |at| rounds.is_multiple_of(ROUNDS_PER_LOOK) && at <= Instant::now();
+            let late = |at| rounds.is_multiple_of(ROUNDS_PER_READ) && at <= Instant::now();
             if !self.go_on() || deadline.is_some_and(late) {
                 return false;
             }

@@ -1,23 +1,23 @@
 //! Who must be roused when the core lock is free again?
 
-use super::waiter::{Told, Waiter};
+use super::waiter::{Notice, Waiter};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Waiters that have been told something while the core lock was held. Rousing them is a system call,
 /// and they would only run into the lock: it waits until the lock is free.
 #[derive(Debug, Default)]
-pub(crate) struct Wakes {
+pub(crate) struct WakeList {
     pending: SmallVec<[Arc<Waiter>; 4]>,
 }
 
-impl Wakes {
+impl WakeList {
     /// Tells `waiter` something now and rouses it later, if it sleeps. `false` if it has been told
     /// something before and is on its way: between being told and taking itself off the other lists, a
     /// waiter still stands on them.
-    pub(crate) fn tell(&mut self, waiter: Arc<Waiter>, told: Told) -> bool {
+    pub(crate) fn notify(&mut self, waiter: Arc<Waiter>, notice: Notice) -> bool {
         let waiting = waiter.is_waiting();
-        if waiting && waiter.tell(told) {
+        if waiting && waiter.notify(notice) {
             self.pending.push(waiter);
         }
         waiting
@@ -34,9 +34,9 @@ impl Wakes {
     }
 
     /// Rouses all.
-    pub(crate) fn rouse(self) {
+    pub(crate) fn wake(self) {
         for waiter in self.pending {
-            waiter.rouse();
+            waiter.wake();
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// The way of a call of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Medium {
     /// Over the network.
     Network(RpcKey),
     /// Through memory, over the pair with this number. Its id is the call's key.

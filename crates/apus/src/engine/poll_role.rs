@@ -10,26 +10,26 @@
 //!   it passes it or lets it go.
 //! - **N2** If somebody waits, the turn is held: nobody waits while nobody polls.
 
-use super::waiter::{Told, Waiter};
-use super::wakes::Wakes;
+use super::waiter::{Notice, Waiter};
+use super::wake_list::WakeList;
 use apus_trace::{Event, recorder};
 use std::sync::Arc;
 
 /// The turn. Lives under the core lock.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct PollRole {
     held: bool,
     /// Whether the keeper has it, who would rather give it away.
-    by_keeper: bool,
+    in_background: bool,
     /// Whether somebody has come by who does not wait but would poll.
-    asked_for: bool,
+    requested: bool,
     /// Those who wait for something and would take the turn, the newest last.
     candidates: Vec<Arc<Waiter>>,
     /// Counts changes, so that the keeper sees whether anybody has had the turn meanwhile.
     changes: u64,
 }
 
-impl Turn {
+impl PollRole {
     /// Takes the turn if it is free.
     pub(crate) fn take(&mut self) -> bool {
         let free = !self.held;
@@ -41,21 +41,21 @@ impl Turn {
     }
 
     /// The same for the keeper.
-    pub(crate) fn take_as_keeper(&mut self) -> bool {
+    pub(crate) fn take_in_background(&mut self) -> bool {
         let taken = self.take();
-        self.by_keeper |= taken;
+        self.in_background |= taken;
         taken
     }
 
     /// Passes the turn to whoever began to wait last, or lets it go. Whether somebody has it.
-    pub(crate) fn pass(&mut self, wakes: &mut Wakes) -> bool {
+    pub(crate) fn pass(&mut self, wakes: &mut WakeList) -> bool {
         debug_assert!(self.held, "N1");
         self.changes += 1;
-        self.by_keeper = false;
-        self.asked_for = false;
+        self.in_background = false;
+        self.requested = false;
         while let Some(waiter) = self.candidates.pop() {
             let name = waiter.name();
-            if wakes.tell(waiter, Told::Turn) {
+            if wakes.notify(waiter, Notice::PollRole) {
                 recorder::record(Event::PassTurn, 0, name);
                 return true;
             }
@@ -75,20 +75,20 @@ impl Turn {
     }
 
     /// Whether the keeper has the turn.
-    pub(crate) const fn is_kept(&self) -> bool {
-        self.by_keeper
+    pub(crate) const fn is_in_background(&self) -> bool {
+        self.in_background
     }
 
     /// Asks the keeper to let it go, for somebody who does not wait but will come again. `false` if it
     /// is not the keeper who has it.
-    pub(crate) const fn ask_keeper(&mut self) -> bool {
-        self.asked_for |= self.by_keeper;
-        self.by_keeper
+    pub(crate) const fn ask_background_poller(&mut self) -> bool {
+        self.requested |= self.in_background;
+        self.in_background
     }
 
     /// Whether the keeper should let somebody else have it.
     pub(crate) fn is_wanted(&self) -> bool {
-        self.asked_for || !self.candidates.is_empty()
+        self.requested || !self.candidates.is_empty()
     }
 
     /// Whether nobody has it.
