@@ -234,7 +234,7 @@ impl EndpointBuilder {
     ///
     /// `false` for who measures the network, or does not want the memory (up to 772 KiB for each peer of this
     /// host, paid by the client). The kernel profile, and raw IP, do without. If the system refuses what it takes,
-    /// the endpoint does without, too ([`Endpoint::has_local_path`]).
+    /// the endpoint does without, too ([`EndpointHandle::has_local_path`](crate::EndpointHandle::has_local_path)).
     pub const fn local(mut self, local: bool) -> Self {
         self.local = local;
         self

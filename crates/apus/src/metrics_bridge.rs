@@ -18,7 +18,7 @@
 //! OpenTelemetry's names, `rpc.client.call.duration` and `rpc.server.call.duration`, in seconds; they come from buckets, so each is given
 //! as the bound of its bucket, at most 12.5 % too long.
 
-use crate::endpoint::Metrics;
+use crate::metrics::Metrics;
 use crate::snapshot::{Buckets, EndpointSnapshot, Family, FamilyKind, families};
 use metrics::{Label, Unit, counter, gauge, histogram};
 use std::collections::{BTreeMap, HashSet};

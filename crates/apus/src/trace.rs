@@ -30,7 +30,7 @@
 //! # Freezing by itself
 //!
 //! [`EndpointBuilder::freeze_triggers`](crate::EndpointBuilder::freeze_triggers) sets what freezes the trace without anybody being there:
-//! a slow call, a restart, a lost packet. [`Endpoint::freeze_peers`](crate::Endpoint::freeze_peers) freezes those of
+//! a slow call, a restart, a lost packet. [`EndpointHandle::freeze_peers`](crate::EndpointHandle::freeze_peers) freezes those of
 //! the peers, too, if they are set up to heed that ([`FreezeTriggers::obey_peers`]); [`FreezeTriggers::freeze_peers`] does so by itself.
 //!
 //! A process that nobody looks after leaves files behind: with [`EndpointBuilder::trace_files`](crate::EndpointBuilder::trace_files) each such

@@ -1,7 +1,7 @@
 //! What does each counter mean?
 
-use crate::endpoint::Queues;
 use crate::engine::metrics::EngineMetrics;
+use crate::metrics::Queues;
 use apus_proto::{Admission, Live, Metadata, Progress, Recovery, Scheduling};
 
 /// What a family consists of.
@@ -167,7 +167,7 @@ fn labelled() -> impl Iterator<Item = Family> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::Metrics;
+    use crate::metrics::Metrics;
     use crate::snapshot::{CANARIES, EndpointSnapshot};
     use std::collections::{BTreeMap, BTreeSet};
 

@@ -14,7 +14,7 @@ pub use buckets::Buckets;
 pub use canaries::{CANARIES, Canary};
 pub use families::{Family, FamilyKind, families};
 
-use crate::endpoint::Metrics;
+use crate::metrics::Metrics;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 

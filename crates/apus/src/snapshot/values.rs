@@ -1,7 +1,7 @@
 //! What are the names of an endpoint's counters, and their values?
 
 use super::Buckets;
-use crate::endpoint::Metrics;
+use crate::metrics::Metrics;
 use apus_proto::{COARSE_BOUNDS, CoarseHistogram, DropReason, Kind};
 
 /// What only grows.
