@@ -82,9 +82,9 @@ impl Routes {
             }
             Some(Route::Greeted { name, since }) => match local.peer_state(name) {
                 PeerState::Pair(pair) => Route::Pair(pair),
-                PeerState::Greeted if now.since(*since) < PATIENCE => return None,
-                PeerState::Greeted => {
-                    local.reject(name);
+                PeerState::Connecting if now.since(*since) < PATIENCE => return None,
+                PeerState::Connecting => {
+                    local.cancel_connect(name);
                     Route::NetworkUntil(now.plus(AGAIN))
                 }
                 // It has refused.
