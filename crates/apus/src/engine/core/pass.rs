@@ -64,7 +64,7 @@ impl Core {
         self.read_clock();
         let now = self.time;
         self.metrics.reports += 1;
-        let trouble = match report.trouble {
+        let trouble = match report.error {
             NetworkError::PortClosed => Unreachable::PortClosed,
             NetworkError::ProtocolUnreachable => Unreachable::Protocol,
             NetworkError::HostUnreachable => Unreachable::Host,

@@ -117,7 +117,7 @@ impl Core {
             None => match pair.send(key.cookie(), payload.slices()) {
                 Ok(ticket) => Some(ticket),
                 // The end of the pair has not been received yet.
-                Err(SendError::Gone(_)) => return None,
+                Err(SendError::Disconnected(_)) => return None,
                 Err(error) => return Some(Err(command_error(error))),
             },
         };
@@ -290,7 +290,7 @@ pub(super) fn command_error(error: SendError) -> CommandError {
         SendError::TooLarge { length, limit } => {
             CommandError::TooLarge { length, limit: u64::from(limit) }
         }
-        SendError::Gone(_) => CommandError::UnknownRpc,
+        SendError::Disconnected(_) => CommandError::UnknownRpc,
         // Full, and what a later crate may say.
         _ => CommandError::SendFull { limit: ROOM },
     }

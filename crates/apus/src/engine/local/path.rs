@@ -53,7 +53,7 @@ impl Path {
         for name in PeerName::candidates(to) {
             match self.local.start_connect(&name) {
                 Ok(()) => return Some(name),
-                Err(ConnectError::NobodyListens) => {}
+                Err(ConnectError::NotListening) => {}
                 // Another user's, too many pairs, a full queue: perhaps later.
                 Err(_) => return None,
             }

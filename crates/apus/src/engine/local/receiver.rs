@@ -139,7 +139,7 @@ impl Receiver {
     /// rest of it is busy with that. Each chunk would cost a wake-up on both sides.
     pub(in crate::engine) fn lingers(&mut self) -> bool {
         let Some(near) = &mut self.local else { return false };
-        if near.full || !near.poll_set.is_midway() {
+        if near.full || !near.poll_set.has_partial_message() {
             near.lingers_since = None;
             return false;
         }
@@ -250,7 +250,7 @@ impl LocalEvent {
         let number = pair.number();
         let failed = |reason, outcome| Err(RpcError { kind: reason, execution: outcome });
         let event = match arrival {
-            PollEvent::Gone(why) => return Self::Gone { pair: pair.clone(), why },
+            PollEvent::Disconnected(why) => return Self::Gone { pair: pair.clone(), why },
             PollEvent::Event(event) => event,
         };
         match event {

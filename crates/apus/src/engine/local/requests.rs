@@ -117,7 +117,7 @@ impl Core {
                 Ok(())
             }
             Err(error) => {
-                local.serving -= u64::from(matches!(error, SendError::Gone(_)));
+                local.serving -= u64::from(matches!(error, SendError::Disconnected(_)));
                 Err(command_error(error))
             }
         }

@@ -83,9 +83,9 @@ impl Routes {
             }
             Some(Route::Connecting { name, since }) => match local.peer_state(name) {
                 PeerState::Pair(pair) => Route::Pair(pair),
-                PeerState::Greeted if now - *since < PATIENCE => return None,
-                PeerState::Greeted => {
-                    local.reject(name);
+                PeerState::Connecting if now - *since < PATIENCE => return None,
+                PeerState::Connecting => {
+                    local.cancel_connect(name);
                     Route::NetworkUntil(now + AGAIN)
                 }
                 // It has refused.

@@ -1,36 +1,36 @@
-//! How does memory come to be shared, without a name and without a trace?
+//! Shared memory files, without a name in any file system.
 //!
-//! The client makes a memfd, seals it and hands its descriptor over a unix socket. It has no name in any
-//! file system: when the last process that maps it ends, however it ends, the kernel frees it.
+//! The client creates a memfd, seals it and hands its descriptor over a unix socket. When the last process that maps
+//! it ends, however it ends, the kernel frees it.
 //!
-//! The seals are what makes access safe for the other side: without F_SEAL_SHRINK a peer could cut the file
-//! short, and the next access would end this process with SIGBUS. The file must also be one of the kernel's
-//! own memory files: one on another file system could fail to provide a page, one of huge pages could run
-//! out of them. What a peer can still do is to punch holes, which read as 0: that is scribbling.
+//! The seals make access safe for the other side: without F_SEAL_SHRINK a peer could truncate the file, and the next
+//! access would end this process with SIGBUS. The file must also be an ordinary memory file: one on another file
+//! system could fail to provide a page, and one of huge pages could run out of them. A peer can still punch holes,
+//! which read as 0; that is equal to writing zeros.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 
+use super::layout::RingSizes;
+use super::mapping::Memory;
 use crate::error::Rejection;
-use crate::layout::RingSizes;
-use crate::memory::Memory;
 
-/// What a file of shared memory must have: its length is fixed, and so are its seals.
+/// Seals that a file of shared memory must have: both its length and its seals are fixed.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// `TMPFS_MAGIC` of statfs(2): where memory files live, unless they are of huge pages.
+/// `TMPFS_MAGIC` of statfs(2): the file system of memory files, unless they use huge pages.
 const TMPFS: u64 = 0x0102_1994;
 
-/// A sealed file of so many bytes, all 0. The name is for people who look into /proc.
+/// Creates a sealed file of `len` bytes, all 0. The name only appears in /proc.
 ///
 /// # Errors
 ///
-/// The system's.
-pub(crate) fn make(name: &str, len: usize) -> Result<OwnedFd, Errno> {
+/// Any error of the system calls.
+pub(crate) fn create_sealed(name: &str, len: usize) -> Result<OwnedFd, Errno> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Kernels before 6.3 do not know how to forbid execution, which is a precaution and no more.
+    // Kernels before 6.3 do not support NOEXEC_SEAL, which is only a precaution.
     let file = rustix::fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL)
         .or_else(|_| rustix::fs::memfd_create(name, flags))?;
     rustix::fs::ftruncate(&file, len as u64)?;
@@ -38,14 +38,14 @@ pub(crate) fn make(name: &str, len: usize) -> Result<OwnedFd, Errno> {
     Ok(file)
 }
 
-/// Whether this is a sealed file of so many bytes, which never ends an access with SIGBUS.
+/// Returns whether `file` is a sealed memory file of `len` bytes, on which no access ends with SIGBUS.
 ///
 /// # Errors
 ///
-/// The system's, if it is nothing that has seals.
-pub(crate) fn is_sound(file: &OwnedFd, len: usize) -> Result<bool, Errno> {
-    // The seals first: only memory files have them. Any other question might be answered by a file
-    // system of the peer's own, or never.
+/// Any error of the system calls, for example if the file has no seals.
+pub(crate) fn is_sealed(file: &OwnedFd, len: usize) -> Result<bool, Errno> {
+    // Seals are checked first, since only memory files have them. A file system of the peer's own could answer the
+    // other queries, or never return from them.
     let seals = rustix::fs::fcntl_get_seals(file)?;
     let system = rustix::fs::fstatfs(file)?;
     let length = rustix::fs::fstat(file)?.st_size;
@@ -54,7 +54,7 @@ pub(crate) fn is_sound(file: &OwnedFd, len: usize) -> Result<bool, Errno> {
         && u64::try_from(length) == Ok(len as u64))
 }
 
-/// Memory to be shared, not mapped yet.
+/// Shared memory that is not mapped yet.
 #[derive(Debug)]
 pub(crate) struct Segment {
     file: OwnedFd,
@@ -62,32 +62,32 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// New memory, all 0.
+    /// Creates new memory, all 0.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any error of the system calls.
     pub(crate) fn create(sizes: RingSizes) -> Result<Self, Errno> {
-        Ok(Self { file: make("apus-local", sizes.mapped())?, sizes })
+        Ok(Self { file: create_sealed("apus-local", sizes.mapped())?, sizes })
     }
 
-    /// Memory that a peer has made.
+    /// Takes over memory that a peer has created.
     ///
     /// # Errors
     ///
-    /// [`Rejection::Memory`]: it is not what it should be.
+    /// [`Rejection::Memory`] if the file is not a sealed memory file of the right length.
     pub(crate) fn adopt(file: OwnedFd, sizes: RingSizes) -> Result<Self, Rejection> {
-        match is_sound(&file, sizes.mapped()) {
+        match is_sealed(&file, sizes.mapped()) {
             Ok(true) => Ok(Self { file, sizes }),
             Ok(false) | Err(_) => Err(Rejection::Memory),
         }
     }
 
-    /// Maps it.
+    /// Maps the memory.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any error of mmap(2).
     pub(crate) fn map(&self) -> std::io::Result<Memory> {
         Memory::map(self.file.as_fd(), self.sizes.mapped())
     }
@@ -114,18 +114,18 @@ mod tests {
     }
 
     #[test]
-    fn what_one_side_makes_the_other_adopts() {
-        let made = Segment::create(SIZES).unwrap();
-        let adopted = Segment::adopt(made.as_fd().try_clone_to_owned().unwrap(), SIZES).unwrap();
-        let (here, there) = (made.map().unwrap(), adopted.map().unwrap());
+    fn a_created_segment_is_adopted_and_shared() {
+        let created = Segment::create(SIZES).unwrap();
+        let adopted = Segment::adopt(created.as_fd().try_clone_to_owned().unwrap(), SIZES).unwrap();
+        let (here, there) = (created.map().unwrap(), adopted.map().unwrap());
         here.word(4096).store(7, crate::sync::Ordering::Release);
         assert_eq!(there.word(4096).load(crate::sync::Ordering::Acquire), 7);
-        let shorter = rustix::fs::ftruncate(&made, 4096);
-        assert_eq!(shorter, Err(Errno::PERM), "S2: it cannot become shorter");
+        let shorter = rustix::fs::ftruncate(&created, 4096);
+        assert_eq!(shorter, Err(Errno::PERM), "MAPPING-2: it cannot become shorter");
     }
 
     #[test]
-    fn memory_that_could_do_harm_is_not_adopted() {
+    fn an_unsafe_file_is_not_adopted() {
         let len = SIZES.mapped();
         let none = MemfdFlags::empty();
         let cases = [

@@ -1,12 +1,12 @@
-//! Under which name does an endpoint meet its peers?
+//! Names under which endpoints find each other.
 //!
-//! An abstract name of a unix socket. It lies in no file system: it ends with the socket, however its
-//! process ends. Such names belong to a network namespace, as addresses and ports do; so the name of
-//! an endpoint is made of the address to which its UDP socket is bound, and whoever can send a datagram to
-//! the one can find the other.
+//! A name is an abstract name of a unix socket. It is in no file system and disappears with the socket, however the
+//! process ends. Abstract names belong to a network namespace, as addresses and ports do. An endpoint's name is
+//! therefore made from the address of its UDP socket: a process that can send a datagram to the address can also find
+//! the name.
 //!
-//! Anybody may take a name; that it is taken proves nothing. Who answers is known by its credentials
-//! ([`super::PeerPolicy`]), and that it is the right endpoint by its identity.
+//! Any process may bind a free name, so a bound name proves nothing. The peer's credentials say which user answers
+//! ([`super::credentials::PeerPolicy`]), and its identity says that it is the right endpoint.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -18,23 +18,23 @@ use crate::error::ConnectError;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PeerName(Vec<u8>);
 
-/// Before every name. The number is that of the greeting: who speaks another is not even found.
+/// Prefix of every name. It contains the version of the handshake: endpoints of different versions do not meet.
 const PREFIX: &str = "apus-local/1/";
 
 impl PeerName {
-    /// The name of the endpoint whose UDP socket is bound to `address`.
+    /// Returns the name of the endpoint whose UDP socket is bound to `address`.
     #[must_use]
     pub fn of(address: SocketAddr) -> Self {
         Self::new(&address.to_string())
     }
 
-    /// Any other name, of at most 94 bytes.
+    /// Returns the name `name`, which has at most 94 bytes.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self(format!("{PREFIX}{name}").into_bytes())
     }
 
-    /// The names under which the endpoint may be found that gets what is sent to `address`: bound to that
+    /// Returns the names under which the endpoint that receives datagrams for `address` may be found: bound to that
     /// address, or to all addresses.
     pub fn candidates(address: SocketAddr) -> impl Iterator<Item = Self> {
         let every = |ip: IpAddr| Self::of(SocketAddr::new(ip, address.port()));
@@ -44,7 +44,7 @@ impl PeerName {
         [Some(exact), v4, Some(v6)].into_iter().flatten()
     }
 
-    /// As an address of a socket.
+    /// Returns the socket address of this name.
     pub(crate) fn address(&self) -> Result<SocketAddrUnix, ConnectError> {
         SocketAddrUnix::new_abstract_name(&self.0).map_err(|_| ConnectError::NameTooLong)
     }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_which_socket() {
+    fn candidates_are_the_address_and_the_unspecified_addresses() {
         let names = |text: &str| -> Vec<String> {
             PeerName::candidates(text.parse().unwrap()).map(|name| name.to_string()).collect()
         };
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_an_error() {
+    fn a_name_that_is_too_long_is_an_error() {
         assert!(PeerName::new(&"x".repeat(94)).address().is_ok());
         assert!(matches!(PeerName::new(&"x".repeat(95)).address(), Err(ConnectError::NameTooLong)));
     }

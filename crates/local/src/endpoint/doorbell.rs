@@ -1,10 +1,10 @@
-//! On what does a thread sleep that waits for many pairs?
+//! Doorbell: the descriptor on which a thread sleeps that waits for many pairs.
 //!
-//! An epoll set with the sockets of all pairs and the listener. Its own descriptor is readable while any of them
-//! has something to say, so it can stand beside a UDP socket in one `poll`.
+//! An epoll set with the sockets of all pairs and the listener. Its own descriptor is readable while any of them is
+//! ready, so it can be polled together with a UDP socket in one `poll`.
 //!
-//! There is no word or eventfd that several peers share, although one would do with less: a peer that can
-//! write it can also empty it, or block those who write it, and so keep *others* from being heard
+//! Several peers share no word or eventfd, although one of these would need fewer resources: a peer that can write a
+//! shared eventfd can also drain it, or block its writers, and so suppress the wake-ups of *other* peers
 //! (docs/adr/0024).
 
 use std::mem::MaybeUninit;
@@ -14,33 +14,33 @@ use std::time::Duration;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-/// Descriptors that are looked at in one call.
+/// Ready descriptors that one call returns at most.
 const BATCH: usize = 64;
 
-/// The set.
+/// An epoll set.
 #[derive(Debug)]
-pub(crate) struct Bell {
+pub(crate) struct Doorbell {
     epoll: OwnedFd,
 }
 
-impl Bell {
+impl Doorbell {
     pub(crate) fn new() -> Result<Self, Errno> {
         Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)? })
     }
 
-    /// Adds a descriptor, that rings with `key`.
+    /// Adds a descriptor, which is reported by `key`.
     pub(crate) fn add(&self, fd: impl AsFd, key: u64) -> Result<(), Errno> {
         let events = epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
         epoll::add(&self.epoll, fd, epoll::EventData::new_u64(key), events)
     }
 
-    /// Takes a descriptor out.
+    /// Removes a descriptor.
     pub(crate) fn remove(&self, fd: impl AsFd) {
-        // It may have been taken out before.
+        // It may have been removed before.
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Waits until something rings, at most `time` (`None`: for ever); the keys of what does.
+    /// Waits until a descriptor is ready, for up to `time` (`None`: forever), and passes the keys of ready ones to `sink`.
     pub(crate) fn wait(
         &self,
         time: Option<Duration>,
@@ -52,9 +52,9 @@ impl Bell {
         });
         let mut events = [const { MaybeUninit::uninit() }; BATCH];
         match epoll::wait(&self.epoll, &mut events, time.as_ref()) {
-            Ok((rung, _)) => {
-                rung.iter().for_each(|event| sink(event.data.u64()));
-                Ok(rung.len())
+            Ok((ready, _)) => {
+                ready.iter().for_each(|event| sink(event.data.u64()));
+                Ok(ready.len())
             }
             Err(Errno::INTR) => Ok(0),
             Err(errno) => Err(errno),
@@ -62,7 +62,7 @@ impl Bell {
     }
 }
 
-impl AsFd for Bell {
+impl AsFd for Doorbell {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }

@@ -1,8 +1,8 @@
-//! What does a loom model take for shared memory?
+//! Shared memory of a loom model.
 //!
-//! The same calls as `memory.rs`, on loom's atomics. Payload is words that are written and read relaxed, so
-//! that a model sees stale bytes; and beside each there is a cell by which loom notices a write that is not ordered
-//! behind the reads before it, which it cannot show otherwise.
+//! Offers the calls of `mapping.rs` on loom's atomics. Payload consists of words that are written and read relaxed, so
+//! that a model sees stale bytes. Each has a cell by which loom detects a write that is not ordered after earlier
+//! reads, which relaxed words alone cannot show.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ pub(crate) struct Memory(Arc<Shared>);
 struct Shared {
     words: HashMap<usize, AtomicU64>,
     halves: HashMap<usize, AtomicU32>,
-    /// Who touches the payload in a word.
+    /// Detects concurrent access to the payload in a word.
     payload: HashMap<usize, UnsafeCell<()>>,
-    /// The kernel's lock over a futex, and those who sleep there.
+    /// The kernel's lock over a futex, and the threads that sleep there.
     bucket: Mutex<()>,
     sleepers: Condvar,
 }
 
-// SAFETY: The cells hold nothing; loom looks who touches them when.
+// SAFETY: The cells hold no data; loom checks the order of accesses to them.
 unsafe impl Sync for Shared {}
 
 impl Memory {
-    /// Memory with these words of eight and of four bytes.
+    /// Returns memory with these words of eight and of four bytes.
     pub(crate) fn new(
         words: impl IntoIterator<Item = usize>,
         halves: impl IntoIterator<Item = usize>,
@@ -57,15 +57,15 @@ impl Memory {
         std::array::from_fn(|i| self.word(offset + 8 * i))
     }
 
-    pub(crate) fn fetch(&self, _: usize) {}
+    pub(crate) fn prefetch(&self, _: usize) {}
 
-    pub(crate) fn offer(&self, _: usize, _: usize) {}
+    pub(crate) fn demote(&self, _: usize, _: usize) {}
 
     pub(crate) fn half(&self, offset: usize) -> &AtomicU32 {
         &self.0.halves[&offset]
     }
 
-    /// `bytes` begin at a word, and the model gives each whole words.
+    /// Writes `bytes`, which begin at a word; a model writes only whole words.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         for (i, piece) in bytes.chunks(8).enumerate() {
             let mut word = [0; 8];
@@ -83,15 +83,15 @@ impl Memory {
         }
     }
 
-    pub(crate) fn sleep(&self, offset: usize, value: u32, _: Duration) {
+    pub(crate) fn futex_wait(&self, offset: usize, value: u32, _: Duration) {
         let mut bucket = self.0.bucket.lock().unwrap();
-        // A model has no time: who is not woken sleeps for ever, and loom reports it.
+        // A model has no time: a thread that is not woken sleeps forever, and loom reports a deadlock.
         while self.half(offset).load(Ordering::SeqCst) == value {
             bucket = self.0.sleepers.wait(bucket).unwrap();
         }
     }
 
-    pub(crate) fn rouse(&self, _: usize) {
+    pub(crate) fn futex_wake(&self, _: usize) {
         drop(self.0.bucket.lock().unwrap());
         self.0.sleepers.notify_all();
     }

@@ -1,20 +1,20 @@
-//! What does a process hold of shared memory and descriptors, and what lies on disk?
+//! Shared memory, descriptors and files that a process holds.
 
-/// Mappings of pairs, and open descriptors.
+/// Number of mappings of pairs, and of open descriptors.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Traces {
+pub(crate) struct Leftovers {
     mappings: usize,
     descriptors: usize,
 }
 
-pub(crate) fn of_this_process() -> Traces {
+pub(crate) fn of_this_process() -> Leftovers {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let mappings = maps.lines().filter(|line| line.contains("memfd:apus-local")).count();
     let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().count();
-    Traces { mappings, descriptors }
+    Leftovers { mappings, descriptors }
 }
 
-/// No name of ours in the places where such things are left.
+/// Asserts that no file or socket name of this crate is left on the system.
 pub(crate) fn assert_nothing_on_disk() {
     for folder in ["/dev/shm", "/run", "/tmp"] {
         let Ok(entries) = std::fs::read_dir(folder) else { continue };

@@ -1,38 +1,40 @@
-//! What do two sides say to each other before they share memory?
+//! Messages of the handshake.
 //!
-//! The client says once what it wants, and hands over the memory; the server answers once. All numbers are
-//! of fixed width, little-endian, and everything is checked by whoever reads it.
+//! The client sends one [`Hello`] and hands over the memory; the server sends one [`HelloReply`]. All numbers have
+//! fixed width and are little-endian. The reader of a message checks every field.
 
 use crate::error::Rejection;
-use crate::layout::RingSizes;
+use crate::memory::layout::RingSizes;
 
 const MAGIC: [u8; 8] = *b"apuslocl";
 
-/// The version of greeting, layout and records. Two sides that differ use UDP.
+/// Version of hello, layout and records. Two sides that differ use UDP.
 pub(crate) const VERSION: u32 = 1;
 
-/// Bytes of a greeting, and of an answer.
+/// Bytes of a hello, and of its reply.
 pub(crate) const LEN: usize = 32;
 
-/// What a client says.
+/// The client's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Greeting {
+pub(crate) struct Hello {
     pub(crate) sizes: RingSizes,
-    /// Which endpoint this is.
+    /// The client's `LocalConfig::identity`.
     pub(crate) identity: u64,
 }
 
-impl Greeting {
+impl Hello {
     pub(crate) fn emit(&self) -> [u8; LEN] {
         let (short, bulk) = (self.sizes.short, self.sizes.bulk);
         put(VERSION, [short, bulk], self.identity)
     }
 
+    /// Parses a hello.
+    ///
     /// # Errors
     ///
-    /// [`Rejection`]: it is none, of another version, or asks for what is never allowed.
+    /// [`Rejection`] if the bytes are no hello, or one of another version or with invalid ring sizes.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Rejection> {
-        let (version, [short, bulk], identity) = take(bytes).ok_or(Rejection::Garbled)?;
+        let (version, [short, bulk], identity) = take(bytes).ok_or(Rejection::Malformed)?;
         if version != VERSION {
             return Err(Rejection::Version);
         }
@@ -44,21 +46,21 @@ impl Greeting {
     }
 }
 
-/// What a server says.
+/// The server's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct HelloReply {
     pub(crate) verdict: Result<(), Rejection>,
-    /// Which endpoint this is.
+    /// The server's `LocalConfig::identity`.
     pub(crate) identity: u64,
 }
 
-impl Answer {
+impl HelloReply {
     pub(crate) fn emit(&self) -> [u8; LEN] {
         let code = self.verdict.map_or_else(|rejection| rejection as u32, |()| 0);
         put(VERSION, [code, 0], self.identity)
     }
 
-    /// `None` if it cannot be understood.
+    /// Parses a reply; `None` if it is malformed.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let (version, [code, _], identity) = take(bytes)?;
         let verdict = match (version, code) {
@@ -97,30 +99,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_understood() {
-        let greeting = Greeting { sizes: RingSizes::default(), identity: 0x0123_4567_89ab_cdef };
-        assert_eq!(Greeting::parse(&greeting.emit()), Ok(greeting));
+    fn parsing_inverts_emitting() {
+        let hello = Hello { sizes: RingSizes::default(), identity: 0x0123_4567_89ab_cdef };
+        assert_eq!(Hello::parse(&hello.emit()), Ok(hello));
         for code in 0..8 {
             let verdict = if code == 0 { Ok(()) } else { Err(Rejection::from_number(code)) };
-            let answer = Answer { verdict, identity: 7 };
-            assert_eq!(Answer::parse(&answer.emit()), Some(answer));
+            let reply = HelloReply { verdict, identity: 7 };
+            assert_eq!(HelloReply::parse(&reply.emit()), Some(reply));
         }
     }
 
     #[test]
     fn other_bytes_are_rejected() {
-        let sound = Greeting { sizes: RingSizes::default(), identity: 1 }.emit();
-        assert_eq!(Greeting::parse(&sound[1..]), Err(Rejection::Garbled));
-        assert_eq!(Greeting::parse(&[]), Err(Rejection::Garbled));
+        let sound = Hello { sizes: RingSizes::default(), identity: 1 }.emit();
+        assert_eq!(Hello::parse(&sound[1..]), Err(Rejection::Malformed));
+        assert_eq!(Hello::parse(&[]), Err(Rejection::Malformed));
         let with = |at: usize, value: u8| {
             let mut bytes = sound;
             bytes[at] = value;
-            Greeting::parse(&bytes)
+            Hello::parse(&bytes)
         };
-        assert_eq!(with(0, 0), Err(Rejection::Garbled));
+        assert_eq!(with(0, 0), Err(Rejection::Malformed));
         assert_eq!(with(8, 2), Err(Rejection::Version));
         assert_eq!(with(12, 1), Err(Rejection::Sizes));
         assert_eq!(with(19, 0x80), Err(Rejection::Sizes));
-        assert_eq!(Answer::parse(&[0; LEN]), None);
+        assert_eq!(HelloReply::parse(&[0; LEN]), None);
     }
 }

@@ -1,8 +1,8 @@
-//! How are unix sockets made, and what goes over them?
+//! Unix sockets of pairs.
 //!
-//! One stream socket per pair. It carries the greeting and the answer, then single bytes that wake a side which
-//! sleeps on it, and it says when the peer has gone. All calls are non-blocking per call, on this side's own
-//! end: nothing that a peer does to its end can make them wait.
+//! Each pair has one stream socket. It carries hello and reply, then single bytes that wake a side which sleeps on
+//! the socket, and its end of file reports that the peer has gone. Every call is non-blocking on this side's own end,
+//! so nothing that a peer does to its end can make this side wait.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -15,10 +15,10 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
 };
 
+use super::peer_name::PeerName;
 use crate::error::ConnectError;
-use crate::name::PeerName;
 
-/// Newcomers that may wait to be accepted.
+/// Clients that may wait to be accepted.
 const BACKLOG: i32 = 64;
 
 const SEND: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
@@ -29,7 +29,7 @@ fn open() -> Result<OwnedFd, ConnectError> {
         .map_err(ConnectError::system("open a unix socket"))
 }
 
-/// A socket that listens under `name`.
+/// Returns a socket that listens under `name`.
 pub(crate) fn listen(name: &PeerName) -> Result<OwnedFd, ConnectError> {
     let socket = open()?;
     rustix::net::bind(&socket, &name.address()?)
@@ -39,29 +39,29 @@ pub(crate) fn listen(name: &PeerName) -> Result<OwnedFd, ConnectError> {
     Ok(socket)
 }
 
-/// A socket connected to whoever listens under `name`.
+/// Returns a socket that is connected to the process that listens under `name`.
 pub(crate) fn connect(name: &PeerName) -> Result<OwnedFd, ConnectError> {
     let socket = open()?;
     match rustix::net::connect(&socket, &name.address()?) {
         Ok(()) => Ok(socket),
-        Err(Errno::CONNREFUSED) => Err(ConnectError::NobodyListens),
+        Err(Errno::CONNREFUSED) => Err(ConnectError::NotListening),
         Err(Errno::AGAIN) => Err(ConnectError::Busy),
         Err(errno) => Err(ConnectError::system("connect to a local peer")(errno)),
     }
 }
 
-/// Who waits to be accepted, if anybody.
+/// Accepts the next connection, if any.
 pub(crate) fn accept(listener: BorrowedFd<'_>) -> Result<Option<OwnedFd>, Errno> {
     match rustix::net::accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
         Ok(socket) => Ok(Some(socket)),
-        // Whoever waited has gone again.
+        // The client has disconnected again.
         Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => Ok(None),
         Err(errno) => Err(errno),
     }
 }
 
-/// Says `bytes`, and hands `file` over if there is one.
-pub(crate) fn say(
+/// Sends `bytes`, and hands `file` over if there is one.
+pub(crate) fn send_hello(
     socket: BorrowedFd<'_>,
     bytes: &[u8],
     file: Option<BorrowedFd<'_>>,
@@ -70,25 +70,25 @@ pub(crate) fn say(
     let mut control = SendAncillaryBuffer::new(&mut space);
     let files: Vec<_> = file.into_iter().collect();
     if !files.is_empty() {
-        assert!(control.push(SendAncillaryMessage::ScmRights(&files)), "there is space for one");
+        assert!(control.push(SendAncillaryMessage::ScmRights(&files)), "space for one file");
     }
     let sent = rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SEND)?;
-    // A few bytes into an empty socket: they fit.
+    // The socket buffer is empty, so a few bytes fit.
     if sent == bytes.len() { Ok(()) } else { Err(Errno::MSGSIZE) }
 }
 
-/// What was said, and the file that was handed over. `None` if nothing yet.
-pub(crate) fn hear(
+/// Receives a hello or a reply, and the file handed over with it. `None` if nothing has arrived.
+pub(crate) fn recv_hello(
     socket: BorrowedFd<'_>,
     bytes: &mut [u8],
 ) -> Result<Option<(usize, Option<OwnedFd>)>, Errno> {
-    // Space for two files: of more than one, none is taken.
+    // Space for two files: a sender of more than one is detected, and none of its files is used.
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let heard =
+    let received =
         match rustix::net::recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut control, flags) {
-            Ok(heard) => heard,
+            Ok(received) => received,
             Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
             Err(errno) => return Err(errno),
         };
@@ -99,19 +99,19 @@ pub(crate) fn hear(
         }
     }
     let file = if files.len() == 1 { files.pop() } else { None };
-    Ok(Some((heard.bytes, file)))
+    Ok(Some((received.bytes, file)))
 }
 
-/// Wakes whoever sleeps on the other end. Fails only if the peer has gone, or has not looked at many
-/// bytes before this one, and will look then.
-pub(crate) fn ring(socket: BorrowedFd<'_>) {
+/// Wakes the thread that sleeps on the other end. Fails only if the peer has gone, or has not read many bytes sent
+/// before; in the second case it is awake or about to wake up.
+pub(crate) fn signal(socket: BorrowedFd<'_>) {
     let _ = rustix::net::send(socket, &[1], SEND);
 }
 
-/// Takes the bytes that have woken this side; whether the peer has gone.
+/// Reads the bytes that have woken this side. Returns whether the peer has gone.
 pub(crate) fn drain(socket: BorrowedFd<'_>) -> bool {
     let mut bytes = [0_u8; 256];
-    // As often as a hostile peer can make it: once.
+    // One read is enough, and bounds the work that a hostile peer can cause.
     match rustix::net::recv(socket, &mut bytes, RecvFlags::DONTWAIT) {
         Ok((0, _)) => true,
         Ok(_) | Err(Errno::AGAIN | Errno::INTR) => false,
@@ -119,19 +119,19 @@ pub(crate) fn drain(socket: BorrowedFd<'_>) -> bool {
     }
 }
 
-/// Ends the connection in both directions, whoever else holds the descriptor.
+/// Ends the connection in both directions, also for other holders of the descriptor.
 pub(crate) fn shut_down(socket: BorrowedFd<'_>) {
     let _ = rustix::net::shutdown(socket, Shutdown::Both);
 }
 
-/// Whether the peer has gone. Does not take anything.
+/// Returns whether the peer has gone. Reads nothing from the socket.
 pub(crate) fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
     let mut fds = [PollFd::from_borrowed_fd(socket, PollFlags::RDHUP)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     rustix::event::poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
-/// Waits until something was said, or `time` is over.
+/// Waits until the socket is readable or `time` has passed.
 pub(crate) fn wait(socket: impl AsFd, time: std::time::Duration) -> Result<(), Errno> {
     let mut fds = [PollFd::new(&socket, PollFlags::IN)];
     let time = Timespec {

@@ -1,38 +1,39 @@
-//! Who is at the other end of a unix socket?
+//! Identity of the process at the other end of a unix socket.
 //!
-//! SO_PEERCRED: what the kernel noted when the peer connected, or began to listen. It cannot be forged.
+//! SO_PEERCRED returns the credentials that the kernel recorded when the peer connected or began to listen. They
+//! cannot be forged.
 
 use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::io::Errno;
 
-/// A process at the other end.
+/// A process at the other end of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credentials {
-    /// Its process id. `None` if it is not visible here: it lives in another PID namespace, as the containers
+    /// Process id. `None` if it is not visible here: the peer lives in another PID namespace, as the containers
     /// of one pod do.
     pub pid: Option<u32>,
-    /// Its effective user id.
+    /// Effective user id.
     pub uid: u32,
-    /// Its effective group id.
+    /// Effective group id.
     pub gid: u32,
 }
 
-/// Which peers are let in.
+/// Which peers are accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PeerPolicy {
-    /// Those of this process's own effective user.
+    /// Processes of this process's own effective user.
     #[default]
     SameUser,
-    /// Those, and these users'.
+    /// Processes of this process's own effective user and of these users.
     Users(Vec<u32>),
     /// All processes of this network namespace.
     Anyone,
 }
 
 impl PeerPolicy {
-    /// Whether a process of user `uid` is let in.
+    /// Returns whether a process of user `uid` is accepted.
     #[must_use]
     pub fn allows(&self, uid: u32) -> bool {
         let own = || uid == rustix::process::geteuid().as_raw();
@@ -45,16 +46,17 @@ impl PeerPolicy {
 }
 
 impl Credentials {
-    /// Those of the peer of `socket`.
+    /// Returns the credentials of the peer of `socket`.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// Any error of getsockopt(2).
     pub fn of_peer(socket: impl AsFd) -> Result<Self, Errno> {
         let mut raw = libc::ucred { pid: 0, uid: 0, gid: 0 };
         let mut len = size_of_val(&raw) as libc::socklen_t;
         let fd = socket.as_fd().as_raw_fd();
-        // SAFETY: The kernel writes at most `len` bytes, all of `raw`, in which any bytes are valid.
+        // SAFETY: The kernel writes at most `len` bytes, which is the size of `raw`, and every byte pattern is a
+        // valid `ucred`.
         let result = unsafe {
             libc::getsockopt(
                 fd,
@@ -78,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_peer_is_known() {
+    fn the_peer_of_a_socket_is_known() {
         let (one, _two) = std::os::unix::net::UnixStream::pair().unwrap();
         let peer = Credentials::of_peer(&one).unwrap();
         assert_eq!(peer.pid, Some(std::process::id()));
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_let_in_only_if_allowed() {
+    fn other_users_are_accepted_only_if_the_policy_allows_them() {
         let own = rustix::process::geteuid().as_raw();
         let other = own + 1;
         assert!(PeerPolicy::SameUser.allows(own) && !PeerPolicy::SameUser.allows(other));

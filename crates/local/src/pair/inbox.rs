@@ -1,96 +1,97 @@
-//! What has arrived, and does it make sense?
+//! Receiving half of a pair: assembles messages from records.
 //!
-//! Under the receiving lock of a pair. Puts messages together out of records; each number in them was read
-//! once ([`super::ring`]) and is checked here before it is used.
+//! Runs under the receiving lock of the pair (`pair::link`). Each number in a record was read once (`ring`) and is
+//! checked here before it is used.
 //!
 //! # Invariants
 //!
-//! - **I1** A message is handed out once it is complete, after its records were given back to the writer: what
-//!   the writer is told was not read has not been handed out.
-//! - **I2** The bytes of messages that have come in part are bounded by `max_receive_bytes` and one message.
-//! - **I3** A part is appended where the last one ended, or is a [`Violation`]. One that continues a message
-//!   which was declined or cancelled is dropped.
+//! - **INBOX-1** A message is delivered once it is complete, after its records were released to the writer: a message
+//!   that the writer sees as unread has not been delivered.
+//! - **INBOX-2** The total length of messages that have arrived in part is bounded by `max_receive_bytes` and one
+//!   message.
+//! - **INBOX-3** A part that does not begin where the previous one ended is a [`Violation`]. A part that continues a
+//!   declined or cancelled message is dropped.
 
 use apus_wire::{Refusal, Role};
 use bytes::{Bytes, BytesMut};
 
+use super::free_list::FreeList;
+use super::limits::{LocalLimits, MAX_PARTIAL};
 use crate::error::Violation;
-use crate::free_list::Spare;
-use crate::layout::Lane;
-use crate::limits::{LocalLimits, MAX_PARTIAL};
-use crate::record::{Head, Kind};
+use crate::memory::layout::Lane;
+use crate::ring::record::{Head, Kind};
 use crate::ring::{Consumer, Record};
 
-/// What a pair has to tell.
+/// What a pair has received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PairEvent {
-    /// A server: a request, to be answered or refused once.
+    /// Server only: a request has arrived. It must be answered or refused once.
     Request {
-        /// What the client calls it. Its numbers are its own affair; they may repeat if it is hostile.
+        /// The client's id of the call. A hostile client may repeat ids.
         id: u64,
         /// The message.
         payload: Bytes,
     },
-    /// A server: the client does not want the answer any more. It may have been given already.
+    /// Server only: the client has cancelled a call. It may have been answered already.
     Cancelled {
-        /// Of the request.
+        /// Id of the request.
         id: u64,
     },
-    /// A client: the answer to a request.
+    /// Client only: the response to a request has arrived.
     Response {
-        /// Of the request.
+        /// Id of the request.
         id: u64,
         /// The message.
         payload: Bytes,
     },
-    /// A client: the server will not answer.
+    /// Client only: the server will not respond.
     Refused {
-        /// Of the request.
+        /// Id of the request.
         id: u64,
-        /// Why; it also says whether the request may have been executed.
+        /// The reason, which also says whether the request may have been executed.
         why: Refusal,
     },
-    /// A client: there is an answer, but no room for it here.
+    /// Client only: a response was dropped because it exceeds this side's limits.
     Declined {
-        /// Of the request, which was executed.
+        /// Id of the request, which was executed.
         id: u64,
-        /// Bytes of the response.
+        /// Length of the response in bytes.
         length: u32,
     },
     /// The peer asks for the time trace to be frozen ([`Pair::freeze`](crate::Pair::freeze)).
     Freeze,
-    /// There is room again for messages that were refused ([`SendError::Full`](crate::SendError::Full)).
+    /// There is room again for messages that were refused with [`SendError::Full`](crate::SendError::Full).
     Room,
 }
 
-/// What a record led to. What it has to tell is behind the other events.
+/// Result of reading one record. Its event, if any, is the last one of the list.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// There is none.
-    Nothing,
-    /// It was taken.
-    Taken,
-    /// It was taken, and its event concerns the other half, too.
-    Heed,
-    /// It was taken: a request that cannot be accepted.
+    /// No record was visible.
+    Empty,
+    /// A record was consumed.
+    Consumed,
+    /// A control record was consumed, whose event also concerns the sending half.
+    Control,
+    /// A record of a request was consumed that must be refused.
     Decline(u64, Refusal),
 }
 
-/// What a pair receives.
+/// The receiving half of a pair.
 pub(crate) struct Inbox {
     role: Role,
     short: Consumer,
     bulk: Consumer,
     limits: LocalLimits,
-    partial: Vec<Partial>,
-    /// What the messages in `partial` will have in the end.
+    partial: Vec<PartialMessage>,
+    /// Total final length of the messages in `partial`.
     partial_bytes: usize,
-    spare: Spare,
+    free_list: FreeList,
 }
 
-/// A message that has come in part.
-struct Partial {
+/// A message that has arrived in part.
+struct PartialMessage {
     id: u64,
     total: u32,
     bytes: BytesMut,
@@ -98,44 +99,44 @@ struct Partial {
 
 impl Inbox {
     pub(crate) fn new(role: Role, short: Consumer, bulk: Consumer, limits: LocalLimits) -> Self {
-        let (partial, spare) = (Vec::new(), Spare::default());
-        Self { role, short, bulk, limits, partial, partial_bytes: 0, spare }
+        let (partial, free_list) = (Vec::new(), FreeList::default());
+        Self { role, short, bulk, limits, partial, partial_bytes: 0, free_list }
     }
 
-    /// Whether there is a record in either lane.
+    /// Returns whether a record is visible in either lane.
     #[inline]
     pub(crate) fn is_ready(&self) -> bool {
         self.short.is_ready() || self.bulk.is_ready()
     }
 
-    /// Whether a message has come in part.
-    pub(crate) fn is_midway(&self) -> bool {
+    /// Returns whether a message has arrived in part.
+    pub(crate) fn has_partial_message(&self) -> bool {
         !self.partial.is_empty()
     }
 
-    /// Whether there is a record of a long message.
+    /// Returns whether a record of a long message is visible.
     #[inline]
     pub(crate) fn has_chunk(&self) -> bool {
         self.bulk.is_ready()
     }
 
-    /// Where in the memory the first words of the next records will lie: of short ones, and of chunks.
+    /// Returns the offsets in the memory of the first words of the next records, short and bulk.
     #[inline]
     pub(crate) fn next_words(&self) -> [usize; 2] {
         [self.short.next_word(), self.bulk.next_word()]
     }
 
-    /// Bytes of its message that have not been taken, if a record waits in the lane of long messages.
+    /// Returns the missing bytes of the message whose record is next in the bulk lane, if there is one.
     pub(crate) fn remaining(&mut self) -> Result<Option<u32>, Violation> {
         let record = self.bulk.peek()?;
         Ok(record.map(|record| record.head.total.saturating_sub(record.head.offset)))
     }
 
-    /// Takes a record.
+    /// Reads one record.
     ///
     /// # Errors
     ///
-    /// [`Violation`]: it makes no sense.
+    /// [`Violation`] if the record contradicts the protocol.
     #[inline(always)]
     pub(crate) fn next(
         &mut self,
@@ -146,11 +147,11 @@ impl Inbox {
             Lane::Short => &mut self.short,
             Lane::Bulk => &mut self.bulk,
         };
-        let Some(record) = ring.peek()? else { return Ok(Step::Nothing) };
+        let Some(record) = ring.peek()? else { return Ok(Step::Empty) };
         let Head { kind, len, id, total, offset } = record.head;
         match (self.role, kind) {
             (Role::Server, Kind::Request) | (Role::Client, Kind::Response) => {}
-            _ => return self.word(lane, &record, events),
+            _ => return self.control(lane, &record, events),
         }
         let whole = len != 0 && offset == 0 && len == total as usize;
         if !whole || total > self.limits.max_message {
@@ -162,12 +163,12 @@ impl Inbox {
         self.ring(lane).copy(&record, &mut bytes);
         self.release(lane, &record);
         self.complete(id, bytes.freeze(), events);
-        Ok(Step::Taken)
+        Ok(Step::Consumed)
     }
 
-    /// A record that is a word, most about a message.
+    /// Reads a control record: a cancellation, a refusal or a request to freeze.
     #[cold]
-    fn word(
+    fn control(
         &mut self,
         lane: Lane,
         record: &Record,
@@ -182,17 +183,17 @@ impl Inbox {
             (_, Kind::Freeze) => {
                 self.release(lane, record);
                 events.push(PairEvent::Freeze);
-                return Ok(Step::Taken);
+                return Ok(Step::Consumed);
             }
             _ => return Err(Violation::Kind),
         };
         self.release(lane, record);
         self.drop_partial(id);
         events.push(event);
-        Ok(Step::Heed)
+        Ok(Step::Control)
     }
 
-    /// A record that is not all of its message, or of one that is too long.
+    /// Reads a record that is only a part of its message, or belongs to a message that is too long.
     #[cold]
     fn part(
         &mut self,
@@ -212,8 +213,8 @@ impl Inbox {
                 Ok(at) => at,
                 Err(why) => return Ok(self.decline(id, total, why, events)),
             },
-            // I3
-            (None, _) => return Ok(Step::Taken),
+            // INBOX-3
+            (None, _) => return Ok(Step::Consumed),
         };
         let partial = &mut self.partial[at];
         if partial.total != total || partial.bytes.len() != offset as usize {
@@ -223,29 +224,30 @@ impl Inbox {
         self.ring(lane).copy(record, &mut bytes);
         if offset as usize + len < total as usize {
             self.partial[at].bytes = bytes;
-            return Ok(Step::Taken);
+            return Ok(Step::Consumed);
         }
         self.partial.swap_remove(at);
         self.partial_bytes -= total as usize;
         let payload = bytes.freeze();
-        self.spare.keep(&payload);
-        // I1: `next` gives the record back before anybody sees this.
+        self.free_list.add(&payload);
+        // INBOX-1: `next` releases the record before the caller sees this event.
         self.complete(id, payload, events);
-        Ok(Step::Taken)
+        Ok(Step::Consumed)
     }
 
-    /// Makes room for a message of `total` bytes; where it is.
+    /// Allocates a message of `total` bytes; returns its index in `partial`.
     fn begin(&mut self, id: u64, total: u32) -> Result<usize, Refusal> {
         if total > self.limits.max_message {
             return Err(Refusal::TooLarge);
         }
-        let after = self.partial_bytes + total as usize; // I2
+        let after = self.partial_bytes + total as usize; // INBOX-2
         let full = after > self.limits.max_receive_bytes || self.partial.len() >= MAX_PARTIAL;
         if !self.partial.is_empty() && full {
             return Err(Refusal::Overloaded);
         }
         self.partial_bytes = after;
-        self.partial.push(Partial { id, total, bytes: self.spare.take(total as usize) });
+        let bytes = self.free_list.take(total as usize);
+        self.partial.push(PartialMessage { id, total, bytes });
         Ok(self.partial.len() - 1)
     }
 
@@ -254,7 +256,7 @@ impl Inbox {
             return Step::Decline(id, why);
         }
         events.push(PairEvent::Declined { id, length });
-        Step::Taken
+        Step::Consumed
     }
 
     #[inline(always)]
@@ -286,10 +288,10 @@ impl Inbox {
         }
     }
 
-    /// The pair has ended: lets go of what has come in part, and of the memory kept for later.
+    /// Frees partial messages and the memory retained for reuse. Called when the pair has ended.
     pub(crate) fn clear(&mut self) {
         self.partial.clear();
         self.partial_bytes = 0;
-        self.spare.clear();
+        self.free_list.clear();
     }
 }

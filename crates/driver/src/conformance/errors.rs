@@ -1,17 +1,17 @@
-//! D4: trouble with one destination never stops packets to another one.
+//! Errors: failure of one destination never stops packets to another one (DRIVER-4).
 
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use super::host::{HEADER_LEN, Host, Seen, assert_same, pattern};
+use super::host::{HEADER_LEN, Host, ReceivedReport, assert_same, pattern};
 use super::{Fixture, WATCHDOG};
 use crate::NetworkError;
 
-/// Packets to a port where nobody listens give a report; packets before and after them in the same
-/// flush arrive.
-pub fn a_closed_peer_is_reported_and_disturbs_nobody(fixture: &dyn Fixture) {
+/// Packets to a closed port cause a report; packets before and after them in the same flush
+/// arrive.
+pub fn a_closed_peer_is_reported_and_others_are_unaffected(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
-    let (closed, _keep_closed) = fixture.closed();
+    let (closed, _keep_closed) = fixture.closed_address();
     let lost = pattern(77, 1);
     let began = Instant::now();
     for round in 0.. {
@@ -26,21 +26,21 @@ pub fn a_closed_peer_is_reported_and_disturbs_nobody(fixture: &dyn Fixture) {
             return;
         }
         client.linger();
-        client.take(10, &mut Vec::new());
+        client.receive_all(10, &mut Vec::new());
         if !client.reports.is_empty() && round >= 10 {
             break;
         }
     }
-    // Reports may be shared or lost on their way, but those that came must be right.
-    for Seen { peer, trouble, packet } in &client.reports {
-        assert_eq!((*peer, *trouble), (closed, NetworkError::PortClosed));
-        assert!(lost.starts_with(packet), "the returned beginning is that of the lost packet");
+    // Reports may be merged or lost on their way, but those that arrive must be right.
+    for ReceivedReport { peer, error, packet } in &client.reports {
+        assert_eq!((*peer, *error), (closed, NetworkError::PortClosed));
+        assert!(lost.starts_with(packet), "the report contains the begin of the lost packet");
     }
-    assert_calms_down(&mut client);
+    assert_no_wake_up_loop(&mut client);
 }
 
-/// A single packet that is longer than the path carries.
-pub fn a_too_long_packet_is_reported_and_disturbs_nobody(fixture: &dyn Fixture) {
+/// A single packet exceeds the limit of the path.
+pub fn a_too_long_packet_is_reported_and_others_are_unaffected(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     let limit = client.transmit.packet_limit(server.address);
     for excess in [1, 100_000] {
@@ -54,8 +54,8 @@ pub fn a_too_long_packet_is_reported_and_disturbs_nobody(fixture: &dyn Fixture) 
     }
 }
 
-/// Several packets that are longer than the path carries, in one burst.
-pub fn a_too_long_burst_is_reported_and_disturbs_nobody(fixture: &dyn Fixture) {
+/// Several packets of one burst exceed the limit of the path.
+pub fn a_too_long_burst_is_reported_and_others_are_unaffected(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     let limit = client.transmit.packet_limit(server.address);
     let packets: Vec<_> = (0..3).map(|_| pattern(limit + 1, 3)).collect();
@@ -68,23 +68,23 @@ pub fn a_too_long_burst_is_reported_and_disturbs_nobody(fixture: &dyn Fixture) {
     assert_too_big(&mut client, server.address, &packets[0]);
 }
 
-/// Reports of what `flush` found out are there at once (D6).
+/// Asserts that failures detected by `flush` are reported at once (DRIVER-6).
 fn assert_too_big(client: &mut Host, peer: SocketAddr, packet: &[u8]) {
-    client.take(10, &mut Vec::new());
+    client.receive_all(10, &mut Vec::new());
     assert!(!client.reports.is_empty(), "no report");
-    for seen in client.reports.drain(..) {
-        assert_eq!((seen.peer, seen.trouble), (peer, NetworkError::TooBig));
-        assert!(packet.starts_with(&seen.packet));
-        assert!(seen.packet.len() >= HEADER_LEN, "the sender still has the packet");
+    for report in client.reports.drain(..) {
+        assert_eq!((report.peer, report.error), (peer, NetworkError::TooBig));
+        assert!(packet.starts_with(&report.packet));
+        assert!(report.packet.len() >= HEADER_LEN, "the sender still has the packet");
     }
-    assert_calms_down(client);
+    assert_no_wake_up_loop(client);
 }
 
-/// A report that was taken must not wake the engine again.
-fn assert_calms_down(client: &mut Host) {
+/// Asserts that a report that was received does not wake the engine again.
+fn assert_no_wake_up_loop(client: &mut Host) {
     let began = Instant::now();
     while client.is_readable() {
         assert!(began.elapsed() < WATCHDOG, "the descriptor stays readable: a wake-up loop");
-        client.take(10, &mut Vec::new());
+        client.receive_all(10, &mut Vec::new());
     }
 }

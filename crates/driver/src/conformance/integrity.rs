@@ -1,9 +1,9 @@
-//! D2: a packet arrives whole and unchanged. D3: bursts of any length.
+//! Integrity: a packet arrives whole and unchanged (DRIVER-2), in bursts of any length (DRIVER-3).
 
 use super::Fixture;
 use super::host::{HEADER_LEN, Host, assert_same, pattern};
 
-/// From one byte to the packet limit.
+/// Packets from one byte to the packet limit.
 pub fn packets_of_every_size_arrive_unchanged(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     let limit = client.transmit.packet_limit(server.address);
@@ -18,7 +18,7 @@ pub fn packets_of_every_size_arrive_unchanged(fixture: &dyn Fixture) {
     }
 }
 
-/// One to 64 packets, the last one shorter or not.
+/// Bursts of one to 64 packets, with a shorter last packet or without.
 pub fn bursts_of_every_length_arrive_unchanged(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     for count in 1..=64 {
@@ -32,7 +32,7 @@ pub fn bursts_of_every_length_arrive_unchanged(fixture: &dyn Fixture) {
     }
 }
 
-/// Packets as long as the path carries, as many as the receiver's buffer surely holds, at most 64.
+/// Packets at the limit of the path, as many as fit into the receiver's buffer, up to 64.
 pub fn long_bursts_arrive_unchanged(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     let limit = client.transmit.packet_limit(server.address);
@@ -47,8 +47,8 @@ pub fn long_bursts_arrive_unchanged(fixture: &dyn Fixture) {
     }
 }
 
-/// The payload comes in slices that end anywhere, empty ones and very many among them.
-pub fn borders_of_slices_and_packets_need_not_meet(fixture: &dyn Fixture) {
+/// The payload is cut into slices that end anywhere, including empty and very many slices.
+pub fn slices_may_end_anywhere_in_a_packet(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     let limit = client.transmit.packet_limit(server.address);
     for slices in [&[1][..], &[7, 0, 333], &[1000, 1], &[0, 0, 5000, 3, 41]] {
@@ -73,11 +73,11 @@ pub fn packets_may_be_only_a_header(fixture: &dyn Fixture) {
     assert_same(&packets, &server.collect(packets.len()));
 }
 
-/// `count` packets of `size` bytes, the last one of `last`.
+/// Returns `count` packets of `size` bytes, the last one of `last` bytes.
 fn burst(count: usize, size: usize, last: usize) -> Vec<Vec<u8>> {
     let len = |index| if index + 1 == count { last } else { size };
     let mut packets: Vec<_> = (0..count).map(|index| pattern(len(index), index)).collect();
-    // A burst's packets must differ, or a mix-up would not be seen.
+    // The packets of a burst differ, so that a permutation is detected.
     for (packet, number) in packets.iter_mut().zip(0_u8..) {
         packet[0] = number;
     }
