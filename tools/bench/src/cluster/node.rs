@@ -11,7 +11,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use apus::PollMode;
-use apus_workload::{Arrivals, Sizes, Stream, rng};
+use apus_workload::{Arrivals, SizeDistribution, Stream, rng};
 use rand::distr::{Distribution, Uniform};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -230,7 +230,7 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Nod
 /// The requests in the order in which they are due: Poisson arrivals, each to any of the peers.
 fn requests(work: &Work, rate: f64) -> Result<impl Iterator<Item = Request> + use<>, Error> {
     let seed = work.seed;
-    let sizes = Sizes::from_shares(&work.shares).sample_iter(rng(seed, Stream::Sizes));
+    let sizes = SizeDistribution::from_shares(&work.shares).sample_iter(rng(seed, Stream::Sizes));
     let arrivals = Arrivals::at_rate(rate, rng(seed, Stream::Arrivals));
     let peers = Uniform::new(0, work.peers.len())
         .map_err(|_| Error::Peer("a node without peers".to_owned()))?

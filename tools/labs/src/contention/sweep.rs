@@ -47,7 +47,7 @@ fn curves(options: &Options, cores: &[usize], host: &Spawner) -> Result<Vec<Curv
     let mut turns: Vec<(usize, usize)> =
         each.flat_map(|curve| (0..counts.len()).map(move |point| (curve, point))).collect();
     let progress = Progress::of(options.runs * turns.len());
-    let mut chance = rng(options.seed, Stream::Turns);
+    let mut chance = rng(options.seed, Stream::Order);
     for run in 1..=options.runs {
         turns.shuffle(&mut chance);
         for &(curve, point) in &turns {

@@ -76,7 +76,7 @@ fn time(
 ) -> Result<(), Error> {
     let host = Spawner::Processes(program.to_owned());
     let mut order: Vec<usize> = (0..measured.len()).collect();
-    let mut chance = rng(options.seed, Stream::Turns);
+    let mut chance = rng(options.seed, Stream::Order);
     for run in 1..=options.runs {
         order.shuffle(&mut chance);
         for &index in &order {

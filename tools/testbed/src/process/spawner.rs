@@ -17,10 +17,10 @@ use crate::error::{Doing, Error};
 #[derive(Clone, Debug)]
 pub enum Spawner {
     /// As child processes of this program, which must call [`agent_main`] if its first argument is
-    /// [`AGENT`].
+    /// [`AGENT`](super::AGENT).
     Processes(PathBuf),
     /// As child processes behind another command, for example `nsenter --target 123 --net`. The
-    /// command is run with the program and [`AGENT`] as its last two arguments. It must pass
+    /// command is run with the program and [`AGENT`](super::AGENT) as its last two arguments. It must pass
     /// standard input, output and error through, including the end of the input.
     Command {
         /// The command and its first arguments; if empty, the program is the command.
@@ -78,7 +78,7 @@ impl Crew {
     }
 }
 
-/// Runs an agent process. A program calls this and nothing else if its first argument is [`AGENT`].
+/// Runs an agent process. A program calls this and nothing else if its first argument is [`AGENT`](super::AGENT).
 #[must_use]
 pub fn agent_main(runner: Runner) -> ExitCode {
     let input = Box::new(BufReader::new(io::stdin()));
