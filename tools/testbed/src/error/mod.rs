@@ -1,66 +1,70 @@
-//! Why did an experiment not come to a result?
+//! Errors of experiments.
+
+mod fabric;
 
 use std::io;
 
-/// Why an experiment failed.
+pub use fabric::FabricError;
+
+/// Reason for which an experiment failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system refused something.
+    /// A system call failed.
     #[error("{doing}: {source}")]
     System {
-        /// The operation and what it was applied to, like `bind 127.0.0.1:0`.
+        /// The operation and its object, like `bind 127.0.0.1:0`.
         doing: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// An option has a value that the experiment cannot work with.
+    /// An option has a value that the experiment cannot use.
     #[error("{option}: {problem}")]
     Option {
         /// Name of the option, like `size`.
         option: &'static str,
-        /// What is wrong, and a value that would be right.
+        /// What is wrong, and a valid value.
         problem: String,
     },
-    /// One side of an experiment failed. It runs in a process of its own; this is what it said.
+    /// One side of an experiment, which runs in a process of its own, failed.
     #[error("{agent}: {said}")]
     Agent {
-        /// Which side of which contender, like `tcp server`.
+        /// Name of the contender and its side, like `tcp server`.
         agent: String,
         /// Its error message.
         said: String,
     },
-    /// An apus endpoint could not do what it was asked for.
+    /// A call of an apus endpoint failed.
     #[error("{doing}: {source}")]
     Endpoint {
-        /// The operation and what it was applied to, like `call 127.0.0.1:4000`.
+        /// The operation and its object, like `call 127.0.0.1:4000`.
         doing: String,
-        /// What the endpoint said.
+        /// The endpoint's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The system refuses a network of several hosts.
+    /// The system cannot provide a network of several hosts.
     #[error(transparent)]
-    Fabric(crate::fabric::Refusal),
-    /// A side received something that its peer should not have sent.
+    Fabric(FabricError),
+    /// One side received something that its peer should not have sent.
     #[error("{0}")]
     Peer(String),
 }
 
 impl Error {
-    /// What an endpoint said when it was to do something, like `call 127.0.0.1:4000`.
+    /// Wraps an endpoint's error with the failed operation, like `call 127.0.0.1:4000`.
     pub fn endpoint(doing: String, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self::Endpoint { doing, source: Box::new(source) }
     }
 }
 
-/// Refuses an option that is not `good`; `problem` says what would be.
+/// Returns an error about `option` unless `good`; `problem` says what a valid value is.
 pub fn require(good: bool, option: &'static str, problem: &str) -> Result<(), Error> {
     if good { Ok(()) } else { Err(Error::Option { option, problem: problem.to_owned() }) }
 }
 
-/// Adds to an error of the system what was being done.
+/// Adds the failed operation to a system error.
 pub trait Doing<T> {
-    /// `what` is the operation and its object, like `bind 127.0.0.1:0`.
+    /// `what` returns the operation and its object, like `bind 127.0.0.1:0`.
     fn doing(self, what: impl FnOnce() -> String) -> Result<T, Error>;
 }
 
@@ -70,9 +74,9 @@ impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
     }
 }
 
-/// What `check` says of default options after a change; nothing if they are good.
+/// Returns the message of `check` for default options after `change`; empty if they are valid.
 #[cfg(any(test, feature = "testing"))]
-pub fn refusal<Options: Default>(
+pub fn option_problem<Options: Default>(
     check: fn(&Options) -> Result<(), Error>,
     change: fn(&mut Options),
 ) -> String {

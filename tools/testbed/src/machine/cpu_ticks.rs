@@ -1,29 +1,31 @@
-//! How much processor time has been used?
+//! Processor time as the kernel counts it in `/proc`.
 
 use std::fs;
 
-/// Clock ticks since some time in the past, over all processors.
+/// Clock ticks since boot, over all processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticks {
-    /// All there were.
+pub struct CpuTicks {
+    /// All ticks.
     all: u64,
-    /// In which any program ran, packets were moved, or the hypervisor took the processor away.
+    /// CpuTicks in which a program ran, packets were processed, or the hypervisor withheld the
+    /// processor.
     busy: u64,
-    /// In which interrupts were served. Packets of our own are moved in it, but it is nobody's.
+    /// CpuTicks in which interrupts were served. This experiment's packets cause many of them, so they
+    /// are charged to no program.
     interrupts: u64,
-    /// In which this process or one of its ended children ran.
+    /// CpuTicks in which this process or an ended child ran.
     own: u64,
 }
 
-impl Ticks {
-    /// As the system counts now; `None` where it does not say.
+impl CpuTicks {
+    /// Reads the current counts; `None` if the system does not provide them.
     pub fn now() -> Option<Self> {
         let system = fs::read_to_string("/proc/stat").ok()?;
         let process = fs::read_to_string("/proc/self/stat").ok()?;
         Self::parse(&system, &process)
     }
 
-    /// From the first line of `/proc/stat` and from `/proc/self/stat`. Source: `proc(5)`.
+    /// Parses the first line of `/proc/stat`, and `/proc/self/stat`. Source: `proc(5)`.
     fn parse(system: &str, process: &str) -> Option<Self> {
         let line = system.lines().next()?.strip_prefix("cpu ")?;
         let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
@@ -31,15 +33,15 @@ impl Ticks {
         let [user, nice, system, idle, iowait, irq, softirq, steal] = *ticks.first_chunk()?;
         let interrupts = irq + softirq;
         let busy = user + nice + system + interrupts + steal;
-        // The name in parentheses may contain anything; utime is the 12th field behind it, then
-        // stime, cutime and cstime.
+        // The name in parentheses may contain any character. utime is the 12th field behind it,
+        // followed by stime, cutime and cstime.
         let (_, fields) = process.rsplit_once(')')?;
         let fields = fields.split_whitespace().skip(11).take(4);
         let own = fields.map(|field| field.parse::<u64>().ok()).sum::<Option<u64>>()?;
         Some(Self { all: busy + idle + iowait, busy, interrupts, own })
     }
 
-    /// Share of all time that others used between two countings.
+    /// Returns the share of all time that other programs used between two readings.
     pub(super) fn others_until(self, later: Self) -> Option<f64> {
         let all = later.all.checked_sub(self.all).filter(|&all| all > 0)?;
         let busy = later.busy.checked_sub(self.busy)?;
@@ -48,7 +50,7 @@ impl Ticks {
         Some(busy.saturating_sub(own + interrupts) as f64 / all as f64)
     }
 
-    /// Share of all time in which no program ran between two countings.
+    /// Returns the share of all time in which no program ran between two readings.
     pub fn idle_until(self, later: Self) -> Option<f64> {
         let all = later.all.checked_sub(self.all).filter(|&all| all > 0)?;
         Some(1.0 - later.busy.checked_sub(self.busy)? as f64 / all as f64)
@@ -63,23 +65,23 @@ mod tests {
     const PROCESS: &str = "12 (a (b) c) S 1 2 3 4 5 6 7 8 9 10 11 20 30 5 6 20 0 1 0";
 
     #[test]
-    fn the_systems_lines_are_understood() {
-        let ticks = Ticks::parse(SYSTEM, PROCESS).unwrap();
-        assert_eq!(ticks, Ticks { all: 1000, busy: 190, interrupts: 9, own: 11 + 20 + 30 + 5 });
-        assert_eq!(Ticks::parse("", ""), None);
+    fn the_kernels_text_is_parsed() {
+        let ticks = CpuTicks::parse(SYSTEM, PROCESS).unwrap();
+        assert_eq!(ticks, CpuTicks { all: 1000, busy: 190, interrupts: 9, own: 11 + 20 + 30 + 5 });
+        assert_eq!(CpuTicks::parse("", ""), None);
     }
 
     #[test]
-    fn own_time_is_not_the_neighbours() {
-        let before = Ticks { all: 1000, busy: 190, interrupts: 9, own: 50 };
-        let after = Ticks { all: 2000, busy: 890, interrupts: 109, own: 550 };
+    fn own_time_is_not_counted_as_other_programs_time() {
+        let before = CpuTicks { all: 1000, busy: 190, interrupts: 9, own: 50 };
+        let after = CpuTicks { all: 2000, busy: 890, interrupts: 109, own: 550 };
         assert_eq!(before.others_until(after), Some(0.1));
         assert_eq!(before.others_until(before), None, "no time has passed");
         assert!((before.idle_until(after).unwrap() - 0.3).abs() < 1e-9);
     }
 
     #[test]
-    fn this_system_tells() {
-        assert!(Ticks::now().is_some());
+    fn this_system_provides_the_counts() {
+        assert!(CpuTicks::now().is_some());
     }
 }

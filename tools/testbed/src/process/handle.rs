@@ -1,4 +1,4 @@
-//! What is an agent made of: a process, a thread, or a connection to a process elsewhere?
+//! What runs an agent: a process, a thread, or a connection to a process elsewhere.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufReader, Read, Write};
@@ -6,33 +6,38 @@ use std::net::{Shutdown, TcpStream};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 
-use super::control::live;
-use super::{AGENT, Runner};
+use super::control::{Runner, run_agent};
+use super::protocol::AGENT;
 use crate::error::Error;
 
-/// What may be done about the end of a process, from how it ended and what it wrote to standard error;
-/// `None` if that speaks for itself.
+/// Returns advice about the end of a process, given its exit status and what it wrote to standard
+/// error; `None` if these need no explanation.
 pub(crate) type Remedy = Box<dyn Fn(ExitStatus, &str) -> Option<String> + Send>;
 
-/// A body with its standard input and output.
-pub(crate) struct Embodied {
-    pub(super) body: Body,
+/// Returns no advice: messages of this program need no explanation.
+pub(crate) fn no_remedy() -> Remedy {
+    Box::new(|_, _| None)
+}
+
+/// A running agent with its standard input and output.
+pub(crate) struct RunningAgent {
+    pub(super) body: AgentHandle,
     pub(super) to_agent: Box<dyn Write + Send>,
     pub(super) from_agent: Box<dyn Read + Send>,
 }
 
-/// Something that runs, and what it leaves behind. The fields are empty once it has been ended.
-pub(super) enum Body {
-    /// A process, the thread that collects what it writes to standard error, and what helps against that.
+/// What has to be ended and waited for. The fields are empty once that is done.
+pub(super) enum AgentHandle {
+    /// A process, the thread that collects its standard error, and the advice about failures.
     Process(Child, Option<JoinHandle<String>>, Remedy),
     /// A thread of this process.
     Thread(Option<JoinHandle<Result<(), Error>>>),
-    /// A process that somebody else started, as [`super::relay`] does.
+    /// A process on another host, started by [`super::relay`].
     Connection(TcpStream),
 }
 
-impl Embodied {
-    /// Runs the program, as the last but one argument of a command if there is a prefix.
+impl RunningAgent {
+    /// Starts the program as an agent; `prefix` is a command that runs the program.
     pub(crate) fn process(
         prefix: &[OsString],
         program: &OsStr,
@@ -50,11 +55,11 @@ impl Embodied {
         let mut stderr = child.stderr.take().expect("piped above");
         let complaints = thread::spawn(move || {
             let mut text = Vec::new();
-            // What could be read before an error is all there is to show.
+            // After an error, the text read so far is all that can be shown.
             let _ = stderr.read_to_end(&mut text);
             String::from_utf8_lossy(&text).trim().to_owned()
         });
-        let body = Body::Process(child, Some(complaints), remedy);
+        let body = AgentHandle::Process(child, Some(complaints), remedy);
         Ok(Self { body, to_agent, from_agent })
     }
 
@@ -62,27 +67,27 @@ impl Embodied {
         let (from_parent, to_agent) = io::pipe()?;
         let (from_agent, to_parent) = io::pipe()?;
         let thread = thread::Builder::new().name("agent".to_owned()).spawn(move || {
-            live(Box::new(BufReader::new(from_parent)), Box::new(to_parent), runner, || {})
+            run_agent(Box::new(BufReader::new(from_parent)), Box::new(to_parent), runner, || {})
         })?;
         Ok(Self {
-            body: Body::Thread(Some(thread)),
+            body: AgentHandle::Thread(Some(thread)),
             to_agent: Box::new(to_agent),
             from_agent: Box::new(from_agent),
         })
     }
 
-    /// Takes the connection to a relay for an agent.
+    /// Wraps the connection to a relay.
     pub(crate) fn connection(stream: &TcpStream) -> io::Result<Self> {
         Ok(Self {
-            body: Body::Connection(stream.try_clone()?),
+            body: AgentHandle::Connection(stream.try_clone()?),
             to_agent: Box::new(stream.try_clone()?),
             from_agent: Box::new(stream.try_clone()?),
         })
     }
 }
 
-impl Body {
-    /// Waits for a body that has closed its output, and says how it ended.
+impl AgentHandle {
+    /// Waits for an agent that has closed its output, and returns how it ended.
     pub(super) fn how_it_ended(&mut self) -> String {
         match self {
             Self::Process(child, complaints, remedy) => {
@@ -108,17 +113,19 @@ impl Body {
         }
     }
 
-    /// Ends it, if it has not ended by itself; its input must be closed.
+    /// Ends the agent unless it has ended by itself. Its input must be closed.
     pub(super) fn end_now(&mut self) {
         match self {
             Self::Process(child, ..) => {
-                // Both fail only if it has been waited for.
+                // Both fail only if the process has been waited for.
                 let _ = child.kill();
                 let _ = child.wait();
             }
-            // Fails only if the other side is gone already; if not, it sees the end of its input.
+            // Fails only if the other side has closed it already; otherwise the other side reads
+            // the end of its input.
             Self::Connection(stream) => drop(stream.shutdown(Shutdown::Both)),
-            // It has been told to stop; a panic has been reported by the thread itself.
+            // The thread reads the end of its input; a panic has been reported by the thread
+            // itself.
             Self::Thread(thread) => drop(thread.take().map(JoinHandle::join)),
         }
     }

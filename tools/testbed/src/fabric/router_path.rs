@@ -1,33 +1,32 @@
-//! What does a network look like in which a program of one's own is the router?
+//! A source, a router program under test, and a sink: three namespaces in a row.
 //!
 //! ```text
 //!   source ── gen0 ════ in0 ── router ── out0 ════ far0 ── sink
 //! ```
 //!
-//! Three namespaces and two cables. The router's namespace has no addresses, so that the kernel forwards
-//! nothing itself; the sink has none either, so that nobody answers.
+//! The router's namespace has no addresses, so the kernel forwards nothing itself. The sink has no
+//! address either, so nothing answers.
 
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
 use super::holder::{Holder, Privilege};
-use super::refusal::Refusal;
 use super::tool::Tool;
-use crate::error::{Doing, Error};
+use crate::error::{Doing, Error, FabricError};
 
-/// A namespace of a [`Crossing`].
+/// A namespace of a [`RouterPath`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Where packets come from.
+pub enum PathNode {
+    /// Sends packets.
     Source,
-    /// Where they are forwarded.
+    /// Forwards packets.
     Router,
-    /// Where they are counted.
+    /// Receives packets, which the kernel counts.
     Sink,
 }
 
-impl Place {
+impl PathNode {
     const fn name(self) -> &'static str {
         match self {
             Self::Source => "source",
@@ -37,9 +36,9 @@ impl Place {
     }
 }
 
-/// Two hosts and a router, for as long as this value lives. Dropping it removes everything.
+/// Two hosts with a router between them. Dropping the value removes all namespaces.
 #[derive(Debug)]
-pub struct Crossing {
+pub struct RouterPath {
     privilege: Privilege,
     nsenter: PathBuf,
     router: Holder,
@@ -47,7 +46,7 @@ pub struct Crossing {
     ends: Vec<Holder>,
 }
 
-impl Crossing {
+impl RouterPath {
     /// The source's interface.
     pub const SOURCE: &'static str = "gen0";
     /// The router's interface towards the source.
@@ -56,62 +55,63 @@ impl Crossing {
     pub const OUT: &'static str = "out0";
     /// The sink's interface.
     pub const SINK: &'static str = "far0";
-    /// Ethernet address of the router at [`Crossing::IN`]. It is the program's and not the interface's own, so
-    /// that the kernel takes packets to it for somebody else's, and spends nothing on them.
+    /// Ethernet address at which the router receives on [`RouterPath::IN`]. It differs from the
+    /// interface's own address, so the kernel discards these packets early as addressed to another
+    /// host, and spends no time on them.
     pub const IN_ADDRESS: [u8; 6] = [0x02, 0, 0x0a, 0x4e, 0, 1];
-    /// Ethernet address of [`Crossing::OUT`].
+    /// Ethernet address of [`RouterPath::OUT`].
     pub const OUT_ADDRESS: [u8; 6] = [0x02, 0, 0x0a, 0x4e, 0, 2];
 
-    /// Makes the namespaces and the cables.
+    /// Creates the namespaces and the links between them.
     ///
     /// # Errors
     ///
-    /// The user may not create namespaces, or a program of the system is missing. Nothing is left behind.
+    /// The user may not create namespaces, or a system program is missing. Nothing is left behind.
     pub fn up() -> Result<Self, Error> {
         let nsenter = Tool::Nsenter.find()?;
         let (privilege, router) = Privilege::first()?;
         let ends = privilege.hosts(2, &nsenter, router.process())?;
-        let crossing = Self { privilege, nsenter, router, ends };
-        crossing.wire()?;
-        Ok(crossing)
+        let path = Self { privilege, nsenter, router, ends };
+        path.wire()?;
+        Ok(path)
     }
 
-    /// What to write before a command so that it runs in one of the places.
+    /// Returns the words to put in front of a command that is to run in `node`.
     #[must_use]
-    pub fn enter(&self, place: Place) -> Vec<OsString> {
-        self.privilege.enter(&self.nsenter, self.holder(place).process())
+    pub fn enter(&self, node: PathNode) -> Vec<OsString> {
+        self.privilege.enter(&self.nsenter, self.holder(node).process())
     }
 
-    /// Packets that have come to the sink's interface, as the kernel counts them there.
+    /// Returns the number of packets that the kernel has received at the sink's interface.
     ///
     /// # Errors
     ///
-    /// The namespace is gone, or the kernel counts in an unknown way.
+    /// The namespace has ended, or the kernel's table has an unknown format.
     pub fn arrived(&self) -> Result<u64, Error> {
-        let file = format!("/proc/{}/net/dev", self.holder(Place::Sink).process().pid);
+        let file = format!("/proc/{}/net/dev", self.holder(PathNode::Sink).process().pid);
         let text = fs::read_to_string(&file).doing(|| format!("read {file}"))?;
         received(&text, Self::SINK).ok_or_else(|| {
-            Error::Fabric(Refusal::Strange {
-                place: Place::Sink.name().to_owned(),
+            Error::Fabric(FabricError::Strange {
+                place: PathNode::Sink.name().to_owned(),
                 command: format!("cat {file}"),
                 problem: format!("no count of packets at {}", Self::SINK),
             })
         })
     }
 
-    const fn holder(&self, place: Place) -> &Holder {
+    const fn holder(&self, node: PathNode) -> &Holder {
         let [source, sink] = self.ends.as_slice() else { panic!("two ends") };
-        match place {
-            Place::Source => source,
-            Place::Router => &self.router,
-            Place::Sink => sink,
+        match node {
+            PathNode::Source => source,
+            PathNode::Router => &self.router,
+            PathNode::Sink => sink,
         }
     }
 
-    /// Creates the cables. An interface without IPv6 addresses of its own making stays silent.
+    /// Creates the links. `addrgenmode none` keeps IPv6 from sending packets of its own.
     fn wire(&self) -> Result<(), Error> {
-        let (source, sink) = (self.holder(Place::Source), self.holder(Place::Sink));
-        let cable = |near: &str, address: [u8; 6], far: &str, holder: &Holder| {
+        let (source, sink) = (self.holder(PathNode::Source), self.holder(PathNode::Sink));
+        let link = |near: &str, address: [u8; 6], far: &str, holder: &Holder| {
             let address = address.map(|byte| format!("{byte:02x}")).join(":");
             format!(
                 "link add name {near} address {address} type veth peer name {far} netns {}\n\
@@ -121,20 +121,21 @@ impl Crossing {
         };
         let mut own = Self::IN_ADDRESS;
         own[4] = 1;
-        let cables = cable(Self::IN, own, Self::SOURCE, source)
-            + &cable(Self::OUT, Self::OUT_ADDRESS, Self::SINK, sink);
-        self.tell(Place::Router, &cables)?;
+        let links = link(Self::IN, own, Self::SOURCE, source)
+            + &link(Self::OUT, Self::OUT_ADDRESS, Self::SINK, sink);
+        self.configure(PathNode::Router, &links)?;
         let up = |name| format!("link set dev {name} addrgenmode none up\n");
-        self.tell(Place::Source, &up(Self::SOURCE))?;
-        self.tell(Place::Sink, &up(Self::SINK))
+        self.configure(PathNode::Source, &up(Self::SOURCE))?;
+        self.configure(PathNode::Sink, &up(Self::SINK))
     }
 
-    fn tell(&self, place: Place, lines: &str) -> Result<(), Error> {
-        Tool::Ip.run(place.name(), &self.enter(place), &["-batch", "-"], lines).map(drop)
+    fn configure(&self, node: PathNode, lines: &str) -> Result<(), Error> {
+        Tool::Ip.run(node.name(), &self.enter(node), &["-batch", "-"], lines).map(drop)
     }
 }
 
-/// Packets received, in the table of `/proc/net/dev`: see proc_pid_net(5). Bytes come first, then packets.
+/// Extracts the count of received packets from the table of `/proc/net/dev`, proc_pid_net(5): bytes
+/// come first, then packets.
 fn received(table: &str, interface: &str) -> Option<u64> {
     let counts = table
         .lines()

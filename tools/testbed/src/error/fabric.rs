@@ -1,12 +1,12 @@
-//! What does it mean that the system refuses a fabric?
+//! Reasons for which a fabric cannot be created or found, each with its remedy.
 
 use std::path::PathBuf;
 
-/// Why there is no fabric, and what to do.
+/// Reason for which there is no fabric, and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refusal {
-    /// A program of the system is not there.
+pub enum FabricError {
+    /// A system program is not installed.
     #[error(
         "`{program}` is not installed, and a fabric needs it: install the package {package} \
          (`apt install {package}`, `dnf install {package}`)"
@@ -14,44 +14,44 @@ pub enum Refusal {
     Missing {
         /// Name of the program, like `tc`.
         program: &'static str,
-        /// Where Debian and Fedora have it.
+        /// Package that contains it in Debian and Fedora.
         package: &'static str,
     },
     /// This user may not create network namespaces.
     #[error(
-        "this user may not create network namespaces ({said}); run it as root, or let everybody \
-         create them:\n  sysctl -w user.max_user_namespaces=10000\n  sysctl -w \
+        "this user may not create network namespaces ({said}); run it as root, or allow all users to \
+             create them:\n  sysctl -w user.max_user_namespaces=10000\n  sysctl -w \
          kernel.apparmor_restrict_unprivileged_userns=0   (Ubuntu)\nA container has to be started \
          with the capability SYS_ADMIN (`docker run --privileged`)."
     )]
     NotAllowed {
-        /// What the system said.
+        /// Message of the system.
         said: String,
     },
-    /// The kernel was built without something.
+    /// The kernel was built without a queueing discipline.
     #[error(
         "this kernel has no queueing discipline `{qdisc}`: load it as root (`modprobe sch_{qdisc}`), \
          or take a kernel that was built with {option}{remark}"
     )]
     NoQdisc {
-        /// As `tc` calls it.
+        /// Name of the discipline in `tc`.
         qdisc: &'static str,
         /// The kernel's configuration option.
         option: &'static str,
-        /// What else there is to say.
+        /// Further advice, or empty.
         remark: &'static str,
     },
-    /// A program of the system refused.
+    /// A system program failed.
     #[error("{place}: `{command}` failed: {said}")]
     Command {
-        /// In which host, or `switch`.
+        /// The host's name, or `switch`.
         place: String,
         /// The program and its arguments.
         command: String,
-        /// What it wrote to standard error, or how it ended.
+        /// What the program wrote to standard error, or its exit status.
         said: String,
     },
-    /// There is a standing fabric of that name.
+    /// A persistent fabric of this name exists.
     #[error(
         "fabric `{name}` is up already: `apus fabric down --name {name}` takes it down, and another \
          `--name` gives you a second one"
@@ -60,51 +60,51 @@ pub enum Refusal {
         /// Its name.
         name: String,
     },
-    /// A standing fabric is being made.
-    #[error("fabric `{name}` is just coming up: try again in a moment")]
-    Coming {
+    /// A persistent fabric of this name is being created.
+    #[error("fabric `{name}` is being created: try again in a moment")]
+    Starting {
         /// Its name.
         name: String,
     },
-    /// A standing fabric has ended, and not by being taken down.
+    /// The process that owns a persistent fabric has ended without `down`.
     #[error(
-        "fabric `{name}` has ended by itself, and nothing is left of it: `apus fabric up --name \
+        "fabric `{name}` has ended by itself, and nothing of it remains: `apus fabric up --name \
          {name}` makes it anew"
     )]
     Dead {
         /// Its name.
         name: String,
     },
-    /// There is no such standing fabric.
+    /// No persistent fabric has this name.
     #[error("no fabric `{name}` is up: `apus fabric up --name {name}` makes one{}", listed(others))]
     NotUp {
-        /// The name.
+        /// The name that was asked for.
         name: String,
-        /// Those that there are.
+        /// Names that exist.
         others: Vec<String>,
     },
-    /// The folder for what is written down about fabrics is not this user's own.
+    /// The state folder belongs to another user, or others may enter it.
     #[error(
-        "{}: this has to be a folder that belongs to you and that nobody else may enter; if it is \
-         not somebody else's, `rm -r` it", folder.display()
+        "{}: this has to be a folder that belongs to you and that no other user may enter; if it is \
+         not another user's, `rm -r` it", folder.display()
     )]
     ForeignFolder {
-        /// Which one.
+        /// The state folder.
         folder: PathBuf,
     },
-    /// What a program of the system printed is not what it prints elsewhere.
-    #[error("{place}: `{command}` printed something strange: {problem}")]
+    /// A system program printed something that cannot be parsed.
+    #[error("{place}: `{command}` printed something unexpected: {problem}")]
     Strange {
-        /// In which host, or `switch`.
+        /// The host's name, or `switch`.
         place: String,
         /// The program and its arguments.
         command: String,
-        /// What is strange about it.
+        /// What is unexpected about it.
         problem: String,
     },
 }
 
-/// The other names that there are.
+/// Lists the names that exist.
 fn listed(names: &[String]) -> String {
     match names {
         [] => String::new(),

@@ -1,38 +1,39 @@
-//! Where do ranks meet, and how do they know each other?
+//! Rendezvous of ranks: the secret of the job, and the host and port of rank 0, derived from the
+//! launcher's environment.
 
 use std::net::Ipv4Addr;
 
 use sha2::{Digest, Sha256};
 
 use super::host_port::host_and_port;
-use super::ranks::RanksError;
+use super::ranks_error::RanksError;
 use crate::launcher::{KUBERNETES, OPEN_MPI, PMI, SLURM_STEP, number};
 
-/// What is known to the processes of this job.
-pub(super) fn token(look: impl Fn(&str) -> Option<String>, launcher: &str) -> Option<String> {
+/// Returns a text that only the processes of this job know.
+pub(super) fn token(variable: impl Fn(&str) -> Option<String>, launcher: &str) -> Option<String> {
     let slurm = || {
-        let job = look("SLURM_JOB_ID")?;
-        // Who is not started by srun may be in different steps.
-        let step = look("SLURM_STEP_ID").filter(|_| launcher == SLURM_STEP.index);
+        let job = variable("SLURM_JOB_ID")?;
+        // Processes that were not started by srun may be in different steps.
+        let step = variable("SLURM_STEP_ID").filter(|_| launcher == SLURM_STEP.index);
         Some(format!("{job}.{}", step.unwrap_or_default()))
     };
-    look("APUS_TOKEN").or_else(|| look("PMIX_NAMESPACE")).or_else(slurm)
+    variable("APUS_TOKEN").or_else(|| variable("PMIX_NAMESPACE")).or_else(slurm)
 }
 
-/// The host of rank 0, and the port if that is said.
+/// Returns the host of rank 0, and its port if the environment has one.
 pub(super) fn coordinator(
-    look: impl Fn(&str) -> Option<String>,
+    variable: impl Fn(&str) -> Option<String>,
     launcher: &str,
     size: u32,
 ) -> Result<(String, Option<u16>), RanksError> {
-    if let Some(value) = look("APUS_COORDINATOR") {
+    if let Some(value) = variable("APUS_COORDINATOR") {
         let problem = "write HOST or HOST:PORT, an IPv6 address in brackets";
         let wrong =
             || RanksError::Variable { name: "APUS_COORDINATOR", value: value.clone(), problem };
         let (host, port) = host_and_port(&value).ok_or_else(wrong)?;
         return Ok((host.to_owned(), port));
     }
-    let all_here = |name| Ok::<_, RanksError>(number(&look, name)? == Some(size));
+    let all_here = |name| Ok::<_, RanksError>(number(&variable, name)? == Some(size));
     let on_one_host = size == 1
         || launcher == OPEN_MPI.index && all_here("OMPI_COMM_WORLD_LOCAL_SIZE")?
         || launcher == PMI.index && all_here("MPI_LOCALNRANKS")?;
@@ -40,7 +41,7 @@ pub(super) fn coordinator(
         return Ok((Ipv4Addr::LOCALHOST.to_string(), None));
     }
     if launcher == SLURM_STEP.index || launcher == PMI.index {
-        let nodes = look("SLURM_STEP_NODELIST").or_else(|| look("SLURM_JOB_NODELIST"));
+        let nodes = variable("SLURM_STEP_NODELIST").or_else(|| variable("SLURM_JOB_NODELIST"));
         if let Some(first) = nodes.as_deref().and_then(first_node) {
             return Ok((first, None));
         }
@@ -55,13 +56,13 @@ pub(super) fn coordinator(
     }))
 }
 
-/// A port that all processes of a job agree on, below those that the system hands out by itself.
+/// Returns a port that all processes of a job derive alike, below the range of ephemeral ports.
 pub(super) fn derived_port(token: &str) -> u16 {
     let digest = Sha256::digest(token);
     20_000 + u16::from_be_bytes([digest[0], digest[1]]) % 10_000
 }
 
-/// The first host of Slurm's list, like `node03` of `node[03-05,09],other`.
+/// Returns the first host of Slurm's list: `node03` of `node[03-05,09],other`.
 fn first_node(list: &str) -> Option<String> {
     let mut name = String::new();
     let mut rest = list.trim();

@@ -1,4 +1,4 @@
-//! How likely is a message of each size?
+//! Distributions of message sizes.
 
 use std::cmp::Ordering;
 
@@ -7,15 +7,15 @@ use rand::{Rng, RngExt};
 
 /// A distribution of message sizes: finitely many sizes, each with its share of the messages.
 ///
-/// Between two sizes nothing is interpolated. The published tables are step functions too
-/// (`util/dist.cc` of the kernel module), and a mean that is a plain sum can be stated exactly.
+/// Nothing is interpolated between two sizes. The published tables are step functions as well
+/// (`util/dist.cc` of the kernel module), and the mean of a step function is a plain sum.
 ///
 /// # Invariants
 ///
-/// - **S1** At least one size; sizes strictly increase and are at least 1 byte.
-/// - **S2** Every share is positive and the cumulative share of the largest size is exactly 1.
+/// - SIZES-1: There is at least one size; sizes strictly increase and are at least 1 byte.
+/// - SIZES-2: Every share is positive, and the cumulative share of the largest size is exactly 1.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sizes {
+pub struct SizeDistribution {
     steps: Box<[Step]>,
 }
 
@@ -24,33 +24,33 @@ pub struct Sizes {
 struct Step {
     /// Length of the message in bytes.
     size: u32,
-    /// Share of the messages that have this size, of 1.
+    /// Share of the messages that have this size.
     share: f64,
     /// Share of the messages that have this size or a smaller one.
     cumulative: f64,
 }
 
-impl Sizes {
-    /// Every message has this size.
+impl SizeDistribution {
+    /// Returns the distribution in which every message has this size.
     ///
     /// # Panics
     ///
-    /// If `size` is 0 (invariant L2 of the crate).
+    /// `size` is 0 (WORKLOAD-2).
     #[must_use]
     pub fn fixed(size: u32) -> Self {
         Self::from_shares(&[(size, 1.0)])
     }
 
-    /// From sizes and their weights; the weights are scaled so that their sum is 1.
+    /// Returns the distribution with these sizes and weights. The weights are scaled to a sum of 1.
     ///
     /// # Panics
     ///
-    /// If that contradicts S1 or S2.
+    /// The sizes break SIZES-1, or the weights SIZES-2.
     #[must_use]
     pub fn from_shares(shares: &[(u32, f64)]) -> Self {
-        assert!(shares.first().is_some_and(|&(size, _)| size >= 1), "S1");
-        assert!(shares.windows(2).all(|pair| pair[0].0 < pair[1].0), "S1");
-        assert!(shares.iter().all(|&(_, share)| share > 0.0), "S2");
+        assert!(shares.first().is_some_and(|&(size, _)| size >= 1), "SIZES-1");
+        assert!(shares.windows(2).all(|pair| pair[0].0 < pair[1].0), "SIZES-1");
+        assert!(shares.iter().all(|&(_, share)| share > 0.0), "SIZES-2");
         let total: f64 = shares.iter().map(|&(_, share)| share).sum();
         let mut sum = 0.0;
         let mut steps: Box<[Step]> = shares
@@ -60,18 +60,18 @@ impl Sizes {
                 Step { size, share: share / total, cumulative: sum / total }
             })
             .collect();
-        steps.last_mut().expect("S1").cumulative = 1.0;
+        steps.last_mut().expect("SIZES-1").cumulative = 1.0;
         Self { steps }
     }
 
-    /// The same messages, except that a longer one than `limit` is as long as `limit`.
+    /// Returns the distribution in which messages longer than `limit` have the length `limit`.
     ///
     /// # Panics
     ///
-    /// If `limit` is 0 (invariant L2 of the crate).
+    /// `limit` is 0 (WORKLOAD-2).
     #[must_use]
     pub fn truncated(&self, limit: u32) -> Self {
-        assert!(limit >= 1, "L2");
+        assert!(limit >= 1, "WORKLOAD-2");
         let kept = self.steps.partition_point(|step| step.size <= limit);
         let mut shares: Vec<_> =
             self.steps[..kept].iter().map(|step| (step.size, step.share)).collect();
@@ -84,38 +84,38 @@ impl Sizes {
         Self::from_shares(&shares)
     }
 
-    /// Each size and its share of the messages, smallest size first.
+    /// Returns each size and its share of the messages, smallest size first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, f64)> + DoubleEndedIterator + '_ {
         self.steps.iter().map(|step| (step.size, step.share))
     }
 
-    /// Mean size in bytes, exact but for rounding.
+    /// Returns the mean size in bytes, exact except for rounding.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.iter().map(|(size, share)| f64::from(size) * share).sum()
     }
 
-    /// Size of the smallest message.
+    /// Returns the smallest size.
     #[must_use]
     pub fn smallest(&self) -> u32 {
         self.steps[0].size
     }
 
-    /// Size of the largest message.
+    /// Returns the largest size.
     #[must_use]
     pub fn largest(&self) -> u32 {
         self.steps[self.steps.len() - 1].size
     }
 
-    /// The smallest size such that at least the share `fraction` of the messages is not larger;
-    /// `quantile(0.5)` is the median. A fraction beyond 0 or 1 counts as 0 or 1.
+    /// Returns the smallest size such that at least the share `fraction` of the messages is not
+    /// larger; `quantile(0.5)` is the median. Fractions below 0 count as 0, above 1 as 1.
     #[must_use]
     pub fn quantile(&self, fraction: f64) -> u32 {
         let index = self.steps.partition_point(|step| step.cumulative < fraction);
         self.steps[index.min(self.steps.len() - 1)].size
     }
 
-    /// Share of the messages that are not larger than `size`.
+    /// Returns the share of the messages that are not larger than `size`.
     #[must_use]
     pub fn messages_up_to(&self, size: u32) -> f64 {
         match self.steps.partition_point(|step| step.size <= size) {
@@ -124,7 +124,7 @@ impl Sizes {
         }
     }
 
-    /// Share of all bytes that are in messages not larger than `size`.
+    /// Returns the share of all bytes that is in messages not larger than `size`.
     #[must_use]
     pub fn bytes_up_to(&self, size: u32) -> f64 {
         let bytes = |(size, share)| f64::from(size) * share;
@@ -132,9 +132,9 @@ impl Sizes {
     }
 }
 
-impl Distribution<u32> for Sizes {
-    /// Draws a size by inversion: exactly one `f64` per message, so the n-th message of a seed stays
-    /// the n-th message whatever the sizes before it were.
+impl Distribution<u32> for SizeDistribution {
+    /// Draws a size by inversion: exactly one `f64` per message, so the n-th draw of a seed does
+    /// not depend on the distribution.
     fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> u32 {
         let draw: f64 = rng.random();
         let found = self.steps.binary_search_by(|step| {
@@ -151,14 +151,14 @@ mod tests {
 
     #[test]
     fn a_fixed_size_has_one_step() {
-        let sizes = Sizes::fixed(100);
+        let sizes = SizeDistribution::fixed(100);
         assert_eq!(sizes.iter().collect::<Vec<_>>(), [(100, 1.0)]);
         assert_eq!((sizes.mean(), sizes.quantile(0.0), sizes.quantile(1.0)), (100.0, 100, 100));
     }
 
     #[test]
     fn weights_are_scaled_and_the_last_step_closes_at_one() {
-        let sizes = Sizes::from_shares(&[(1, 1.0), (2, 1.0), (4, 1.0)]);
+        let sizes = SizeDistribution::from_shares(&[(1, 1.0), (2, 1.0), (4, 1.0)]);
         assert!((sizes.mean() - 7.0 / 3.0).abs() < 1e-12);
         assert_eq!(sizes.messages_up_to(4), 1.0);
         assert_eq!(sizes.messages_up_to(0), 0.0);
@@ -168,15 +168,15 @@ mod tests {
 
     #[test]
     fn a_quantile_is_the_first_size_that_reaches_the_fraction() {
-        let sizes = Sizes::from_shares(&[(10, 0.25), (20, 0.25), (30, 0.5)]);
+        let sizes = SizeDistribution::from_shares(&[(10, 0.25), (20, 0.25), (30, 0.5)]);
         let at = |fraction| sizes.quantile(fraction);
         assert_eq!((at(0.25), at(0.26), at(0.5), at(0.51)), (10, 20, 20, 30));
         assert_eq!((at(-1.0), at(2.0)), (10, 30), "fractions beyond the ends");
     }
 
     #[test]
-    fn truncation_moves_what_is_longer_to_the_limit() {
-        let sizes = Sizes::from_shares(&[(10, 0.5), (20, 0.25), (30, 0.25)]);
+    fn truncation_moves_longer_messages_to_the_limit() {
+        let sizes = SizeDistribution::from_shares(&[(10, 0.5), (20, 0.25), (30, 0.25)]);
         let steps = |limit| sizes.truncated(limit).iter().collect::<Vec<_>>();
         assert_eq!(steps(25), [(10, 0.5), (20, 0.25), (25, 0.25)], "between two sizes");
         assert_eq!(steps(20), [(10, 0.5), (20, 0.5)], "at a size");
@@ -186,14 +186,14 @@ mod tests {
 
     #[test]
     fn samples_have_the_shares_of_the_steps() {
-        let sizes = Sizes::from_shares(&[(1, 0.1), (2, 0.6), (3, 0.3)]);
+        let sizes = SizeDistribution::from_shares(&[(1, 0.1), (2, 0.6), (3, 0.3)]);
         let mut rng = rng(7, Stream::Sizes);
         let mut counts = [0.0; 4];
         for _ in 0..100_000 {
             counts[sizes.sample(&mut rng) as usize] += 1e-5;
         }
         for (size, share) in sizes.iter() {
-            // Five standard deviations of the count at most: sqrt(0.25 / 100000) * 5 = 0.008.
+            // At most five standard deviations of the count: sqrt(0.25 / 100000) * 5 = 0.008.
             assert!((counts[size as usize] - share).abs() < 0.008, "{size}: {counts:?}");
         }
     }

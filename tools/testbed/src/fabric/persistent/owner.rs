@@ -1,7 +1,8 @@
-//! Who owns a fabric that stays?
+//! The process that owns a persistent fabric.
 //!
-//! A process that is told on its standard input what to make, says on its standard output whether that
-//! worked, and sleeps until somebody ends it. Nothing needs to be done then: the kernel does it.
+//! It reads from standard input which fabric to create, writes to standard output whether that
+//! succeeded, and sleeps until it is killed. No cleanup is needed then: the kernel removes the
+//! namespaces.
 
 use std::env;
 use std::io::{self, Write};
@@ -10,21 +11,24 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 
-use super::state::{self, Name, State};
+use super::state::{self, FabricName, State};
 use crate::error::{Doing, Error};
-use crate::fabric::{Fabric, Layout, Process, Spec};
+use crate::fabric::identity::Process;
+use crate::fabric::layout::Layout;
+use crate::fabric::network::Fabric;
+use crate::fabric::spec::Spec;
 
-/// The hidden argument that makes a program a keeper.
-pub const KEEPER: &str = "__fabric";
+/// Hidden first argument that makes a program the owner of a fabric.
+pub const OWNER: &str = "__fabric";
 
-/// What a keeper is to make.
+/// The fabric to create.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
-    pub(super) name: Name,
+    pub(super) name: FabricName,
     pub(super) spec: Spec,
 }
 
-/// What became of it.
+/// The result of the creation.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answer {
@@ -32,30 +36,32 @@ pub(super) enum Answer {
     Failed(String),
 }
 
-/// Is a keeper: call this when the program's first argument is [`KEEPER`], and do nothing else.
+/// Runs the owner of a fabric. A program calls this and nothing else if its first argument is
+/// [`OWNER`].
 #[must_use]
-pub fn keeper_main() -> ExitCode {
-    match keep() {
+pub fn owner_main() -> ExitCode {
+    match own_fabric() {
         Ok(never) => match never {},
         Err(error) => {
-            // Whoever asked is gone if this fails, and nobody else wants to know.
+            // If this fails the command that asked has ended, and no other process needs the
+            // result.
             let _ = answer(&Answer::Failed(error.to_string()));
             ExitCode::FAILURE
         }
     }
 }
 
-/// Makes a fabric and keeps it.
-fn keep() -> Result<std::convert::Infallible, Error> {
+/// Creates a fabric and owns it until this process is killed.
+fn own_fabric() -> Result<std::convert::Infallible, Error> {
     let mut line = String::new();
     io::stdin().read_line(&mut line).doing(|| "read what to make".to_owned())?;
     let order: Order = serde_json::from_str(&line)
-        .map_err(|error| Error::Peer(format!("not what a keeper is told: {error}")))?;
-    // A session of its own: the end of a terminal is not the end of the fabric.
+        .map_err(|error| Error::Peer(format!("an invalid order: {error}")))?;
+    // Its own session: a fabric outlives the terminal from which it was created.
     rustix::process::setsid().doing(|| "begin a session".to_owned())?;
-    // Nothing is to stay mounted because of it.
+    // Leaves the working directory, so that its file system can be unmounted.
     env::set_current_dir("/").doing(|| "go to /".to_owned())?;
-    let mut file = state::claim(&order.name)?;
+    let mut file = state::lock(&order.name)?;
     let made = make(&order.spec);
     let (fabric, state) = match made {
         Ok(made) => made,
@@ -74,8 +80,8 @@ fn keep() -> Result<std::convert::Infallible, Error> {
 
 fn make(spec: &Spec) -> Result<(Fabric, State), Error> {
     let fabric = Fabric::up(spec)?;
-    let keeper = Process::of(std::process::id())?;
-    let state = State { keeper, layout: fabric.layout().clone() };
+    let owner = Process::of(std::process::id())?;
+    let state = State { owner, layout: fabric.layout().clone() };
     Ok((fabric, state))
 }
 

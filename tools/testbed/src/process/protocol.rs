@@ -1,4 +1,4 @@
-//! What do parent and agent say to each other?
+//! Messages between parent and agent: one JSON object per line.
 
 use std::io::{self, BufRead, Read, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -7,76 +7,88 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The longest line in bytes. Ours: results with histograms of many sizes take some hundred kilobytes;
-/// this only ends what would fill the memory.
-pub(crate) const LONGEST: u64 = 64 << 20;
+/// Longest line in bytes. Chosen by us: results with many histograms take some hundred kilobytes;
+/// the limit only protects the memory.
+pub(crate) const MAX_LINE: u64 = 64 << 20;
 
-/// What an agent is to do.
+/// Hidden first argument that makes a program an agent.
+pub const AGENT: &str = "__agent";
+
+/// The work of an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Task {
-    /// The agent's name in messages, like `tcp server`.
+    /// Name of the agent in messages, like `tcp server`.
     pub name: String,
-    /// The core it runs on; `None` leaves it to the system.
+    /// Core that it runs on; `None` leaves the choice to the system.
     pub core: Option<usize>,
-    /// The address of its own host at which the others of its crew reach it; `None` if nobody said.
+    /// Address at which the other members of the crew reach it; `None` if none was given.
     #[serde(default)]
     pub bind: Option<IpAddr>,
-    /// What kind of work; the program's [`super::Runner`] knows them.
+    /// Kind of work, which the program's [`super::Runner`] knows.
     pub job: String,
-    /// The particulars, as the job understands them.
+    /// Parameters that the job defines.
     pub details: Value,
 }
 
-/// Parent to agent.
+impl Task {
+    /// Adds the host that the agent runs on to its name, and the address to listen at unless it has one.
+    pub(crate) fn on_host(self, host: &str, bind: IpAddr) -> Self {
+        let name = format!("{} on {host}", self.name);
+        Self { name, bind: self.bind.or(Some(bind)), ..self }
+    }
+}
+
+/// Message from parent to agent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Order {
-    /// Begin. Always the first line.
+pub(super) enum ParentMessage {
+    /// The work to do. Always the first line.
     Task(Task),
-    /// Say what time it is.
+    /// Asks for the agent's clock.
     Clock {
-        /// The parent's time, which the answer repeats.
+        /// Parent's clock, which the answer repeats.
         asked: u64,
     },
-    /// What only the parent knows once all are ready. At most once.
+    /// The order to begin, with what the parent knows only when all agents are ready. Sent at most
+    /// once.
     Begin {
-        /// The particulars, as the job understands them.
+        /// Parameters that the job defines.
         details: Value,
-        /// The start, by the agent's clock.
+        /// Start time by the agent's clock.
         at: u64,
     },
-    /// Come to an end and report.
+    /// Asks the agent to stop and report.
     Stop,
 }
 
-/// Agent to parent.
+/// Message from agent to parent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Report {
-    /// Others may come.
+pub(super) enum AgentMessage {
+    /// Others may connect.
     Ready {
         /// Where the agent listens.
         address: SocketAddr,
     },
-    /// What time it is.
+    /// The agent's clock.
     Clock {
-        /// From the question.
+        /// Copied from the question.
         asked: u64,
         /// The agent's time.
         now: u64,
     },
-    /// The result of the task.
+    /// Result of the task.
     Done(Value),
-    /// There will be no result.
+    /// The task failed, with the reason.
     Failed(String),
-    /// The agent ended; a relay says so, since nobody else sees it.
+    /// The agent process ended. Sent by a relay, which alone observes that.
     Ended {
-        /// Its exit status and what it wrote to standard error.
+        /// Exit status, and what it wrote to standard error.
         how: String,
     },
 }
 
-/// Writes one line, at once.
+/// Writes one line and flushes it.
 pub(crate) fn write_line(to: &mut dyn Write, line: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
@@ -84,11 +96,11 @@ pub(crate) fn write_line(to: &mut dyn Write, line: &impl Serialize) -> io::Resul
     to.flush()
 }
 
-/// Reads one line. `None` at the end, also if that comes within a line.
+/// Reads one line. `None` at the end of the input, even within a line.
 ///
 /// # Errors
 ///
-/// The line is longer than `longest` bytes or not what was expected; the message shows how it begins.
+/// The line is longer than `longest` bytes or is not a `T`; the message shows its beginning.
 pub(crate) fn read_line<T: DeserializeOwned>(
     from: &mut dyn BufRead,
     longest: u64,
@@ -100,8 +112,8 @@ pub(crate) fn read_line<T: DeserializeOwned>(
     }
 }
 
-/// Reads one line with its newline, whatever it says. `None` at the end, also if that comes within a
-/// line.
+/// Reads one line with its newline, without parsing it. `None` at the end of the input, even within
+/// a line.
 ///
 /// # Errors
 ///
@@ -134,16 +146,16 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_what_ends_with_a_newline() {
+    fn a_line_ends_with_a_newline() {
         assert_eq!(read(b"17\n18\n"), Ok(Some(17)));
         assert_eq!(read(b""), Ok(None));
-        assert_eq!(read(b"17"), Ok(None), "whoever died in mid-line did not say 17");
+        assert_eq!(read(b"17"), Ok(None), "a writer that died in mid-line did not write 17");
     }
 
     #[test]
-    fn strange_lines_are_shown() {
+    fn an_unexpected_line_is_shown() {
         assert!(read(b"Hello\n").unwrap_err().contains("`Hello`"));
-        assert!(read(b"\xff\x1b[\n").unwrap_err().contains("\\u{1b}"), "nothing for terminals");
+        assert!(read(b"\xff\x1b[\n").unwrap_err().contains("\\u{1b}"), "escaped for terminals");
         assert!(read(b"123456789\n").unwrap_err().contains("longer than 8 bytes"));
     }
 }

@@ -1,22 +1,23 @@
-//! How far apart are the monotonic clocks of two hosts?
+//! Offset between the monotonic clocks of two hosts.
 //!
-//! Each host counts from its own start, so instants of one mean nothing to another. The parent asks an
-//! agent for the time and looks at its own clock before and after. The agent's reading belongs to some
-//! instant in between; half way is the best guess, and half of the round trip is the most it can be
-//! wrong by, whatever part of it either direction took. Of several exchanges that with the least round
-//! trip says most (D. Mills, RFC 5905, section 10: the clock filter of NTP).
+//! Each host counts from its own boot, so instants of one host mean nothing on another. The parent
+//! asks an agent for its clock and reads its own clock before and after. The agent's reading
+//! belongs to some instant in between: half way is the best estimate, and half of the round trip
+//! bounds the error, however the delay is split between the two directions. Of several exchanges,
+//! the one with the shortest round trip has the smallest bound (D. Mills, RFC 5905, section 10: the
+//! clock filter of NTP).
 //!
-//! Clocks also drift, by some tens of microseconds per second where nothing disciplines them. The bound
-//! holds for the instant of the exchange; a run of seconds adds little to it, one of hours would.
+//! Clocks also drift, by some tens of microseconds per second if nothing disciplines them. The
+//! bound holds for the instant of the exchange. A run of seconds adds little; one of hours would.
 
-/// One question for the time and its answer, in nanoseconds.
+/// One request for the agent's clock and its answer, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exchange {
-    /// When the question left, by the parent's clock.
+    /// Parent's clock when the request was sent.
     pub(super) asked: u64,
-    /// What the agent's clock said.
+    /// Agent's clock.
     pub(super) theirs: u64,
-    /// When the answer came, by the parent's clock.
+    /// Parent's clock when the answer arrived.
     pub(super) answered: u64,
 }
 
@@ -26,7 +27,7 @@ impl Exchange {
     }
 }
 
-/// An agent's monotonic clock, seen from its parent.
+/// Offset of an agent's monotonic clock from its parent's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockOffset {
     /// Nanoseconds by which the agent's clock is ahead.
@@ -35,7 +36,7 @@ pub struct ClockOffset {
 }
 
 impl ClockOffset {
-    /// What the exchanges say; `None` if there are none.
+    /// Estimates the offset; `None` without exchanges.
     pub(super) fn estimate(exchanges: &[Exchange]) -> Option<Self> {
         let best = exchanges.iter().min_by_key(|exchange| exchange.round_trip())?;
         let middle = best.asked + best.round_trip() / 2;
@@ -45,19 +46,21 @@ impl ClockOffset {
         })
     }
 
-    /// The most nanoseconds that a translated instant can be wrong by.
+    /// Returns the bound of the error of a translated instant, in nanoseconds.
     #[must_use]
     pub const fn error(self) -> u64 {
         self.error
     }
 
-    /// An instant of the parent's clock on the agent's; 0 if that was before the agent's host started.
+    /// Translates an instant from the parent's clock to the agent's; 0 if it precedes the boot of
+    /// the agent's host.
     #[must_use]
     pub const fn to_agent(self, instant: u64) -> u64 {
         instant.saturating_add_signed(self.ahead)
     }
 
-    /// An instant of the agent's clock on the parent's; 0 if that was before the parent's host started.
+    /// Translates an instant from the agent's clock to the parent's; 0 if it precedes the boot of
+    /// the parent's host.
     #[must_use]
     pub const fn to_parent(self, instant: u64) -> u64 {
         instant.saturating_add_signed(self.ahead.saturating_neg())
@@ -68,7 +71,7 @@ impl ClockOffset {
 mod tests {
     use super::*;
 
-    /// Exchanges with a clock that is `ahead`, each with its ways there and back.
+    /// Returns exchanges with a clock that is `ahead`, each with its delays there and back.
     fn exchanges(ahead: i64, ways: &[(u64, u64)]) -> Vec<Exchange> {
         let start = 1_000_000_000_000;
         let exchange = |(number, (there, back)): (usize, &(u64, u64))| {
@@ -80,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_symmetric_way_gives_the_offset_exactly() {
+    fn a_symmetric_delay_gives_the_exact_offset() {
         for ahead in [0, 1, -1, 77_000_000_000, -999_000_000_000] {
             let offset = ClockOffset::estimate(&exchanges(ahead, &[(500, 500)])).unwrap();
             assert_eq!(offset, ClockOffset { ahead, error: 500 });
@@ -89,8 +92,8 @@ mod tests {
 
     #[test]
     fn the_error_stays_below_its_bound_whatever_the_jitter() {
-        // Delays from a small generator: mostly short, sometimes a hundred times longer, and never the
-        // same in both directions.
+        // Delays from a small generator: mostly short, sometimes a hundred times longer, and
+        // different in the two directions.
         let mut state = 7_u64;
         let mut delay = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -126,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_nothing_known() {
+    fn no_exchange_gives_no_estimate() {
         assert_eq!(ClockOffset::estimate(&[]), None);
     }
 }

@@ -1,7 +1,7 @@
-//! What do the first rank and the others say to each other before a task?
+//! Handshake between rank 0 and another rank, before the first task.
 //!
-//! Whatever may come to a port that others can reach: a greeting is short, has to be there in time, and
-//! counts only with the right token.
+//! Unknown hosts may connect to the port: a hello is short, must arrive within [`HELLO_TIMEOUT`],
+//! and counts only with the right token.
 
 use std::io::{self, Read};
 use std::net::{IpAddr, TcpStream};
@@ -14,55 +14,57 @@ use sha2::{Digest, Sha256};
 use crate::error::{Doing, Error};
 use crate::process::Task;
 
-/// The longest greeting in bytes.
-pub(super) const LONGEST_GREETING: usize = 4096;
+/// Longest hello in bytes.
+pub(super) const MAX_HELLO: usize = 4096;
 
-/// How long a greeting may take. Ours: longer than any retransmission that still helps.
-pub(super) const GREETING_TIME: Duration = Duration::from_secs(10);
+/// Time within which a hello must arrive. Chosen by us: longer than any retransmission that still
+/// succeeds.
+pub(super) const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a rank says first.
+/// First line from a rank.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Greeting {
-    /// The version of apus.
+pub(super) struct Hello {
+    /// Version of apus.
     pub(super) version: String,
-    /// What only processes of this job know.
+    /// Secret of this job.
     pub(super) token: String,
-    /// Which one it is.
+    /// Index of this rank.
     pub(super) rank: u32,
-    /// Of how many.
+    /// Number of ranks.
     pub(super) size: u32,
-    /// Where the others reach it.
+    /// Address at which the other ranks reach this one.
     pub(super) bind: IpAddr,
-    /// Its host's name.
+    /// Name of its host.
     pub(super) host: String,
 }
 
-/// What a rank is answered.
+/// HelloReply to a hello.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Answer {
-    /// There will be tasks.
+pub(super) enum HelloReply {
+    /// The rank takes part; tasks follow.
     Welcome,
-    /// It does not belong here.
+    /// The rank is refused, with a reason.
     Refused(String),
 }
 
-/// What a rank that is welcome hears next.
+/// What a rank that takes part receives next.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Assignment {
-    /// To be handed to an agent; everything else on this connection is between the two.
+    /// A task for a new agent. All further lines on this connection are between the parent and that
+    /// agent.
     Task(Task),
-    /// There will be no more.
+    /// There are no more tasks.
     Dismiss,
 }
 
-/// Whether two tokens are the same. How long it takes says nothing about where they differ.
+/// Compares two tokens. The time that this takes does not depend on where they differ.
 pub(super) fn same_token(one: &str, other: &str) -> bool {
     Sha256::digest(one) == Sha256::digest(other)
 }
 
-/// Prepares a connection: lines leave at once, and an end that nobody announces is noticed.
+/// Configures a connection: lines are sent at once, and a dead connection is detected within 20 s.
 pub(super) fn prepare(stream: &TcpStream) -> Result<(), Error> {
     let all = || {
         sockopt::set_tcp_nodelay(stream, true)?;
@@ -74,22 +76,22 @@ pub(super) fn prepare(stream: &TcpStream) -> Result<(), Error> {
     all().doing(|| "prepare a connection between ranks".to_owned())
 }
 
-/// Reads the greeting of somebody unknown: one short line, within the time.
-pub(super) fn read_greeting(stream: &mut TcpStream) -> io::Result<Greeting> {
+/// Reads a hello from an unknown host: one short line, within the time limit.
+pub(super) fn read_hello(stream: &mut TcpStream) -> io::Result<Hello> {
     let bad = |problem: &str| io::Error::new(io::ErrorKind::InvalidData, problem.to_owned());
-    let until = Instant::now() + GREETING_TIME;
+    let until = Instant::now() + HELLO_TIMEOUT;
     let mut text = Vec::new();
     while text.last() != Some(&b'\n') {
-        // A timeout of 0 would be none.
+        // A timeout of 0 would mean none.
         let left = until.saturating_duration_since(Instant::now());
         stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
         let mut piece = [0; 512];
         match stream.read(&mut piece)? {
-            0 => return Err(bad("left before it said who it is")),
+            0 => return Err(bad("closed the connection before its hello")),
             length => text.extend_from_slice(&piece[..length]),
         }
-        if text.len() > LONGEST_GREETING || left.is_zero() {
-            return Err(bad("said too much or too little"));
+        if text.len() > MAX_HELLO || left.is_zero() {
+            return Err(bad("sent a hello that is too long or too late"));
         }
     }
     stream.set_read_timeout(None)?;

@@ -1,4 +1,4 @@
-//! Where is written down which fabrics there are?
+//! State files of persistent fabrics, locked by their owners.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -12,45 +12,45 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Doing, Error};
-use crate::fabric::refusal::Refusal;
-use crate::fabric::{Layout, Process};
+use crate::error::{Doing, Error, FabricError};
+use crate::fabric::identity::Process;
+use crate::fabric::layout::Layout;
 
-/// Name of a standing fabric: 1 to 32 letters, digits, `-` and `_`.
+/// Name of a persistent fabric: 1 to 32 letters, digits, `-` and `_`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Name(String);
+pub struct FabricName(String);
 
-/// What is written down about a fabric.
+/// Contents of a state file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct State {
-    /// Ends it by ending.
-    pub(super) keeper: Process,
+    /// Killing this process removes the fabric.
+    pub(super) owner: Process,
     pub(super) layout: Layout,
 }
 
-/// What a look at a fabric's file can show.
+/// State of the fabric with a given name.
 #[derive(Debug)]
-pub(super) enum Found {
-    /// It is there.
+pub(super) enum Lookup {
+    /// It exists.
     Up(Box<State>),
-    /// A keeper is making it.
-    Coming,
-    /// Its keeper has ended.
+    /// Its owner is creating it.
+    Starting,
+    /// Its owner has ended.
     Stale,
-    /// Nothing is written down.
+    /// It has no state file.
     Absent,
 }
 
-/// The file of a fabric, locked for as long as this lives.
+/// State file of a fabric, locked while this value lives.
 #[derive(Debug)]
-pub(super) struct Claim {
+pub(super) struct StateLock {
     file: File,
     path: PathBuf,
 }
 
-impl Claim {
-    /// Writes down what there is.
+impl StateLock {
+    /// Writes the description of the fabric.
     pub(super) fn write(&mut self, state: &State) -> Result<(), Error> {
         let text = serde_json::to_vec_pretty(state).map_err(io::Error::from);
         let written = text.and_then(|text| self.file.write_all(&text));
@@ -59,13 +59,13 @@ impl Claim {
 
     /// Removes the file.
     pub(super) fn remove(&self) {
-        // One that stays is stale, and goes with the next look at it.
+        // A file that remains is stale; the next command that finds it removes it.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Makes a name this process's own.
-pub(super) fn claim(name: &Name) -> Result<Claim, Error> {
+/// Locks a name for this process.
+pub(super) fn lock(name: &FabricName) -> Result<StateLock, Error> {
     let path = path(name)?;
     let doing = || format!("lock {}", path.display());
     loop {
@@ -75,78 +75,79 @@ pub(super) fn claim(name: &Name) -> Result<Claim, Error> {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => {
-                return Err(Error::Fabric(Refusal::AlreadyUp { name: name.to_string() }));
+                return Err(Error::Fabric(FabricError::AlreadyUp { name: name.to_string() }));
             }
             Err(error) => return Err(error).doing(doing),
         }
-        // Somebody may have removed it between opening and locking: then it is nobody's file.
+        // Another process may have removed the file between opening and locking: this lock is then
+        // on no name.
         if file.metadata().doing(doing)?.nlink() > 0 {
             file.set_len(0).doing(doing)?;
-            return Ok(Claim { file, path });
+            return Ok(StateLock { file, path });
         }
     }
 }
 
-/// Looks what there is.
-pub(super) fn find(name: &Name) -> Result<Found, Error> {
+/// Reads the state of the fabric with this name.
+pub(super) fn find(name: &FabricName) -> Result<Lookup, Error> {
     let path = path(name)?;
     let doing = || format!("read {}", path.display());
     let mut file = match File::open(&path) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Absent),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Lookup::Absent),
         Err(error) => return Err(error).doing(doing),
     };
     match flock(&file, FlockOperation::NonBlockingLockShared) {
-        Ok(()) => return Ok(Found::Stale),
+        Ok(()) => return Ok(Lookup::Stale),
         Err(Errno::WOULDBLOCK) => {}
         Err(error) => return Err(error).doing(doing),
     }
     let mut text = String::new();
     file.read_to_string(&mut text).doing(doing)?;
-    // Half a file is one that is being written.
-    Ok(serde_json::from_str(&text).map_or(Found::Coming, |state| Found::Up(Box::new(state))))
+    // A file that does not parse is still being written.
+    Ok(serde_json::from_str(&text).map_or(Lookup::Starting, |state| Lookup::Up(Box::new(state))))
 }
 
-/// Removes what is written down about a fabric that has ended.
-pub(super) fn forget(name: &Name) -> Result<(), Error> {
-    match claim(name) {
-        Ok(claim) => {
-            claim.remove();
+/// Removes the stale state file of a fabric that has ended.
+pub(super) fn remove_stale(name: &FabricName) -> Result<(), Error> {
+    match lock(name) {
+        Ok(lock) => {
+            lock.remove();
             Ok(())
         }
-        // Somebody has made another one since.
-        Err(Error::Fabric(Refusal::AlreadyUp { .. })) => Ok(()),
+        // Another owner has locked the name since.
+        Err(Error::Fabric(FabricError::AlreadyUp { .. })) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Names of all fabrics of this user about which something is written down, in order.
+/// Returns the names of this user's fabrics that have a state file, in order.
 ///
 /// # Errors
 ///
-/// The folder cannot be read.
-pub fn names() -> Result<Vec<Name>, Error> {
+/// The state folder cannot be read.
+pub fn names() -> Result<Vec<FabricName>, Error> {
     let folder = folder()?;
     let doing = || format!("read {}", folder.display());
     let mut names = Vec::new();
     for entry in fs::read_dir(&folder).doing(doing)? {
         let file = entry.doing(doing)?.file_name();
         let name = file.to_str().and_then(|file| file.strip_suffix(SUFFIX));
-        names.extend(name.and_then(|name| name.parse::<Name>().ok()));
+        names.extend(name.and_then(|name| name.parse::<FabricName>().ok()));
     }
     names.sort();
     Ok(names)
 }
 
-/// End of the names of files.
+/// Suffix of state files.
 const SUFFIX: &str = ".fabric.json";
 
-fn path(name: &Name) -> Result<PathBuf, Error> {
+fn path(name: &FabricName) -> Result<PathBuf, Error> {
     Ok(folder()?.join(format!("{name}{SUFFIX}")))
 }
 
-/// The folder for what does not outlive the machine's being up: `$XDG_RUNTIME_DIR`, else `/run` for root
-/// and `/tmp` for others. Made if it is not there.
+/// Returns the folder for state that does not survive a reboot: `$XDG_RUNTIME_DIR`, otherwise
+/// `/run` for root and `/tmp` for other users. Creates it if necessary.
 fn folder() -> Result<PathBuf, Error> {
     let user = geteuid();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -158,8 +159,8 @@ fn folder() -> Result<PathBuf, Error> {
     own(&folder, user.as_raw()).map(|()| folder)
 }
 
-/// Makes a folder that nobody else may look into, or sees that it is one: `/tmp` is everybody's, and what
-/// stands in these files says which processes to end.
+/// Creates a folder that only this user may enter, or checks that an existing one is: every user
+/// may write to `/tmp`, and state files say which processes to kill.
 fn own(folder: &Path, user: u32) -> Result<(), Error> {
     let doing = || format!("make {}", folder.display());
     match DirBuilder::new().mode(0o700).create(folder) {
@@ -171,22 +172,22 @@ fn own(folder: &Path, user: u32) -> Result<(), Error> {
     if found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0 {
         return Ok(());
     }
-    Err(Error::Fabric(Refusal::ForeignFolder { folder: folder.to_owned() }))
+    Err(Error::Fabric(FabricError::ForeignFolder { folder: folder.to_owned() }))
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for FabricName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
 }
 
-impl Default for Name {
+impl Default for FabricName {
     fn default() -> Self {
         Self("default".to_owned())
     }
 }
 
-impl FromStr for Name {
+impl FromStr for FabricName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -198,7 +199,7 @@ impl FromStr for Name {
     }
 }
 
-impl TryFrom<String> for Name {
+impl TryFrom<String> for FabricName {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -206,8 +207,8 @@ impl TryFrom<String> for Name {
     }
 }
 
-impl From<Name> for String {
-    fn from(name: Name) -> Self {
+impl From<FabricName> for String {
+    fn from(name: FabricName) -> Self {
         name.0
     }
 }
@@ -219,11 +220,11 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
-    fn a_name_is_no_path() {
+    fn a_name_is_not_a_path() {
         for wrong in ["", ".", "../x", "a b", "a/b", &"x".repeat(33)] {
-            assert!(wrong.parse::<Name>().unwrap_err().contains("try "), "{wrong}");
+            assert!(wrong.parse::<FabricName>().unwrap_err().contains("try "), "{wrong}");
         }
-        assert_eq!("lab-1_A".parse::<Name>().unwrap().to_string(), "lab-1_A");
+        assert_eq!("lab-1_A".parse::<FabricName>().unwrap().to_string(), "lab-1_A");
     }
 
     #[test]
@@ -232,7 +233,7 @@ mod tests {
         let (folder, user) = (world.path().join("apus"), geteuid().as_raw());
         own(&folder, user).unwrap();
         own(&folder, user).unwrap();
-        assert!(own(&folder, user + 1).is_err(), "somebody else's");
+        assert!(own(&folder, user + 1).is_err(), "another user's");
         let link = world.path().join("link");
         symlink(&folder, &link).unwrap();
         assert!(own(&link, user).is_err(), "a link");
