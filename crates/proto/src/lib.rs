@@ -92,16 +92,23 @@
 
 #![forbid(unsafe_code)]
 
+mod budget;
 mod config;
 mod drop_reason;
 mod error;
+mod event;
+mod expiry;
 mod grant;
+mod inbound;
+mod lifecycle;
 mod limits;
 mod message;
 mod metrics;
+mod observation;
 mod peer;
 mod priority;
 pub mod probe;
+mod random;
 mod ranges;
 mod rpc;
 mod rx;
@@ -111,9 +118,10 @@ mod transport;
 mod tx;
 
 pub use apus_wire::{Flags, Kind, Profile, Refusal, Role, SenderId};
-pub use config::{Config, ConfigBuilder, PARAMETERS, Parameter};
+pub use config::{Config, ConfigBuilder, ConfigError, PARAMETERS, Parameter};
 pub use drop_reason::DropReason;
-pub use error::{CommandError, ConfigError, Execution, FailureKind, Rejected, RpcError};
+pub use error::{CommandError, Execution, FailureKind, Rejected, RpcError};
+pub use event::Event;
 pub use message::{Payload, PayloadPieces};
 pub use metrics::{
     Admission, COARSE_BOUNDS, Calls, CoarseHistogram, DurationHistogram, Live, Metadata, Metrics,
@@ -123,5 +131,5 @@ pub use peer::Address;
 pub use rpc::RpcKey;
 pub use time::Instant;
 pub use timer::TimeoutReason;
-pub use transport::{Call, Event, RpcInfo, RpcState, Transport, Unreachable};
+pub use transport::{Call, RpcInfo, RpcState, Transport, Unreachable};
 pub use tx::Transmit;

@@ -31,27 +31,12 @@ mod window;
 use crate::config::Config;
 use crate::limits::{INCOMING_MICROS, MIN_INCOMING};
 use crate::metrics::Scheduling;
-use crate::rpc::{Rpc, RpcKey, Rpcs};
+use crate::rpc::{GrantEntry, Rpc, RpcKey, Rpcs};
 use backlog::Backlog;
 use candidates::{Candidates, Key};
 use oldest::OldestShare;
 use smallvec::SmallVec;
 use window::Window;
-
-/// What the granter knows about one incoming message; kept in its RPC.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Entry {
-    /// Missing bytes in its key among the candidates; `None` if it is not one.
-    key: Option<u32>,
-    /// Outstanding bytes as they are counted in the backlog.
-    counted: u32,
-    /// Whether it has needed a grant: only then it counts (row G-10).
-    scheduled: bool,
-    /// Whether data has arrived since the last run.
-    touched: bool,
-    /// Whether its sender is silent.
-    silent: bool,
-}
 
 /// Decides about grants.
 #[derive(Debug)]
@@ -162,7 +147,7 @@ impl Granter {
 
     /// The incoming message of `rpc` is complete, or the RPC has been removed (GRANT-11).
     pub(crate) fn forget(&mut self, rpc: RpcKey, entry: &mut Rpc) {
-        let Entry { key, counted, .. } = std::mem::take(&mut entry.grant);
+        let GrantEntry { key, counted, .. } = std::mem::take(&mut entry.grant);
         if let Some(missing) = key {
             self.candidates.remove(entry.peer, Key { missing, birth: entry.birth, rpc });
             self.dirty = true;

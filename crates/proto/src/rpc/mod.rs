@@ -3,24 +3,23 @@
 //! A request and a response, seen from one end. Both ends keep the same [`Rpc`]; what only the client
 //! or only the server needs is in [`Side`].
 
+mod entries;
+mod key;
 mod state;
 mod table;
+mod tables;
 
+pub(crate) use entries::{GrantEntry, SilenceLink};
+pub use key::RpcKey;
 pub(crate) use state::{ClientState, ClientStep, ServerState, ServerStep};
 pub(crate) use table::Rpcs;
+pub(crate) use tables::Tables;
 
 use crate::error::Execution;
 use crate::message::{MessageIn, MessageOut};
 use crate::peer::PeerId;
 use crate::time::Instant;
-use crate::timer::Link;
 use apus_wire::{Role, SenderId};
-
-slotmap::new_key_type! {
-    /// Names a live RPC at this end. A name is never given to another RPC, so that a late reply or
-    /// cancellation cannot hit the wrong one. Not the id on the wire.
-    pub struct RpcKey;
-}
 
 /// One RPC at one end.
 #[derive(Debug)]
@@ -49,7 +48,7 @@ pub(crate) struct Rpc {
     /// The message that goes out from us, as long as the peer may need it.
     pub(crate) outgoing: Option<MessageOut>,
     /// Place in the row of RPCs whose silence is watched.
-    pub(crate) timer: Link,
+    pub(crate) timer: SilenceLink,
     /// Place in the send queue: the key under which it stands there.
     pub(crate) queued: Option<u32>,
     /// Whether it waits in the queue of retransmissions.
@@ -59,7 +58,24 @@ pub(crate) struct Rpc {
     /// Whether it waits for its end, because the peer cannot be reached.
     pub(crate) doomed: bool,
     /// What the granter knows about the incoming message.
-    pub(crate) grant: crate::grant::Entry,
+    pub(crate) grant: GrantEntry,
+}
+
+/// An RPC to be created.
+#[derive(Debug)]
+pub(crate) struct NewRpc {
+    /// The other end.
+    pub(crate) peer: PeerId,
+    /// The even id by which both ends know it.
+    pub(crate) id: u64,
+    /// Homa port of the other end.
+    pub(crate) peer_port: u16,
+    /// What only one of the ends has.
+    pub(crate) side: Side,
+    /// The incoming message, if its first packet has arrived and more are to come.
+    pub(crate) incoming: Option<Box<MessageIn>>,
+    /// The outgoing message, if it exists.
+    pub(crate) outgoing: Option<MessageOut>,
 }
 
 /// What only one of the ends has.
@@ -100,6 +116,29 @@ pub(crate) struct Server {
 }
 
 impl Rpc {
+    #[inline]
+    fn new(now: Instant, birth: u64, new: NewRpc) -> Self {
+        Self {
+            peer: new.peer,
+            id: new.id,
+            peer_port: new.peer_port,
+            birth,
+            started: now,
+            heard: now,
+            asked: now,
+            asks: 0,
+            side: new.side,
+            incoming: new.incoming,
+            outgoing: new.outgoing,
+            timer: SilenceLink::default(),
+            queued: None,
+            resend_queued: false,
+            no_room: false,
+            doomed: false,
+            grant: GrantEntry::default(),
+        }
+    }
+
     /// Our role.
     pub(crate) const fn role(&self) -> Role {
         match self.side {

@@ -17,6 +17,8 @@ pub(crate) struct Rpcs {
     slots: SlotMap<RpcKey, Rpc>,
     by_wire: HashMap<WireKey, RpcKey, FixedState>,
     clients: usize,
+    /// Number of RPCs created, for their order.
+    births: u64,
 }
 
 /// What a packet says about its RPC: the peer, and the id with our role in the low bit. A server
@@ -34,11 +36,15 @@ impl Rpcs {
             slots: SlotMap::with_key(),
             by_wire: HashMap::with_hasher(FixedState::with_seed(seed)),
             clients: 0,
+            births: 0,
         }
     }
 
-    /// Adds an RPC.
-    pub(crate) fn insert(&mut self, rpc: Rpc) -> RpcKey {
+    /// Adds the RPC that `new` makes with its place in the order of creation.
+    #[inline]
+    pub(super) fn insert(&mut self, new: impl FnOnce(u64) -> Rpc) -> RpcKey {
+        self.births += 1;
+        let rpc = new(self.births);
         let key = wire_key(rpc.peer, rpc.id, rpc.role());
         self.clients += usize::from(rpc.role() == Role::Client);
         let id = self.slots.insert(rpc);

@@ -182,7 +182,7 @@ mod tests {
         for _ in 0..1_000 {
             let rpc = call(&mut transport);
             transport.cancel(now, rpc).unwrap();
-            let SendQueue { short, short_live, .. } = &transport.outbox.messages;
+            let SendQueue { short, short_live, .. } = transport.send_queue();
             assert_eq!(*short_live, kept.len());
             assert!(short.len() <= 2 * kept.len() + MAX_ENDED + 1, "{}", short.len());
         }

@@ -1,13 +1,14 @@
-//! What can the application want?
+//! Commands of the application: call, reply, cancel, abandon.
 
-use super::{Event, Transport};
+use super::Transport;
 use crate::error::{CommandError, Rejected};
-use crate::message::{MessageIn, MessageOut, Payload};
+use crate::lifecycle::{refuse_live, remove_client};
+use crate::message::{MessageOut, Payload};
 use crate::metrics::Progress;
-use crate::peer::{Address, PeerId};
-use crate::rpc::{Client, ClientState, Rpc, RpcKey, ServerState, ServerStep, Side};
+use crate::peer::{Address, PeerId, peer_address};
+use crate::rpc::{Client, ClientState, NewRpc, RpcKey, ServerState, ServerStep, Side};
 use crate::time::Instant;
-use apus_wire::{AckList, Body, Flags, Profile, Refusal, Role};
+use apus_wire::{Profile, Refusal, Role};
 
 /// A request to be sent.
 #[derive(Clone, Debug)]
@@ -26,13 +27,13 @@ pub struct Call {
 }
 
 impl Transport {
-    /// Sends a request: [`Event::Response`] or [`Event::Failed`] follows, exactly one of them (RPC-3).
+    /// Sends a request: [`crate::Event::Response`] or [`crate::Event::Failed`] follows, exactly one of them (RPC-3).
     /// Returns the name of the call.
     ///
     /// # Errors
     ///
     /// [`Rejected`], with the payload; nothing has changed then. If the reason is
-    /// [back-pressure](CommandError::is_back_pressure), [`Event::Room`] follows when it is worth trying again.
+    /// [back-pressure](CommandError::is_back_pressure), [`crate::Event::Room`] follows when it is worth trying again.
     pub fn call(&mut self, now: Instant, call: Call) -> Result<RpcKey, Rejected> {
         self.advance(now);
         match self.peer_of_call(call.to, &call.payload) {
@@ -41,13 +42,13 @@ impl Transport {
         }
     }
 
-    /// Answers the request of an [`Event::Request`] with `payload`, at least one byte.
+    /// Answers the request of an [`crate::Event::Request`] with `payload`, at least one byte.
     ///
     /// # Errors
     ///
     /// [`Rejected`], with the payload; nothing has changed then. [`CommandError::UnknownRpc`] means that the
     /// client has gone or has cancelled the call. If the reason is
-    /// [back-pressure](CommandError::is_back_pressure), [`Event::Room`] follows when it is worth trying again.
+    /// [back-pressure](CommandError::is_back_pressure), [`crate::Event::Room`] follows when it is worth trying again.
     pub fn reply(&mut self, now: Instant, rpc: RpcKey, payload: Payload) -> Result<(), Rejected> {
         self.advance(now);
         match self.peer_of_reply(rpc, &payload) {
@@ -67,16 +68,17 @@ impl Transport {
     /// that was received.
     pub fn cancel(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
         self.advance(now);
-        let entry = self.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        let entry = self.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
         if entry.role() != Role::Client {
             return Err(CommandError::WrongState);
         }
-        self.disown(rpc);
-        self.remove_client(rpc);
+        let cx = &mut self.context();
+        cx.sender().disown(rpc);
+        remove_client(cx, rpc);
         Ok(())
     }
 
-    /// Drops the request of an [`Event::Request`] without a reply: the call fails at the client with
+    /// Drops the request of an [`crate::Event::Request`] without a reply: the call fails at the client with
     /// [`Refusal::Abandoned`].
     ///
     /// # Errors
@@ -85,123 +87,109 @@ impl Transport {
     /// was replied to.
     pub fn abandon(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
         self.advance(now);
-        let entry = self.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        let entry = self.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
         let server = entry.server().ok_or(CommandError::WrongState)?;
         // Only a request that the application has can be abandoned.
         server.state.after(ServerStep::Reply).ok_or(CommandError::WrongState)?;
-        self.refuse_live(rpc, Refusal::Abandoned);
+        refuse_live(&mut self.context(), rpc, Refusal::Abandoned);
         Ok(())
     }
 
     /// Whether the next call to `to` will be [selected](Transport::selected). Costs one comparison if there is no
     /// [probe filter](Transport::set_probe_filter).
     pub fn selects_next_call(&mut self, to: Address) -> bool {
-        if !self.notes.are_wanted() {
+        if !self.observation.notes.are_wanted() {
             return false;
         }
-        let id = match self.identity.profile {
-            Profile::Udp => self.peers.next_call_id(peer_address(Profile::Udp, to)),
+        let id = match self.outbound.identity.profile {
+            Profile::Udp => self.tables.peers.next_call_id(peer_address(Profile::Udp, to)),
             Profile::Kernel => self.next_kernel_id,
         };
-        self.notes.are_wanted_of(id)
+        self.observation.notes.are_wanted_of(id)
     }
 
-    /// Whom a call goes to, if it may be made.
+    /// The peer that a call goes to, if the call may be made.
     fn peer_of_call(&mut self, to: Address, payload: &Payload) -> Result<PeerId, CommandError> {
-        if self.shut_down {
+        if self.inbound.shut_down {
             return Err(CommandError::ShutDown);
         }
         let length = self.check_length(payload)?;
-        if self.rpcs.count(Role::Client) as u64 >= self.config.max_client_rpcs() {
-            return Err(self.out_of_room(CommandError::TooManyRpcs));
+        if self.tables.rpcs.count(Role::Client) as u64 >= self.config.max_client_rpcs() {
+            return Err(self.inbound.budget.out_of_room(CommandError::TooManyRpcs));
         }
-        let Some(peer) = self.peer_for(peer_address(self.identity.profile, to)) else {
-            return Err(self.out_of_room(CommandError::TooManyPeers));
+        let address = peer_address(self.outbound.identity.profile, to);
+        let Some(peer) = self.context().peer_for(address) else {
+            return Err(self.inbound.budget.out_of_room(CommandError::TooManyPeers));
         };
-        self.check_send(peer, Role::Client, length)?;
+        let entry = &mut self.tables.peers[peer];
+        self.inbound.budget.check_send(&self.config, entry, Role::Client, length)?;
         Ok(peer)
     }
 
     /// Makes a call to `peer`, for which there is room.
     fn begin_call(&mut self, peer: PeerId, call: Call) -> RpcKey {
         let length = call.payload.len() as u64;
-        self.reserve_send(peer, Role::Client, length);
+        self.inbound.budget.reserve_send(&mut self.tables.peers[peer], Role::Client, length);
         let id = self.allocate_id(peer);
         let side = Side::Client(Client {
             state: ClientState::Outgoing,
-            session: self.peers[peer].calls.session,
+            session: self.tables.peers[peer].calls.session,
             idempotent: call.idempotent,
             moved: false,
             cookie: call.cookie,
             deadline: call.deadline,
         });
         let outgoing = self.message_out(peer, call.payload);
-        let rpc = self.create_rpc(peer, id, call.to.port(), side, None, Some(outgoing));
-        let now = self.now();
-        self.silence.watch(&mut self.rpcs, rpc, now);
+        let now = self.now;
+        let peer_port = call.to.port();
+        let outgoing = Some(outgoing);
+        let new = NewRpc { peer, id, peer_port, side, incoming: None, outgoing };
+        let rpc = self.tables.create(now, new);
+        self.timers.silence.watch(&mut self.tables.rpcs, rpc, now);
         if let Some(deadline) = call.deadline {
-            self.deadlines.insert(deadline, rpc);
+            self.timers.deadlines.insert(deadline, rpc);
         }
-        self.outbox.messages.update(&mut self.rpcs, rpc);
+        self.outbound.messages.update(&mut self.tables.rpcs, rpc);
         let Progress { client_requests_started, client_request_bytes_started, .. } =
-            &mut self.metrics.progress;
+            &mut self.observation.metrics.progress;
         *client_requests_started += 1;
         *client_request_bytes_started += length;
         rpc
     }
 
-    /// Whom a reply goes to, and the state after it, if it may be given.
+    /// The peer that a reply goes to, and the RPC's state after it, if the reply may be given.
     fn peer_of_reply(
         &mut self,
         rpc: RpcKey,
         payload: &Payload,
     ) -> Result<(PeerId, ServerState), CommandError> {
         let length = self.check_length(payload)?;
-        let entry = self.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        let entry = self.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
         let server = entry.server().ok_or(CommandError::WrongState)?;
         let state = server.state.after(ServerStep::Reply).ok_or(CommandError::WrongState)?;
         let peer = entry.peer;
-        self.check_send(peer, Role::Server, length)?;
+        let to = &mut self.tables.peers[peer];
+        self.inbound.budget.check_send(&self.config, to, Role::Server, length)?;
         Ok((peer, state))
     }
 
     /// Sends a reply, for which there is room.
     fn begin_reply(&mut self, rpc: RpcKey, peer: PeerId, state: ServerState, payload: Payload) {
         let length = payload.len() as u64;
-        self.reserve_send(peer, Role::Server, length);
+        self.inbound.budget.reserve_send(&mut self.tables.peers[peer], Role::Server, length);
         let outgoing = self.message_out(peer, payload);
-        let now = self.now();
-        let entry = &mut self.rpcs[rpc];
+        let now = self.now;
+        let entry = &mut self.tables.rpcs[rpc];
         if let Some(server) = entry.server_mut() {
             server.state = state;
         }
         entry.outgoing = Some(outgoing);
         entry.hear(now);
-        self.metrics.calls.served.record(now.since(entry.started), 1);
-        self.silence.watch(&mut self.rpcs, rpc, now);
-        self.outbox.messages.update(&mut self.rpcs, rpc);
-        self.metrics.progress.server_responses_started += 1;
-        self.metrics.progress.server_response_bytes_started += length;
-    }
-
-    /// Tells the server of a live RPC of its own that it will not be served.
-    pub(super) fn refuse_live(&mut self, rpc: RpcKey, refusal: Refusal) {
-        let header_reason = refusal as u32;
-        if self.identity.profile == Profile::Udp {
-            self.send_with_sequence(rpc, Body::RpcUnknown, Flags::REFUSED, header_reason);
-        }
-        self.metrics.admission.refused += 1;
-        self.end_server(rpc, super::Ending::Discarded);
-    }
-
-    /// RPC-5: tells the server that its client does not want a call any more, if it may know the call. The
-    /// kernel's clients say nothing (row L-9), and its servers then wait for grants for ever (row L-6).
-    pub(crate) fn disown(&mut self, rpc: RpcKey) {
-        let entry = &self.rpcs[rpc];
-        let sent = entry.outgoing.as_ref().is_none_or(|message| message.sent() > 0);
-        if sent {
-            self.send_control(rpc, Body::Ack(AckList::EMPTY));
-        }
+        self.observation.metrics.calls.served.record(now.since(entry.started), 1);
+        self.timers.silence.watch(&mut self.tables.rpcs, rpc, now);
+        self.outbound.messages.update(&mut self.tables.rpcs, rpc);
+        self.observation.metrics.progress.server_responses_started += 1;
+        self.observation.metrics.progress.server_response_bytes_started += length;
     }
 
     fn check_length(&self, payload: &Payload) -> Result<u64, CommandError> {
@@ -215,10 +203,10 @@ impl Transport {
         Ok(length)
     }
 
-    /// A message of ours to `peer`.
+    /// A message to `peer`.
     #[inline]
     fn message_out(&self, peer: PeerId, payload: Payload) -> MessageOut {
-        let peer = &self.peers[peer];
+        let peer = &self.tables.peers[peer];
         let unscheduled = if peer.variant.is_stripped() {
             // No GRANT will come (WIRE-26).
             payload.len() as u32
@@ -232,7 +220,7 @@ impl Transport {
     /// the first GRANT comes when they have left (PRIO-1; SIGCOMM 2018 section 3.3: RTTbytes), within bounds.
     fn unscheduled_bytes(&self, rtt_nanos: Option<u64>) -> u32 {
         let bytes = rtt_nanos.map_or(self.config.unsched_bytes(), |nanos| {
-            (nanos.saturating_mul(self.link_mbps) / 8_000)
+            (nanos.saturating_mul(self.outbound.link_mbps) / 8_000)
                 .clamp(self.config.unsched_bytes_min(), self.config.unsched_bytes_max())
         });
         bytes as u32
@@ -240,8 +228,8 @@ impl Transport {
 
     /// The id of a new call.
     fn allocate_id(&mut self, peer: PeerId) -> u64 {
-        match self.identity.profile {
-            Profile::Udp => self.peers[peer].calls.allocate(),
+        match self.outbound.identity.profile {
+            Profile::Udp => self.tables.peers[peer].calls.allocate(),
             Profile::Kernel => {
                 let id = self.next_kernel_id;
                 self.next_kernel_id = id.wrapping_add(2);
@@ -249,66 +237,4 @@ impl Transport {
             }
         }
     }
-
-    /// The peer at `address`, made if necessary; `None` if there are too many.
-    pub(crate) fn peer_for(&mut self, address: Address) -> Option<PeerId> {
-        let now = self.now();
-        let (peer, new) = self.peers.find_or_insert(address, now)?;
-        if new {
-            self.events.push_back(Event::NewPeer(address));
-        }
-        Some(peer)
-    }
-
-    /// Adds an RPC whose peer's silence nobody watches yet.
-    pub(crate) fn create_rpc(
-        &mut self,
-        peer: PeerId,
-        id: u64,
-        port: u16,
-        side: Side,
-        incoming: Option<Box<MessageIn>>,
-        outgoing: Option<MessageOut>,
-    ) -> RpcKey {
-        let now = self.now();
-        self.births += 1;
-        let rpc = self.rpcs.insert(Rpc {
-            peer,
-            id,
-            peer_port: port,
-            birth: self.births,
-            started: now,
-            heard: now,
-            asked: now,
-            asks: 0,
-            side,
-            incoming,
-            outgoing,
-            timer: crate::timer::Link::default(),
-            queued: None,
-            resend_queued: false,
-            no_room: false,
-            doomed: false,
-            grant: crate::grant::Entry::default(),
-        });
-        let entry = &mut self.peers[peer];
-        entry.live_rpcs += 1;
-        entry.last_used = now;
-        rpc
-    }
-}
-
-/// How a peer is known: in the kernel profile the host alone, in the udp profile the endpoint; an IPv4
-/// host by its IPv4 address, however it is written (RFC 4291 section 2.5.5.2), as its packets come from
-/// there.
-pub(crate) fn peer_address(profile: Profile, mut address: Address) -> Address {
-    if let Address::V6(v6) = address
-        && let Some(v4) = v6.ip().to_ipv4_mapped()
-    {
-        address = Address::from((v4, v6.port()));
-    }
-    if profile == Profile::Kernel {
-        address.set_port(0);
-    }
-    address
 }
