@@ -77,14 +77,14 @@
 //!
 //! # Invariants
 //!
-//! - **A1** The same calls give the same results, bit for bit: nothing depends on addresses in memory,
+//! - **CORE-1** The same calls give the same results, bit for bit: nothing depends on addresses in memory,
 //!   hash orders, floats or clocks.
-//! - **A2** What a peer sends never causes an error or a panic; it is used, or counted as a
+//! - **CORE-2** What a peer sends never causes an error or a panic; it is used, or counted as a
 //!   [`DropReason`].
-//! - **A3** Every call that was accepted ends with exactly one event, unless it is cancelled.
-//! - **A4** When all RPCs have ended, no table holds anything but peers and sessions
+//! - **CORE-3** Every call that was accepted ends with exactly one event, unless it is cancelled.
+//! - **CORE-4** When all RPCs have ended, no table holds anything but peers and sessions
 //!   ([`Metrics::live`]).
-//! - **A5** Work per call is bounded: no call looks at all RPCs, except when a peer disappears or the
+//! - **CORE-5** Work per call is bounded: no call looks at all RPCs, except when a peer disappears or the
 //!   endpoint shuts down.
 //!
 //! Nothing below this crate reads a clock, blocks, locks, allocates per packet in steady state, or has

@@ -5,7 +5,7 @@
 //! each other call, so that it knows at which moment they were made. Who asks for nothing gets nothing, and pays a
 //! comparison per packet.
 //!
-//! Whoever watches changes nothing: packets, events and counters are the same (A1).
+//! Whoever watches changes nothing: packets, events and counters are the same (CORE-1).
 
 use crate::drop_reason::DropReason;
 use crate::error::FailureKind;

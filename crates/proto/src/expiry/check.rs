@@ -3,7 +3,7 @@
 use crate::error::FailureKind;
 use crate::lifecycle::{Context, Ending, end_server, fail_client};
 use crate::limits::{MAX_NEED_ACK_INTERVAL, MAX_QUESTIONS};
-use crate::rpc::{ClientState, RpcKey, Rpcs, ServerState, Side};
+use crate::rpc::{ClientState, RpcKey, Rpcs, ServerState, Side, State};
 use crate::time::{Instant, USEC};
 use crate::timer::MIN_ASKS;
 use apus_wire::{Body, Profile};
@@ -15,14 +15,13 @@ pub(super) fn check(cx: &mut Context<'_>, rpc: RpcKey) {
         cx.tables.rpcs[rpc].hear(now);
         return;
     }
-    match &cx.tables.rpcs[rpc].side {
-        Side::Client(_) => check_receiver(cx, rpc, now),
-        Side::Server(server) => match server.state {
-            ServerState::Incoming if !server.confirmed => check_unconfirmed(cx, rpc, now),
-            ServerState::Incoming => check_receiver(cx, rpc, now),
-            ServerState::Outgoing => check_response(cx, rpc, now),
-            ServerState::InService => debug_assert!(false, "T-2: not watched in service"),
-        },
+    match cx.tables.rpcs[rpc].state() {
+        State::Server(ServerState::Held) => check_unconfirmed(cx, rpc, now),
+        State::Client(_) | State::Server(ServerState::Incoming) => check_receiver(cx, rpc, now),
+        State::Server(ServerState::Outgoing) => check_response(cx, rpc, now),
+        State::Server(ServerState::InService) => {
+            debug_assert!(false, "TIME-2: not watched in service");
+        }
     }
 }
 
@@ -111,14 +110,14 @@ fn check_response(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
 /// Whether the peer should be sending something for `rpc`, so that its silence counts (row T-2, TIME-2).
 fn waits_for_peer(rpcs: &Rpcs, rpc: RpcKey) -> bool {
     let entry = &rpcs[rpc];
-    match (&entry.side, &entry.outgoing, &entry.incoming) {
+    match (entry.state(), &entry.outgoing, &entry.incoming) {
         // This endpoint's own bytes have not all left.
         (_, Some(message), _) if message.is_sendable() || message.has_resend() => false,
         // A response of which everything granted has arrived waits for grants of this endpoint.
-        (Side::Client(client), _, Some(message)) if client.state == ClientState::Incoming => {
+        (State::Client(ClientState::Incoming), _, Some(message)) => {
             message.gaps(message.granted()).next().is_some()
         }
-        (Side::Server(_), None, Some(message)) => {
+        (State::Server(_), None, Some(message)) => {
             !entry.may_receive() || message.gaps(message.granted()).next().is_some()
         }
         _ => true,

@@ -11,12 +11,12 @@
 //!
 //! # Invariants
 //!
-//! - **G1** (GRANT-12) A message stands among the candidates exactly if it is not fully granted, may
+//! - **GRANTER-1** (GRANT-12) A message stands among the candidates exactly if it is not fully granted, may
 //!   receive and is not silent.
-//! - **G2** The backlog is the sum of the outstanding bytes of all messages that ever needed a GRANT,
+//! - **GRANTER-2** The backlog is the sum of the outstanding bytes of all messages that ever needed a GRANT,
 //!   the silent ones excepted.
-//! - **G3** A GRANT never raises the backlog above `max_incoming`.
-//! - **G4** A message in `content` wants nothing as long as no data comes for it and as many messages are
+//! - **GRANTER-3** A GRANT never raises the backlog above `max_incoming`.
+//! - **GRANTER-4** A message in `content` wants nothing as long as no data comes for it and as many messages are
 //!   active: what it may be granted depends on nothing else (GRANT-4).
 //!
 //! GRANT-10: a message whose sender has fallen silent gives its slot and its share of `max_incoming`
@@ -53,7 +53,7 @@ pub(crate) struct Granter {
     /// Whether anything has changed since the last run.
     dirty: bool,
     /// Active messages that have all they want, when so many were active ([`Granter::content_among`]): most
-    /// packets bring news of one message, and the others need not be looked at (G4).
+    /// packets bring news of one message, and the others need not be looked at (GRANTER-4).
     content: SmallVec<[RpcKey; 8]>,
     content_among: usize,
 }
@@ -288,7 +288,7 @@ impl Granter {
         Some(Decision { rpc, offset, level: Level::Oldest })
     }
 
-    /// Makes candidates and backlog agree with the state of `rpc`'s message (G1, G2).
+    /// Makes candidates and backlog agree with the state of `rpc`'s message (GRANTER-1, GRANTER-2).
     fn refresh(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
         let entry = &mut rpcs[rpc];
         let Some(message) = &entry.incoming else { return };

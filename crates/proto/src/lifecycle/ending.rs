@@ -100,13 +100,13 @@ pub(crate) fn end_server(cx: &mut Context<'_>, rpc: RpcKey, ending: Ending) {
     match ending {
         Ending::Acknowledged => metrics.progress.server_responses_done += 1,
         Ending::Discarded | Ending::GivenUp => metrics.progress.server_rpcs_discarded += 1,
-        Ending::Disowned if server.confirmed => metrics.progress.server_rpcs_discarded += 1,
+        Ending::Disowned if server.is_confirmed() => metrics.progress.server_rpcs_discarded += 1,
         Ending::Disowned => metrics.admission.disowned += 1,
     }
     if ending != Ending::GivenUp {
         cx.tables.peers[removed.peer].serving.finish(server.session, removed.id);
     }
-    if !server.confirmed {
+    if !server.is_confirmed() {
         drop_unconfirmed(cx, removed.peer, server.session);
     }
 }

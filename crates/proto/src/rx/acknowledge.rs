@@ -12,9 +12,9 @@ use apus_wire::Role;
 pub(super) fn acknowledge(cx: &mut Context<'_>, peer: PeerId, id: u64) -> bool {
     let Some(rpc) = cx.tables.rpcs.find(peer, id, Role::Server) else { return false };
     let Some(server) = cx.tables.rpcs[rpc].server() else { return false };
-    let ending = match server.state {
+    let ending = match server.state() {
         ServerState::Outgoing => Ending::Acknowledged,
-        ServerState::Incoming | ServerState::InService => Ending::Disowned,
+        ServerState::Held | ServerState::Incoming | ServerState::InService => Ending::Disowned,
     };
     end_server(cx, rpc, ending);
     true

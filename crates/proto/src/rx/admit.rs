@@ -11,7 +11,7 @@ use crate::drop_reason::DropReason;
 use crate::lifecycle::Context;
 use crate::message::MessageIn;
 use crate::peer::{Admission, PeerId};
-use crate::rpc::{NewRpc, RpcKey, Server, ServerState, Side};
+use crate::rpc::{NewRpc, RpcKey, Server, Side};
 use apus_wire::{Body, Data, Flags, Header, Profile, Refusal, Role};
 
 /// Decides about a packet of an unknown request, and uses it if the request is admitted.
@@ -89,12 +89,12 @@ fn admit_confirmed(
     }
     cx.inbound.request_room -= 1;
     if let Some(request) = in_one_packet(cx.inbound, entry, data, payload) {
-        let server = Server { state: ServerState::InService, session, confirmed: true };
+        let server = Server::in_service(session);
         let rpc = create_server(cx, peer, header, server, None);
         deliver_request(cx, rpc, request);
         return Ok(());
     }
-    let server = Server { state: ServerState::Incoming, session, confirmed: true };
+    let server = Server::incoming(session);
     let message = cx.inbound.message_in(data);
     let rpc = create_server(cx, peer, header, server, Some(message));
     add_data(cx, rpc, data, payload)
@@ -117,7 +117,7 @@ fn admit_unconfirmed(
         return Err(DropReason::TooManyUnconfirmed);
     }
     cx.tables.peers[peer].held += 1;
-    let server = Server { state: ServerState::Incoming, session, confirmed: false };
+    let server = Server::held(session);
     // An unknown client gets no memory but for the bytes that it sends.
     let message = MessageIn::new(data.message_length, data.incoming).keeping(cx.inbound.keep);
     let rpc = create_server(cx, peer, header, server, Some(Box::new(message)));

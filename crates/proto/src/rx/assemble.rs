@@ -9,7 +9,7 @@ use crate::lifecycle::{Context, complete_client};
 use crate::message::{Arrived, Inserted};
 use crate::peer::Peer;
 use crate::probe::ProbeKind;
-use crate::rpc::{RpcKey, Server, ServerState, ServerStep, Side};
+use crate::rpc::{RpcKey, ServerState, Side, State, Step};
 use apus_wire::Data;
 
 /// The message that `peer` sent in one packet, if it did; there is room for it.
@@ -105,11 +105,7 @@ pub(super) fn finish_if_complete(cx: &mut Context<'_>, rpc: RpcKey) {
 /// A request that came in several packets, or had to be confirmed, is complete.
 fn complete_request(cx: &mut Context<'_>, rpc: RpcKey, request: Arrived) {
     cx.timers.silence.forget(&mut cx.tables.rpcs, rpc);
-    if let Side::Server(server) = &mut cx.tables.rpcs[rpc].side
-        && let Some(state) = server.state.after(ServerStep::RequestComplete)
-    {
-        server.state = state;
-    }
+    cx.tables.rpcs[rpc].step(Step::RequestComplete);
     deliver_request(cx, rpc, request);
 }
 
@@ -118,13 +114,8 @@ fn complete_request(cx: &mut Context<'_>, rpc: RpcKey, request: Arrived) {
 #[inline]
 pub(super) fn deliver_request(cx: &mut Context<'_>, rpc: RpcKey, request: Arrived) {
     let entry = &cx.tables.rpcs[rpc];
-    debug_assert!(
-        matches!(
-            entry.side,
-            Side::Server(Server { confirmed: true, state: ServerState::InService, .. })
-        ),
-        "S1: only confirmed requests are executed"
-    );
+    let in_service = State::Server(ServerState::InService);
+    debug_assert_eq!(entry.state(), in_service, "SESSION-1: only confirmed requests are executed");
     let from = cx.tables.peers[entry.peer].address;
     let complete = ProbeKind::Complete { rpc, length: request.length };
     cx.observation.note_selected(cx.tables, rpc, complete);

@@ -4,7 +4,7 @@ use super::assemble::finish_if_complete;
 use crate::drop_reason::DropReason;
 use crate::lifecycle::{Context, Ending, end_server};
 use crate::peer::{Confirmation, PeerId};
-use crate::rpc::RpcKey;
+use crate::rpc::{RpcKey, Step};
 
 /// The client of `rpc` has shown session `number`: the request may be executed.
 pub(super) fn confirm(cx: &mut Context<'_>, rpc: RpcKey, number: u32) -> Result<(), DropReason> {
@@ -13,7 +13,7 @@ pub(super) fn confirm(cx: &mut Context<'_>, rpc: RpcKey, number: u32) -> Result<
     if server.session != number {
         return Err(DropReason::StaleSession);
     }
-    if server.confirmed {
+    if server.is_confirmed() {
         return Ok(());
     }
     let peer = entry.peer;
@@ -47,9 +47,7 @@ fn release_confirmed(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey) {
     }
     cx.inbound.budget.release_unconfirmed(u64::from(received));
     entry.held -= 1;
-    if let Some(server) = cx.tables.rpcs[rpc].server_mut() {
-        server.confirmed = true;
-    }
+    cx.tables.rpcs[rpc].step(Step::Confirm);
     cx.inbound.granter.data_arrived(&mut cx.tables.rpcs, rpc, received);
     finish_if_complete(cx, rpc);
 }

@@ -29,7 +29,7 @@ pub(super) fn on_ack(
 }
 
 /// A client that disowns the call which it was asked about has nevertheless learnt its session, and
-/// makes its next calls in it (S3). Otherwise, a server that was restarted would drop the
+/// makes its next calls in it (SESSION-3). Otherwise, a server that was restarted would drop the
 /// session together with the call, and take itself for restarted again at the next one.
 fn note_session(cx: &mut Context<'_>, peer: PeerId, header: &Header) {
     if let Some(fields) = header.udp()

@@ -2,7 +2,7 @@
 
 use super::lookup::{Proof, Source, rpc_of};
 use crate::drop_reason::DropReason;
-use crate::rpc::{ClientStep, ServerStep, Side, Tables};
+use crate::rpc::{Step, Tables};
 use crate::time::Instant;
 use crate::tx::SendQueue;
 use apus_wire::{Grant, Header};
@@ -19,11 +19,8 @@ pub(super) fn on_grant(
 ) -> Result<(), DropReason> {
     let (peer, rpc) = rpc_of(tables, from, header, Proof::Session)?;
     let entry = &mut tables.rpcs[rpc];
-    let sensible = match &entry.side {
-        Side::Client(client) => client.state.after(ClientStep::Grant).is_some(),
-        Side::Server(server) => server.state.after(ServerStep::Grant).is_some(),
-    };
-    let Some(message) = entry.outgoing.as_mut().filter(|_| sensible) else {
+    let possible = entry.step(Step::Grant);
+    let Some(message) = entry.outgoing.as_mut().filter(|_| possible) else {
         return Err(DropReason::WrongState);
     };
     message.grant(grant.offset);

@@ -6,7 +6,7 @@ use crate::error::FailureKind;
 use crate::lifecycle::{Context, fail_client};
 use crate::peer::PeerId;
 use crate::probe::ProbeKind;
-use crate::rpc::{ClientState, RpcKey, Side};
+use crate::rpc::{Binding, ClientState, RpcKey, Side, State};
 use crate::tx::Sender;
 use apus_wire::{AckList, Body, Flags, Header, Role};
 
@@ -31,7 +31,8 @@ pub(super) fn on_need_ack(
         }
         _ => {
             rpc_of(cx.tables, from, header, Proof::Session)?;
-            if cx.tables.rpcs[rpc].no_room || !cx.sender().request_missing(rpc) {
+            let no_room = State::Client(ClientState::NoRoom);
+            if cx.tables.rpcs[rpc].state() == no_room || !cx.sender().request_missing(rpc) {
                 // The server waits for this endpoint, or for room in it: the kernel asks every millisecond, and
                 // what would be dropped again must not take its link from everything else.
                 cx.sender().control(rpc, Body::Busy);
@@ -45,12 +46,15 @@ pub(super) fn on_need_ack(
 fn on_question(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey, header: &Header, session: u32) {
     let entry = &mut cx.tables.rpcs[rpc];
     let Side::Client(client) = &mut entry.side else { return };
-    if client.session.is_some_and(|bound| bound != session) {
+    match client.binding.session() {
         // The session in which the call may have been executed is gone.
-        peer_restarted(cx, peer, session);
-    } else {
-        client.session = Some(session);
-        cx.tables.peers[peer].calls.session = Some(session);
+        Some(bound) if bound != session => peer_restarted(cx, peer, session),
+        bound => {
+            if bound.is_none() {
+                client.binding = Binding::Session(session);
+            }
+            cx.tables.peers[peer].calls.session = Some(session);
+        }
     }
     if cx.tables.rpcs.get(rpc).is_some() {
         cx.tables.hear(cx.now, peer, rpc);
@@ -72,16 +76,18 @@ fn peer_restarted(cx: &mut Context<'_>, peer: PeerId, session: u32) {
         .iter()
         .filter(|(_, rpc)| rpc.peer == peer)
         .filter(|(_, rpc)| {
-            rpc.client().is_some_and(|client| client.session.is_some_and(|s| s != session))
+            rpc.client()
+                .is_some_and(|client| client.binding.session().is_some_and(|s| s != session))
         })
         .map(|(rpc, _)| rpc)
         .collect();
     for rpc in affected {
         cx.observation.note(cx.tables, rpc, ProbeKind::PeerRestart);
-        let Side::Client(client) = &mut cx.tables.rpcs[rpc].side else { continue };
-        if client.idempotent && client.state == ClientState::Outgoing {
-            client.session = Some(session);
-            client.moved = true;
+        let entry = &mut cx.tables.rpcs[rpc];
+        let answered = entry.state() == State::Client(ClientState::Incoming);
+        let Side::Client(client) = &mut entry.side else { continue };
+        if client.idempotent && !answered {
+            client.binding = Binding::Moved(session);
         } else {
             fail_client(cx, rpc, FailureKind::PeerRestarted);
         }

@@ -2,7 +2,7 @@
 
 use super::lookup::{Proof, Source, find_rpc, our_role, rpc_of, was_finished};
 use crate::drop_reason::DropReason;
-use crate::rpc::{ClientStep, RpcKey, ServerStep, Side};
+use crate::rpc::{RpcKey, ServerState, State, Step};
 use crate::tx::Sender;
 use apus_wire::{Body, Flags, Header, Profile, Resend, Role};
 
@@ -24,12 +24,8 @@ pub(super) fn on_resend(
         Role::Server => Proof::NotContradicting,
     };
     rpc_of(to.tables, from, header, proof)?;
-    let entry = &to.tables.rpcs[rpc];
-    let has_message = match &entry.side {
-        Side::Client(client) => client.state.after(ClientStep::Resend).is_some(),
-        Side::Server(server) => server.state.after(ServerStep::Resend).is_some(),
-    };
-    if !has_message {
+    let entry = &mut to.tables.rpcs[rpc];
+    if !entry.step(Step::Resend) {
         // Either the response does not exist yet, or the request has arrived long ago.
         to.control(rpc, Body::Busy);
         repeat_question(to, rpc);
@@ -43,7 +39,7 @@ pub(super) fn on_resend(
     Ok(())
 }
 
-/// Queues what a RESEND asks for, as far as it has been sent once (O3, BAD-7).
+/// Queues what a RESEND asks for, as far as it has been sent once (OUTGOING-3, BAD-7).
 ///
 /// It leaves at the level that an unscheduled message of as many bytes would have, if the RESEND asks for a
 /// higher one. Rationale: RESENDs ask for the highest (row P-12), and where a queue was taken for a loss, tens
@@ -73,8 +69,7 @@ fn resend_range(to: &mut Sender<'_>, rpc: RpcKey, resend: &Resend) {
 /// The client of an unconfirmed request asks for the response: the question to it was lost, or crossed its
 /// packet. The question is repeated at once, but not more often than the client asks.
 fn repeat_question(to: &mut Sender<'_>, rpc: RpcKey) {
-    let unconfirmed = to.tables.rpcs[rpc].server().is_some_and(|server| !server.confirmed);
-    if unconfirmed {
+    if to.tables.rpcs[rpc].state() == State::Server(ServerState::Held) {
         to.ask_for_confirmation(rpc);
     }
 }

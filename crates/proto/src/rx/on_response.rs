@@ -7,7 +7,7 @@ use crate::drop_reason::DropReason;
 use crate::error::FailureKind;
 use crate::lifecycle::{Context, complete_client, fail_and_disown};
 use crate::peer::PeerId;
-use crate::rpc::{ClientStep, RpcKey, Side};
+use crate::rpc::{RpcKey, Step};
 use apus_wire::{Data, Header, Profile, Role};
 
 pub(super) fn on_response(
@@ -40,11 +40,10 @@ pub(super) fn on_response(
         if !cx.inbound.budget.reserve_receive(cx.config, entry, length) {
             // The server is alive; it is asked again when there may be room.
             cx.tables.hear(cx.now, peer, rpc);
-            cx.tables.rpcs[rpc].no_room = true;
+            cx.tables.rpcs[rpc].step(Step::NoRoom);
             return Err(DropReason::NoBuffers);
         }
         begin_response(cx, peer, rpc);
-        cx.tables.rpcs[rpc].no_room = false;
         let entry = &mut cx.tables.peers[peer];
         if let Some(response) = in_one_packet(cx.inbound, entry, data, payload) {
             complete_client(cx, rpc, response);
@@ -59,11 +58,7 @@ pub(super) fn on_response(
 fn begin_response(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey) {
     let entry = &mut cx.tables.rpcs[rpc];
     cx.outbound.messages.remove(rpc, entry);
-    if let Side::Client(client) = &mut entry.side
-        && let Some(state) = client.state.after(ClientStep::ResponseBegins)
-    {
-        client.state = state;
-    }
+    entry.step(Step::ResponseBegins);
     let Some(request) = entry.outgoing.take() else { return };
     let peer = &mut cx.tables.peers[peer];
     if !request.resent {

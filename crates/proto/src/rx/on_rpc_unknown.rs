@@ -5,7 +5,7 @@ use crate::drop_reason::DropReason;
 use crate::error::{Execution, FailureKind, RpcError};
 use crate::lifecycle::{Context, Ending, end_server, fail_client, fail_client_with};
 use crate::probe::ProbeKind;
-use crate::rpc::{ClientStep, RpcKey, Side};
+use crate::rpc::{Binding, RpcKey, Side, Step};
 use apus_wire::{Flags, Header, Profile, Refusal};
 
 /// The peer does not know the RPC that it was asked about (row P-14, TIME-8), or will not serve it.
@@ -16,7 +16,8 @@ pub(super) fn on_rpc_unknown(
 ) -> Result<(), DropReason> {
     let (peer, rpc) = rpc_of(cx.tables, from, header, Proof::NotContradicting)?;
     let flags = header.udp().map_or(Flags::NONE, |fields| fields.flags);
-    match &cx.tables.rpcs[rpc].side {
+    let entry = &mut cx.tables.rpcs[rpc];
+    match &entry.side {
         Side::Server(_) => {
             cx.observation.metrics.recovery.server_rpcs_unknown += 1;
             end_server(cx, rpc, Ending::Disowned);
@@ -28,15 +29,17 @@ pub(super) fn on_rpc_unknown(
         }
         Side::Client(client) if flags.contains(Flags::FINISHED) => {
             // Only the session in which it may have been executed can know that.
-            let bound = flags.contains(Flags::SESSION) && client.session.is_some();
+            let bound = flags.contains(Flags::SESSION) && client.binding != Binding::None;
             if !bound {
                 return Err(DropReason::StaleSession);
             }
             fail_client(cx, rpc, FailureKind::ResponseLost);
             Ok(())
         }
-        Side::Client(client) => {
-            client.state.after(ClientStep::Unknown).ok_or(DropReason::WrongState)?;
+        Side::Client(_) => {
+            if !entry.step(Step::Unknown) {
+                return Err(DropReason::WrongState);
+            }
             restart(cx, rpc);
             if cx.outbound.identity.profile == Profile::Udp {
                 // Chosen by us: a server that answers is not silent, even if it has to drop requests for
@@ -52,8 +55,8 @@ pub(super) fn on_rpc_unknown(
 /// executed can be said of one that was never confirmed, or by the session that it is bound to.
 fn refused(cx: &mut Context<'_>, rpc: RpcKey, refusal: Refusal, flags: Flags) {
     let can_tell = cx.tables.rpcs[rpc].client().is_some_and(|client| {
-        let same_life = client.session.is_none() || flags.contains(Flags::SESSION);
-        same_life && !client.moved
+        let same_life = client.binding == Binding::None || flags.contains(Flags::SESSION);
+        same_life && !client.binding.is_moved()
     });
     let outcome = if can_tell && refusal.is_before_execution() {
         Execution::NotExecuted

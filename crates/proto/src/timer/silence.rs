@@ -11,8 +11,8 @@
 //!
 //! # Invariants
 //!
-//! - **L1** The row is linked in both directions and holds exactly the RPCs whose link is set.
-//! - **L2** Due times do not decrease along the row, also if the period becomes shorter.
+//! - **SILENCE-1** The row is linked in both directions and holds exactly the RPCs whose link is set.
+//! - **SILENCE-2** Due times do not decrease along the row, also if the period becomes shorter.
 
 use crate::rpc::{RpcKey, Rpcs, SilenceLink};
 use crate::time::Instant;

@@ -6,7 +6,7 @@ use crate::lifecycle::{refuse_live, remove_client};
 use crate::message::{MessageOut, Payload};
 use crate::metrics::Progress;
 use crate::peer::{Address, PeerId, peer_address};
-use crate::rpc::{Client, ClientState, NewRpc, RpcKey, ServerState, ServerStep, Side};
+use crate::rpc::{Binding, Client, NewRpc, RpcKey, Side, Step};
 use crate::time::Instant;
 use apus_wire::{Profile, Refusal, Role};
 
@@ -52,8 +52,8 @@ impl Transport {
     pub fn reply(&mut self, now: Instant, rpc: RpcKey, payload: Payload) -> Result<(), Rejected> {
         self.advance(now);
         match self.peer_of_reply(rpc, &payload) {
-            Ok((peer, state)) => {
-                self.begin_reply(rpc, peer, state, payload);
+            Ok(peer) => {
+                self.begin_reply(rpc, peer, payload);
                 Ok(())
             }
             Err(reason) => Err(Rejected { reason, payload }),
@@ -88,9 +88,10 @@ impl Transport {
     pub fn abandon(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
         self.advance(now);
         let entry = self.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
-        let server = entry.server().ok_or(CommandError::WrongState)?;
         // Only a request that the application has can be abandoned.
-        server.state.after(ServerStep::Reply).ok_or(CommandError::WrongState)?;
+        if !entry.permits(Step::Reply) {
+            return Err(CommandError::WrongState);
+        }
         refuse_live(&mut self.context(), rpc, Refusal::Abandoned);
         Ok(())
     }
@@ -131,14 +132,9 @@ impl Transport {
         let length = call.payload.len() as u64;
         self.inbound.budget.reserve_send(&mut self.tables.peers[peer], Role::Client, length);
         let id = self.allocate_id(peer);
-        let side = Side::Client(Client {
-            state: ClientState::Outgoing,
-            session: self.tables.peers[peer].calls.session,
-            idempotent: call.idempotent,
-            moved: false,
-            cookie: call.cookie,
-            deadline: call.deadline,
-        });
+        let binding = Binding::new(self.tables.peers[peer].calls.session);
+        let Call { idempotent, cookie, deadline, .. } = call;
+        let side = Side::Client(Client::new(binding, idempotent, cookie, deadline));
         let outgoing = self.message_out(peer, call.payload);
         let now = self.now;
         let peer_port = call.to.port();
@@ -157,32 +153,27 @@ impl Transport {
         rpc
     }
 
-    /// The peer that a reply goes to, and the RPC's state after it, if the reply may be given.
-    fn peer_of_reply(
-        &mut self,
-        rpc: RpcKey,
-        payload: &Payload,
-    ) -> Result<(PeerId, ServerState), CommandError> {
+    /// The peer that a reply goes to, if the reply may be given.
+    fn peer_of_reply(&mut self, rpc: RpcKey, payload: &Payload) -> Result<PeerId, CommandError> {
         let length = self.check_length(payload)?;
         let entry = self.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
-        let server = entry.server().ok_or(CommandError::WrongState)?;
-        let state = server.state.after(ServerStep::Reply).ok_or(CommandError::WrongState)?;
+        if !entry.permits(Step::Reply) {
+            return Err(CommandError::WrongState);
+        }
         let peer = entry.peer;
         let to = &mut self.tables.peers[peer];
         self.inbound.budget.check_send(&self.config, to, Role::Server, length)?;
-        Ok((peer, state))
+        Ok(peer)
     }
 
     /// Sends a reply, for which there is room.
-    fn begin_reply(&mut self, rpc: RpcKey, peer: PeerId, state: ServerState, payload: Payload) {
+    fn begin_reply(&mut self, rpc: RpcKey, peer: PeerId, payload: Payload) {
         let length = payload.len() as u64;
         self.inbound.budget.reserve_send(&mut self.tables.peers[peer], Role::Server, length);
         let outgoing = self.message_out(peer, payload);
         let now = self.now;
         let entry = &mut self.tables.rpcs[rpc];
-        if let Some(server) = entry.server_mut() {
-            server.state = state;
-        }
+        entry.step(Step::Reply);
         entry.outgoing = Some(outgoing);
         entry.hear(now);
         self.observation.metrics.calls.served.record(now.since(entry.started), 1);

@@ -5,7 +5,7 @@ use crate::error::FailureKind;
 use crate::lifecycle::{Ending, end_server, fail_and_disown, refuse_live};
 use crate::limits::MIN_PACKET_BYTES;
 use crate::peer::{Address, Peer, peer_address};
-use crate::rpc::{ServerState, Side};
+use crate::rpc::{ServerState, State};
 use crate::time::Instant;
 use apus_wire::{
     Body, DATA_HEADER_LEN, Header, Packet, Profile, Refusal, Role, SenderId, UdpFields,
@@ -148,15 +148,11 @@ impl Transport {
         let port = (one_port && to.port() != 0).then_some(to.port());
         // Whoever answers there next is not the one that we had a session with.
         self.tables.peers[peer].calls.session = None;
-        // Each packet under way may bring a report: those that are doomed already are left out.
-        let affected = self.tables.rpcs.iter_mut().filter(|(_, rpc)| {
-            rpc.peer == peer && !rpc.doomed && port.is_none_or(|port| rpc.peer_port == port)
-        });
-        let doomed = affected.map(|(id, rpc)| {
-            rpc.doomed = true;
-            id
-        });
-        self.timers.reaper.unreachable(doomed, trouble.reason());
+        let affected =
+            self.tables.rpcs.iter().filter(|(_, rpc)| {
+                rpc.peer == peer && port.is_none_or(|port| rpc.peer_port == port)
+            });
+        self.timers.reaper.unreachable(affected.map(|(rpc, _)| rpc), trouble.reason());
     }
 
     /// Asks all peers with whom there is a session to freeze their time traces, with a FREEZE packet each (WIRE-16);
@@ -219,18 +215,14 @@ impl Transport {
         let cx = &mut self.context();
         for rpc in all {
             let Some(entry) = cx.tables.rpcs.get(rpc) else { continue };
-            match &entry.side {
-                Side::Client(_) => fail_and_disown(cx, rpc, FailureKind::ShutDown),
-                Side::Server(server) => match server.state {
-                    // The application has the request, and may have executed it (AMO-5).
-                    ServerState::InService => refuse_live(cx, rpc, Refusal::Abandoned),
-                    ServerState::Incoming if server.confirmed => {
-                        refuse_live(cx, rpc, Refusal::ShuttingDown);
-                    }
-                    ServerState::Incoming | ServerState::Outgoing => {
-                        end_server(cx, rpc, Ending::Discarded);
-                    }
-                },
+            match entry.state() {
+                State::Client(_) => fail_and_disown(cx, rpc, FailureKind::ShutDown),
+                // The application has the request, and may have executed it (AMO-5).
+                State::Server(ServerState::InService) => refuse_live(cx, rpc, Refusal::Abandoned),
+                State::Server(ServerState::Incoming) => refuse_live(cx, rpc, Refusal::ShuttingDown),
+                State::Server(ServerState::Held | ServerState::Outgoing) => {
+                    end_server(cx, rpc, Ending::Discarded);
+                }
             }
         }
     }

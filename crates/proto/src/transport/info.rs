@@ -4,7 +4,7 @@ use super::Transport;
 use crate::metrics::{Live, Metrics};
 use crate::peer::Address;
 use crate::probe::{ProbeEvent, ProbeFilter};
-use crate::rpc::{ClientState, Rpc, RpcKey, ServerState, Side};
+use crate::rpc::{ClientState, Rpc, RpcKey, ServerState, State};
 use apus_wire::{Role, SenderId};
 use std::time::Duration;
 
@@ -133,16 +133,13 @@ impl Transport {
 }
 
 const fn state_of(rpc: &Rpc) -> RpcState {
-    match &rpc.side {
-        Side::Client(client) => match client.state {
-            ClientState::Outgoing => RpcState::Outgoing,
-            ClientState::Incoming => RpcState::Incoming,
-        },
-        Side::Server(server) => match server.state {
-            ServerState::Incoming if !server.confirmed => RpcState::Held,
-            ServerState::Incoming => RpcState::Incoming,
-            ServerState::InService => RpcState::InService,
-            ServerState::Outgoing => RpcState::Outgoing,
-        },
+    match rpc.state() {
+        State::Client(ClientState::Outgoing | ClientState::NoRoom)
+        | State::Server(ServerState::Outgoing) => RpcState::Outgoing,
+        State::Client(ClientState::Incoming) | State::Server(ServerState::Incoming) => {
+            RpcState::Incoming
+        }
+        State::Server(ServerState::Held) => RpcState::Held,
+        State::Server(ServerState::InService) => RpcState::InService,
     }
 }

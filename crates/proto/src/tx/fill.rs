@@ -92,9 +92,9 @@ impl<'a> Filler<'a> {
     /// Packets that a peer has asked for again. Long ones respect the pacer like any others.
     fn next_resend(&mut self) -> Option<Burst> {
         let now = self.now;
-        while let Some(rpc) = self.outbound.resends.front().copied() {
+        while let Some(rpc) = self.outbound.resends.first() {
             let Some(entry) = self.tables.rpcs.get_mut(rpc) else {
-                self.outbound.resends.pop_front();
+                self.outbound.resends.pop();
                 continue;
             };
             let segment = self.tables.peers[entry.peer].segment;
@@ -110,10 +110,7 @@ impl<'a> Filler<'a> {
             };
             match cut {
                 Some(cut) => return Some(Burst { rpc, cut, retransmit: true }),
-                None => {
-                    entry.resend_queued = false;
-                    self.outbound.resends.pop_front();
-                }
+                None => self.outbound.resends.pop(),
             }
         }
         None

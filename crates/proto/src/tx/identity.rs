@@ -20,7 +20,7 @@ impl Identity {
         let fields = match &rpc.side {
             Side::Client(client) => {
                 let low_water = peers[rpc.peer].calls.low_water(rpc.id);
-                self.client_fields(client.session, low_water)
+                self.client_fields(client.binding.session(), low_water)
             }
             Side::Server(server) => self.server_fields(Some(server.session)),
         };

@@ -10,6 +10,7 @@ mod fill;
 mod identity;
 mod outbound;
 mod pacer;
+mod resend_queue;
 mod send_queue;
 mod sender;
 mod transmit;

@@ -3,11 +3,10 @@
 use super::control::ControlQueue;
 use super::identity::Identity;
 use super::pacer::Pacer;
+use super::resend_queue::ResendQueue;
 use super::send_queue::SendQueue;
 use crate::config::Config;
-use crate::rpc::RpcKey;
 use crate::time::Instant;
-use std::collections::VecDeque;
 
 /// What this endpoint sends.
 #[derive(Debug)]
@@ -16,8 +15,8 @@ pub(crate) struct Outbound {
     pub(crate) identity: Identity,
     /// Control packets that wait to leave.
     pub(crate) control: ControlQueue,
-    /// RPCs with bytes to be sent again, first come first served.
-    pub(crate) resends: VecDeque<RpcKey>,
+    /// RPCs with bytes to be sent again.
+    pub(super) resends: ResendQueue,
     /// Messages with bytes that may be sent for the first time.
     pub(crate) messages: SendQueue,
     /// Bounds the backlog of the network interface.
@@ -36,7 +35,7 @@ impl Outbound {
         Self {
             identity,
             control: ControlQueue::default(),
-            resends: VecDeque::new(),
+            resends: ResendQueue::default(),
             messages: SendQueue::new(config),
             pacer: Pacer::new(config),
             throttled: false,

@@ -88,11 +88,9 @@ impl Sender<'_> {
 
     /// Puts `rpc` into the queue of retransmissions if its message has any.
     pub(crate) fn queue_resend(&mut self, rpc: RpcKey) {
-        let entry = &mut self.tables.rpcs[rpc];
-        let wanted = entry.outgoing.as_ref().is_some_and(MessageOut::has_resend);
-        if wanted && !entry.resend_queued {
-            entry.resend_queued = true;
-            self.outbound.resends.push_back(rpc);
+        let entry = &self.tables.rpcs[rpc];
+        if entry.outgoing.as_ref().is_some_and(MessageOut::has_resend) {
+            self.outbound.resends.push(rpc);
         }
     }
 
