@@ -77,14 +77,14 @@
 //!
 //! # Invariants
 //!
-//! - **A1** The same calls give the same results, bit for bit: nothing depends on addresses in memory,
+//! - **CORE-1** The same calls give the same results, bit for bit: nothing depends on addresses in memory,
 //!   hash orders, floats or clocks.
-//! - **A2** What a peer sends never causes an error or a panic; it is used, or counted as a
+//! - **CORE-2** What a peer sends never causes an error or a panic; it is used, or counted as a
 //!   [`DropReason`].
-//! - **A3** Every call that was accepted ends with exactly one event, unless it is cancelled.
-//! - **A4** When all RPCs have ended, no table holds anything but peers and sessions
+//! - **CORE-3** Every call that was accepted ends with exactly one event, unless it is cancelled.
+//! - **CORE-4** When all RPCs have ended, no table holds anything but peers and sessions
 //!   ([`Metrics::live`]).
-//! - **A5** Work per call is bounded: no call looks at all RPCs, except when a peer disappears or the
+//! - **CORE-5** Work per call is bounded: no call looks at all RPCs, except when a peer disappears or the
 //!   endpoint shuts down.
 //!
 //! Nothing below this crate reads a clock, blocks, locks, allocates per packet in steady state, or has
@@ -92,16 +92,23 @@
 
 #![forbid(unsafe_code)]
 
+mod budget;
 mod config;
 mod drop_reason;
 mod error;
+mod event;
+mod expiry;
 mod grant;
+mod inbound;
+mod lifecycle;
 mod limits;
 mod message;
 mod metrics;
+mod observation;
 mod peer;
 mod priority;
 pub mod probe;
+mod random;
 mod ranges;
 mod rpc;
 mod rx;
@@ -111,9 +118,10 @@ mod transport;
 mod tx;
 
 pub use apus_wire::{Flags, Kind, Profile, Refusal, Role, SenderId};
-pub use config::{Config, ConfigBuilder, PARAMETERS, Parameter};
+pub use config::{Config, ConfigBuilder, ConfigError, PARAMETERS, Parameter};
 pub use drop_reason::DropReason;
-pub use error::{CommandError, ConfigError, Execution, FailureKind, Rejected, RpcError};
+pub use error::{CommandError, Execution, FailureKind, Rejected, RpcError};
+pub use event::Event;
 pub use message::{Payload, PayloadPieces};
 pub use metrics::{
     Admission, COARSE_BOUNDS, Calls, CoarseHistogram, DurationHistogram, Live, Metadata, Metrics,
@@ -123,5 +131,5 @@ pub use peer::Address;
 pub use rpc::RpcKey;
 pub use time::Instant;
 pub use timer::TimeoutReason;
-pub use transport::{Call, Event, RpcInfo, RpcState, Transport, Unreachable};
+pub use transport::{Call, RpcInfo, RpcState, Transport, Unreachable};
 pub use tx::Transmit;

@@ -6,8 +6,8 @@
 //! - nothing panics, and each packet is counted (BAD-1),
 //! - no limit is passed (CAP-*),
 //! - an address that has not proved to be there gets at most three times what it sent (BAD-5),
-//! - every accepted call ends exactly once (A3),
-//! - when time has passed, nothing is left (A4).
+//! - every accepted call ends exactly once (CORE-3),
+//! - when time has passed, nothing is left (CORE-4).
 
 use apus_proto::{
     Call, Config, DropReason, Event, Instant, Kind, Profile, Role, RpcKey, Transport, Unreachable,

@@ -7,38 +7,13 @@
 //! Parameters of the kernel module that have no meaning in user space are listed in
 //! `docs/spec/parameters.md` with the reason.
 
-use crate::error::ConfigError;
+mod error;
+mod parameter;
+
+pub use error::ConfigError;
+pub use parameter::Parameter;
+
 use apus_wire::{PRIORITIES, Profile};
-
-/// Description of one integer parameter, for help texts, sweeps and checks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameter {
-    /// Its name in [`Config`], in files and on the command line.
-    pub name: &'static str,
-    /// Its unit.
-    pub unit: &'static str,
-    /// Value that it has if nothing is said.
-    pub default: u64,
-    /// Smallest value allowed.
-    pub min: u64,
-    /// Largest value allowed.
-    pub max: u64,
-}
-
-impl Parameter {
-    /// Parses a value of this parameter.
-    ///
-    /// # Errors
-    ///
-    /// Not an integer, or out of range; the text names the range and an example.
-    pub fn parse(&self, text: &str) -> Result<u64, String> {
-        let Self { name, unit, default, min, max } = *self;
-        let value = text.parse().ok().filter(|value| (min..=max).contains(value));
-        value.ok_or_else(|| {
-            format!("{name} is {min} to {max} {unit}, not `{text}`; try {name}={default}")
-        })
-    }
-}
 
 /// Declares all integer parameters once: fields, getters, setters by method and by name, ranges.
 macro_rules! parameters {
@@ -323,7 +298,8 @@ impl Config {
         &self.0.priority_map
     }
 
-    /// The highest priority level.
+    /// The highest priority level: that of control packets, and the one at which missing bytes are requested (rows P-12,
+    /// P-24, PRIO-5).
     #[must_use]
     pub const fn highest_priority(&self) -> u8 {
         self.0.num_priorities as u8 - 1
