@@ -2,9 +2,9 @@
 
 use crate::endpoint::Endpoint;
 use crate::engine::backlog::Backlog;
-use crate::engine::poll::PollMode;
+use crate::engine::poll_mode::PollMode;
 use crate::engine::shard::{Opened, Settings, Shard};
-use crate::engine::{dedicated, keeper};
+use crate::engine::{background_poller, dedicated};
 use crate::error::BindError;
 use crate::overload::Quotas;
 use crate::trace::{FreezeTriggers, TraceFiles};
@@ -360,7 +360,7 @@ impl EndpointBuilder {
         let start = |source| BindError::Start { address, source };
         let shard = self.shard(opened, self.poll)?;
         let thread = match self.engine {
-            Engine::Waiters => keeper::start(&shard),
+            Engine::Waiters => background_poller::start(&shard),
             Engine::Dedicated { cpu } => dedicated::start(&shard, cpu, self.poll, self.share),
         };
         Ok(Endpoint::new(shard, thread.map_err(start)?, self.is_observable()))

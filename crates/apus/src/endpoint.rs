@@ -4,7 +4,9 @@ use crate::builder::EndpointBuilder;
 use crate::call::{CallId, CallOptions, Completion};
 use crate::cork::Cork;
 use crate::engine::shard::{Locked, Shard};
-use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, Want};
+use crate::engine::wait_target::{
+    AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
+};
 use crate::error::{BindError, CallError, Closed};
 use crate::handle::EndpointHandle;
 use crate::request::Request;
@@ -304,12 +306,12 @@ impl Endpoint {
         }
     }
 
-    fn recv<W: Want>(&self, want: &W) -> Result<W::Output, Closed> {
+    fn recv<W: WaitTarget>(&self, want: &W) -> Result<W::Output, Closed> {
         let (core, output) = self.shard.wait_for(self.shard.lock(), want, None);
         output.ok_or_else(|| core.closed_error())
     }
 
-    fn recv_timeout<W: Want>(
+    fn recv_timeout<W: WaitTarget>(
         &self,
         want: &W,
         timeout: Duration,
@@ -322,7 +324,7 @@ impl Endpoint {
         Ok(output)
     }
 
-    fn recv_batch<W: Want>(
+    fn recv_batch<W: WaitTarget>(
         &self,
         want: &W,
         limit: usize,

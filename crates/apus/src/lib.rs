@@ -102,7 +102,7 @@ pub use call::{CallId, CallOptions, Completion};
 pub use cork::Cork;
 pub use endpoint::Endpoint;
 pub use engine::metrics::EngineMetrics;
-pub use engine::poll::{ParsePollModeError, PollMode};
+pub use engine::poll_mode::{ParsePollModeError, PollMode};
 pub use error::{BindError, CallError, Closed, ReplyError};
 pub use handle::EndpointHandle;
 pub use metrics::{Metrics, Queues};

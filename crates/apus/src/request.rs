@@ -1,12 +1,12 @@
 //! A request at a server, and the right to reply to it.
 
 use crate::engine::core::{Arrived, Core};
-use crate::engine::local::Origin;
+use crate::engine::medium::Origin;
 use crate::engine::shard::Shard;
 use crate::engine::tracer::stage;
-use crate::engine::want::Room;
+use crate::engine::wait_target::Room;
 use crate::error::ReplyError;
-use apus_proto::{Command, CommandError, Payload, Refusal};
+use apus_proto::{CommandError, Payload, Refusal};
 use apus_trace::{Event, Rpc};
 use bytes::Bytes;
 use std::net::SocketAddr;
@@ -122,14 +122,16 @@ fn try_reply(
             let rpc = *rpc;
             let now = core.command_time();
             let length = payload.len();
-            let checked = core.transport.check_reply(now, rpc, payload).and_then(|()| {
-                let payload = std::mem::take(payload);
-                core.transport.command(now, Command::Reply { rpc, payload })
-            });
-            checked.map(|_| {
-                stage(traced, Event::Queued, length);
-                core.after_reply();
-            })
+            let replied = core.transport.reply(now, rpc, std::mem::take(payload));
+            replied
+                .map(|()| {
+                    stage(traced, Event::Queued, length);
+                    core.after_reply();
+                })
+                .map_err(|rejected| {
+                    *payload = rejected.payload;
+                    rejected.reason
+                })
         }
     };
     match replied {
@@ -154,7 +156,7 @@ impl Drop for PendingReply {
             Origin::Network(rpc) => {
                 let now = core.command_time();
                 // Fails if the client has vanished meanwhile: no peer to notify.
-                if core.transport.command(now, Command::Abandon { rpc }).is_ok() {
+                if core.transport.abandon(now, rpc).is_ok() {
                     core.after_command();
                 }
             }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::builder::{EndpointBuilder, Engine};
-use crate::engine::poll::PollMode;
+use crate::engine::poll_mode::PollMode;
 use apus_proto::Config;
 use apus_socket::UdpConfig;
 

@@ -4,7 +4,7 @@ use crate::call::{CallId, CallOptions};
 use crate::engine::calls::Abandoned;
 use crate::engine::core::Core;
 use crate::error::CallError;
-use apus_proto::{Call, Command, CommandError, Payload};
+use apus_proto::{Call, CommandError, Payload};
 use apus_trace::clock::ticks;
 use apus_trace::recorder;
 use std::net::SocketAddr;
@@ -56,8 +56,7 @@ impl Submission {
             None => {}
         }
         let now = core.command_time();
-        let checked = core.transport.check_call(now, self.to, &self.payload);
-        let traced = checked.map_err(CallError::Rejected)?;
+        let traced = core.transport.selects_next_call(self.to);
         if traced && self.called == 0 {
             self.called = ticks();
         }
@@ -69,7 +68,10 @@ impl Submission {
             deadline: self.options.deadline.map(|at| core.clock.convert(at)),
             idempotent: self.options.idempotent,
         };
-        let rpc = core.transport.command(now, Command::Call(call)).map_err(CallError::Rejected)?;
+        let rpc = core.transport.call(now, call).map_err(|rejected| {
+            self.payload = rejected.payload;
+            CallError::Rejected(rejected.reason)
+        })?;
         let inserted = core.calls.insert(rpc, self.shared);
         debug_assert_eq!(inserted, key, "the cookie names the call");
         if traced && let Some(rpc) = core.tracer.called(&core.transport, rpc, self.called, length) {
@@ -98,7 +100,7 @@ pub(crate) fn cancel(core: &mut Core, call: CallId) -> bool {
         Some(Abandoned::Running(rpc)) => {
             let now = core.command_time();
             // The transport knows the RPC for as long as the call has a slot.
-            let cancelled = core.transport.command(now, Command::Cancel { rpc }).is_ok();
+            let cancelled = core.transport.cancel(now, rpc).is_ok();
             core.after_cancel();
             cancelled
         }

@@ -6,6 +6,7 @@
 //! ```
 
 use super::Instant;
+use std::time::Duration;
 
 /// Stops reception while the bounded queue behind it is nearly full.
 ///
@@ -87,7 +88,7 @@ impl Feedback {
                 true
             }
             None if queued >= self.stop_at => {
-                self.stopped_until = Some(now.plus(self.time_limit));
+                self.stopped_until = Some(now + Duration::from_nanos(self.time_limit));
                 self.stops += 1;
                 false
             }
@@ -136,12 +137,12 @@ mod tests {
     fn a_consumer_that_hangs_leaves_one_batch_per_time_limit() {
         let mut feedback = Feedback::new(32);
         assert!(!feedback.check(32, START));
-        let end = START.plus(Feedback::TIME_LIMIT);
+        let end = START + Duration::from_nanos(Feedback::TIME_LIMIT);
         assert_eq!(feedback.until(), Some(end));
         assert!(!feedback.check(32, Instant::from_nanos(end.as_nanos() - 1)));
         assert!(feedback.check(32, end));
         assert!(!feedback.check(32, end), "one batch only");
-        assert_eq!(feedback.until(), Some(end.plus(Feedback::TIME_LIMIT)));
+        assert_eq!(feedback.until(), Some(end + Duration::from_nanos(Feedback::TIME_LIMIT)));
         assert_eq!((feedback.stops(), feedback.timeouts()), (2, 1));
     }
 
@@ -149,9 +150,12 @@ mod tests {
     fn the_time_limit_can_be_changed_and_be_absent() {
         let mut feedback = Feedback::new(4).with_time_limit(5);
         assert!(!feedback.check(3, START));
-        assert!(feedback.check(3, START.plus(5)));
+        assert!(feedback.check(3, START + Duration::from_nanos(5)));
         let mut feedback = Feedback::new(4).with_time_limit(u64::MAX);
-        assert!(!feedback.check(3, START) && !feedback.check(3, START.plus(u64::MAX - 1)));
+        assert!(
+            !feedback.check(3, START)
+                && !feedback.check(3, START + Duration::from_nanos(u64::MAX - 1))
+        );
     }
 
     #[test]

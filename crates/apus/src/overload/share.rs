@@ -1,6 +1,7 @@
 //! A bound for the share of a core that a loop uses while other threads need it.
 
 use super::Instant;
+use std::time::Duration;
 
 /// Limits the processor time that a loop uses in each period.
 ///
@@ -72,7 +73,7 @@ impl CoreShare {
             self.counted = Some(self.began);
             self.inhibitions += 1;
         }
-        Some(self.began.plus(self.period))
+        Some(self.began + Duration::from_nanos(self.period))
     }
 
     /// Returns the number of periods in which receiving was inhibited.
@@ -83,12 +84,12 @@ impl CoreShare {
 
     /// Begins the period that `now` is in.
     fn roll(&mut self, now: Instant) {
-        let periods = now.since(self.began) / self.period;
+        let periods = (now - self.began).as_nanos() as u64 / self.period;
         if periods == 0 {
             return;
         }
-        self.began = self.began.plus(periods * self.period);
         // The excess, less what the periods in between allowed, and at most what one period allows.
+        self.began += Duration::from_nanos(periods * self.period);
         let overdrawn = self.used.saturating_sub(self.allowed.saturating_mul(periods));
         self.used = overdrawn.min(self.allowed);
     }
@@ -147,7 +148,7 @@ mod tests {
                     now = until;
                 } else {
                     // The length of a pass does not divide the period.
-                    now = now.plus(70_001);
+                    now += Duration::from_nanos(70_001);
                     used += 70_001;
                     share.charge(70_001, now);
                 }

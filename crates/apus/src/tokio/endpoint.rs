@@ -5,7 +5,9 @@ use crate::builder::EndpointBuilder;
 use crate::call::{CallId, CallOptions, Completion};
 use crate::engine::asynchronous::{self, WaitFor};
 use crate::engine::shard::{Opened, Shard};
-use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, Want};
+use crate::engine::wait_target::{
+    AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
+};
 use crate::error::{BindError, CallError, Closed};
 use crate::handle::EndpointHandle;
 use crate::submit::{Submission, cancel};
@@ -295,12 +297,12 @@ impl Endpoint {
         }
     }
 
-    async fn recv<W: Want + Unpin>(&self, want: W) -> Result<W::Output, Closed> {
+    async fn recv<W: WaitTarget + Unpin>(&self, want: W) -> Result<W::Output, Closed> {
         let output = WaitFor::new(&self.shard, want).await;
         output.ok_or_else(|| self.shard.lock().closed_error())
     }
 
-    async fn recv_batch<W: Want + Unpin + Copy>(
+    async fn recv_batch<W: WaitTarget + Unpin + Copy>(
         &self,
         want: W,
         limit: usize,

@@ -4,7 +4,7 @@ use crate::engine::asynchronous::WaitFor;
 use crate::engine::core::Arrived;
 use crate::engine::shard::Shard;
 use crate::engine::tracer::stage;
-use crate::engine::want::Room;
+use crate::engine::wait_target::Room;
 use crate::error::ReplyError;
 use apus_proto::Payload;
 use apus_trace::Event;
