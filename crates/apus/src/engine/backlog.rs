@@ -108,7 +108,8 @@ impl Backlog {
             max_queueing: u64::try_from(max_queueing.as_nanos()).unwrap_or(u64::MAX),
             standing: None,
             bounded: None,
-            feedback: Feedback::new(usize::MAX).with_time_limit(POLL_INTERVAL),
+            feedback: Feedback::new(usize::MAX)
+                .with_time_limit(Duration::from_nanos(POLL_INTERVAL)),
             polled_at: Instant::ZERO,
             full_passes: 0,
         }

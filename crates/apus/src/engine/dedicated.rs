@@ -49,7 +49,8 @@ pub(crate) fn start(
 
 /// How often a thread with a share looks at what it has used. Ours: ten times in a period, so that it takes no
 /// more than a tenth too much, which is held against the next period; a look is two system calls.
-const SHARE_CHECK_INTERVAL: Duration = Duration::from_nanos(CoreShare::PERIOD / 10);
+const SHARE_CHECK_INTERVAL: Duration =
+    Duration::from_nanos(CoreShare::PERIOD.as_nanos() as u64 / 10);
 
 /// Turns the loop until the endpoint is closed, and rests for the remainder of a period when the share is used up and
 /// somebody else has work on this core.
@@ -66,7 +67,7 @@ fn run_with_a_share(shard: &Shard, poll: PollMode, percent: u32) {
         drop(core);
         let (before, now) = (used, shard.clock.now());
         used = processor_time();
-        share.charge(used.saturating_sub(before), now);
+        share.charge(Duration::from_nanos(used.saturating_sub(before)), now);
         if let Some(until) = share.until(now)
             && is_core_wanted()
         {
