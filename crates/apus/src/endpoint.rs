@@ -10,7 +10,7 @@ use crate::engine::wait_target::{
 use crate::error::{BindError, CallError, Closed};
 use crate::handle::EndpointHandle;
 use crate::request::Request;
-use crate::submit::Submission;
+use crate::submission::Submission;
 use apus_proto::Payload;
 use bytes::Bytes;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 
 /// Client and server at once: sends requests to any number of peers and serves theirs.
 ///
-/// Clones refer to the same endpoint, and any number of threads may use it at a time. The endpoint is
-/// shut down when the last clone is dropped. Methods that do not wait, such as
+/// Clones refer to the same endpoint, and any number of threads may use it at a time. The endpoint
+/// is shut down when the last clone is dropped. Methods that do not wait, such as
 /// [`local_addr`](EndpointHandle::local_addr), [`metrics`](EndpointHandle::metrics) and
 /// [`shutdown`](EndpointHandle::shutdown), are those of [`EndpointHandle`].
 ///
@@ -56,6 +56,27 @@ use std::time::{Duration, Instant};
 /// [`Endpoint::send`] does not wait for the response. [`Endpoint::recv_completion`] returns the
 /// outcomes of such calls in the order in which they end, each with the cookie that was given to
 /// `send`. A [`Cork`] lets the messages of a busy thread leave together.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let endpoint = apus::Endpoint::client()?;
+/// let server = "10.0.0.7:4000".parse()?;
+/// let questions = ["one", "two", "three"];
+///
+/// let cork = endpoint.cork();
+/// for (index, question) in questions.iter().enumerate() {
+///     endpoint.send(server, *question, index as u64)?;
+/// }
+/// drop(cork);
+///
+/// for _ in questions {
+///     let completion = endpoint.recv_completion()?;
+///     let question = questions[completion.cookie as usize];
+///     println!("{question}: {:?}", completion.result);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Endpoint {
     handle: EndpointHandle,
@@ -85,8 +106,8 @@ impl Endpoint {
         EndpointBuilder::default()
     }
 
-    /// Opens a UDP socket at `address` and starts an endpoint that serves requests. Port 0 selects a
-    /// free port.
+    /// Opens a UDP socket at `address` and starts an endpoint that serves requests. Port 0 selects
+    /// a free port.
     ///
     /// # Errors
     ///
@@ -108,8 +129,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have been
-    /// executed.
+    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
+    /// been executed.
     pub fn call(&self, to: SocketAddr, request: impl Into<Payload>) -> Result<Bytes, CallError> {
         self.call_with(to, request, CallOptions::new())
     }
@@ -118,8 +139,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have been
-    /// executed.
+    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
+    /// been executed.
     pub fn call_with(
         &self,
         to: SocketAddr,
@@ -193,8 +214,8 @@ impl Endpoint {
         Ok(self.recv_timeout(&AnyCompletion, timeout)?.map(Completion::from))
     }
 
-    /// Returns a completion if one is available. If none is, polls the network once and sends what a
-    /// [`Cork`] holds back.
+    /// Returns a completion if one is available. If none is, polls the network once and sends what
+    /// a [`Cork`] holds back.
     ///
     /// # Errors
     ///
@@ -203,8 +224,8 @@ impl Endpoint {
         self.recv_completion_timeout(Duration::ZERO)
     }
 
-    /// Waits until any call that was sent has ended, then appends up to `limit` available completions
-    /// to `completions`. Returns their number, which is 0 only if `limit` is.
+    /// Waits until any call that was sent has ended, then appends up to `limit` available
+    /// completions to `completions`. Returns their number, which is 0 only if `limit` is.
     ///
     /// With many outstanding calls this is cheaper than receiving completions one by one.
     ///
@@ -251,8 +272,8 @@ impl Endpoint {
     /// Waits for a request from any client, then appends up to `limit` available requests to
     /// `requests`. Returns their number, which is 0 only if `limit` is.
     ///
-    /// For many small requests this is cheaper than receiving them one by one. Other waiting threads
-    /// get none of the requests that one thread has received in this way.
+    /// For many small requests this is cheaper than receiving them one by one. Other waiting
+    /// threads get none of the requests that one thread has received in this way.
     ///
     /// # Errors
     ///
@@ -266,8 +287,8 @@ impl Endpoint {
         self.recv_batch(&AnyRequest, limit, |arrived| requests.push(request(arrived)))
     }
 
-    /// Holds back the messages of this endpoint so that they leave together: when a thread waits for
-    /// something, when 32 messages are held back, or when the cork is dropped.
+    /// Holds back the messages of this endpoint so that they leave together: when a thread waits
+    /// for something, when 32 messages are held back, or when the cork is dropped.
     ///
     /// A cork suits threads that handle many small messages in a row: their packets leave in one
     /// system call. A thread that computes for long between two messages should not hold one.
@@ -275,8 +296,8 @@ impl Endpoint {
         Cork::hold(&self.shard)
     }
 
-    /// Waits until the peers have acknowledged all messages that were sent, for example after the last
-    /// reply and before the end of the process.
+    /// Waits until the peers have acknowledged all messages that were sent, for example after the
+    /// last reply and before the end of the process.
     ///
     /// Returns `false` if `timeout` passes, or the endpoint is closed, before that.
     pub fn drain(&self, timeout: Duration) -> bool {

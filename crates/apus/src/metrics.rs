@@ -15,12 +15,13 @@ pub struct Metrics {
     /// Lengths of the messages that the application received, over the network and through shared
     /// memory.
     pub messages: SizeHistogram,
-    /// Durations of calls through shared memory. One call in 64 is timed and counts for all of them.
+    /// Durations of calls through shared memory. One call in 64 is timed and counts for all of
+    /// them.
     pub local_calls: DurationHistogram,
     /// Current lengths of the endpoint's queues.
     pub queues: Queues,
-    /// Counters of the driver by name; [`apus_socket::SocketCounters`] describes those of the UDP and
-    /// raw IP drivers.
+    /// Counters of the driver by name; [`apus_socket::SocketCounters`] describes those of the UDP
+    /// and raw IP drivers.
     pub driver: Vec<(&'static str, u64)>,
 }
 

@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 /// A request that has arrived, to be answered once with [`Request::reply`].
 ///
-/// If it is dropped without a reply, the client gets an error that says so.
+/// The reply may come from any thread and at any time, and requests may be answered in any order.
+/// If a request is dropped without a reply, its client gets an error that says so.
 #[derive(Debug)]
 #[must_use = "reply to it; dropped, it fails at the client"]
 pub struct Request {
@@ -92,8 +93,8 @@ impl PendingReply {
         }
     }
 
-    /// Replies if there is room; otherwise the call may be repeated. Also returns the number of times
-    /// that room had become available before the attempt, for [`Room`].
+    /// Replies if there is room; otherwise the call may be repeated. Also returns the number of
+    /// times that room had become available before the attempt, for [`Room`].
     #[cfg(feature = "tokio")]
     pub(crate) fn try_reply(&mut self, payload: &mut Payload) -> (u64, Result<(), ReplyError>) {
         let mut core = self.shard.lock();

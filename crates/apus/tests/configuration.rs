@@ -1,4 +1,5 @@
-//! `docs/configuration.md` describes every key of a configuration file with its default, and no other keys.
+//! `docs/configuration.md` describes every key of a configuration file with its default, and no
+//! other keys.
 //!
 //! A packaged crate has no such page: the test says so and passes.
 

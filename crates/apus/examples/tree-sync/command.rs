@@ -21,7 +21,8 @@ use super::Failure;
 /// Bytes of a head before the path.
 pub(super) const FIXED: usize = 28;
 
-/// Limits for path and content in bytes. The content fits into a message of apus, which has up to 64 MB.
+/// Limits for path and content in bytes. The content fits into a message of apus, which has up to
+/// 64 MB.
 const LONGEST_PATH: usize = 4_096;
 const LONGEST_CONTENT: u64 = 60_000_000;
 

@@ -4,18 +4,20 @@
 //! cargo run --release -p apus --example tree-sync
 //! ```
 //!
-//! A command has a head (path, mode, time of the last change) and the file's content. The client waits for each reply, as
-//! network file systems and synchronisers do. Over TCP this can be a thousand times slower than necessary: a client that
-//! writes head and content in two calls waits for a delayed acknowledgement between them (`apus lab small-writes` shows
-//! why). The example copies the same tree with four methods:
+//! A command has a head (path, mode, time of the last change) and the file's content. The client
+//! waits for each reply, as network file systems and synchronisers do. Over TCP this can be a
+//! thousand times slower than necessary: a client that writes head and content in two calls waits
+//! for a delayed acknowledgement between them (`apus lab small-writes` shows why). The example
+//! copies the same tree with four methods:
 //!
 //! - `apus`: one call with two slices, over UDP as between hosts;
-//! - `apus, same host`: one call with two slices through shared memory, which endpoints of one host use by default;
+//! - `apus, same host`: one call with two slices through shared memory, which endpoints of one host
+//!   use by default;
 //! - `tcp gathered`: one `writev` of both;
 //! - `tcp split`: two writes.
 //!
-//! The methods alternate in several rounds, each of which begins with another one, since the file system varies more than
-//! the network. `tcp split` is so slow that it runs once.
+//! The methods alternate in several rounds, each of which begins with another one, since the file
+//! system varies more than the network. `tcp split` is so slow that it runs once.
 //!
 //! | file | contents |
 //! |---|---|
@@ -42,7 +44,8 @@ use clap::Parser;
 use command::Command;
 use tree::Tree;
 
-/// Synchronises a tree of files with a server, one command for each file: over apus, and over TCP in two ways
+/// Synchronises a tree of files with a server, one command for each file: over apus, and over TCP
+/// in two ways
 #[derive(Debug, Parser)]
 #[command(name = "tree-sync")]
 struct Arguments {
@@ -89,7 +92,8 @@ impl Method {
     /// All methods, the slowest last.
     const ALL: [Self; 4] = [Self::Apus, Self::ApusSameHost, Self::TcpGathered, Self::TcpSplit];
 
-    /// Copies all files of `from` to a server that writes them to `to`. Returns the duration for each file.
+    /// Copies all files of `from` to a server that writes them to `to`. Returns the duration for
+    /// each file.
     fn synchronise(self, from: &Tree, to: &Path) -> Result<Times, Failure> {
         let mut progress = Progress::of(self, from.files.len());
         // The client's loop: read a file, send its command, wait for the reply.

@@ -9,7 +9,8 @@ use super::command::Command;
 use super::store::{Store, check};
 use super::{Failure, Times};
 
-/// Serves a folder and lets `push` send commands to the server. With `local` the endpoints use shared memory.
+/// Serves a folder and lets `push` send commands to the server. With `local` the endpoints use
+/// shared memory.
 pub(super) fn run(
     to: &Path,
     local: bool,

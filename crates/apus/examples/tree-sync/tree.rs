@@ -18,7 +18,8 @@ pub(super) struct Tree {
 /// File modes, used in turn. The owner may read all of them.
 const MODES: [u32; 4] = [0o644, 0o600, 0o755, 0o444];
 
-/// Creates a tree of `files` files of up to 16 kB, like the sources of a program. The tree is the same each time.
+/// Creates a tree of `files` files of up to 16 kB, like the sources of a program. The tree is the
+/// same each time.
 pub(super) fn make(root: &Path, files: u32) -> io::Result<Tree> {
     // A linear congruential generator (Knuth's MMIX): statistical quality does not matter here.
     let mut state = 2_008_u64;

@@ -1,4 +1,5 @@
-//! The registry of this process's observable endpoints. The first one starts the service, the last one ends it.
+//! The registry of this process's observable endpoints. The first one starts the service, the last
+//! one ends it.
 
 use super::service::Service;
 use crate::engine::shard::Shard;
@@ -32,7 +33,8 @@ impl Registration {
         let shard = Arc::downgrade(shard);
         registry.shards.push(shard.clone());
         if registry.service.is_none() {
-            // If the system refuses a folder, a thread or a descriptor, the endpoint works without the service.
+            // If the system refuses a folder, a thread or a descriptor, the endpoint works without
+            // the service.
             registry.service = Service::start().ok();
         }
         Some(Self { shard })

@@ -1,4 +1,5 @@
-//! The table of requests that a live process responds to. A new request is a new row in [`REQUESTS`].
+//! The table of requests that a live process responds to. A new request is a new row in
+//! [`REQUESTS`].
 
 use super::registry::shards;
 use super::trace_status;

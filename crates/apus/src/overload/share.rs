@@ -5,11 +5,11 @@ use std::time::Duration;
 
 /// Limits the processor time that a loop uses in each period.
 ///
-/// It suits loops that compete with other threads for a core; a loop that spins on a core of its own does not
-/// need it.
+/// It suits loops that compete with other threads for a core; a loop that spins on a core of its
+/// own does not need it.
 ///
-/// Unused time is not saved up: a loop that was idle for long may not run for long. Time used beyond the limit,
-/// because a pass is not interrupted, is subtracted from the next period.
+/// Unused time is not saved up: a loop that was idle for long may not run for long. Time used
+/// beyond the limit, because a pass is not interrupted, is subtracted from the next period.
 #[derive(Clone, Debug)]
 pub struct CoreShare {
     /// Nanoseconds, as are the two below: periods are divided in 64 bits.
@@ -26,12 +26,13 @@ pub struct CoreShare {
 impl CoreShare {
     /// Length of a period: 10 ms. Source: Mogul & Ramakrishnan.
     ///
-    /// It is long compared with a pass of some microseconds, so that the limit is met closely, and short enough
-    /// for the protocol: Homa sends a RESEND after 5 ms of silence and gives a peer up after 20 of them.
+    /// It is long compared with a pass of some microseconds, so that the limit is met closely, and
+    /// short enough for the protocol: Homa sends a RESEND after 5 ms of silence and gives a peer up
+    /// after 20 of them.
     pub const PERIOD: Duration = Duration::from_millis(10);
 
-    /// Limits a loop to `percent` of a core: 1 to 100; values outside count as the nearest. With 100 receiving is
-    /// never inhibited.
+    /// Limits a loop to `percent` of a core: 1 to 100; values outside count as the nearest. With
+    /// 100 receiving is never inhibited.
     #[must_use]
     pub const fn of_percent(percent: u32) -> Self {
         Self::new(percent, Self::PERIOD)
@@ -65,8 +66,8 @@ impl CoreShare {
         self.used = self.used.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Returns the end of the period if receiving is inhibited until then. Sending, timers and deliveries may
-    /// continue: they finish work that was started.
+    /// Returns the end of the period if receiving is inhibited until then. Sending, timers and
+    /// deliveries may continue: they finish work that was started.
     #[must_use]
     pub fn until(&mut self, now: Instant) -> Option<Instant> {
         self.roll(now);

@@ -10,8 +10,8 @@
 //! # }
 //! ```
 //!
-//! `apus metrics --all --listen ADDR` exports the counters of programs without this feature. `docs/metrics.md` has the meaning of each
-//! name and its form in Prometheus.
+//! `apus metrics --all --listen ADDR` exports the counters of programs without this feature.
+//! `docs/metrics.md` has the meaning of each name and its form in Prometheus.
 
 mod families;
 mod http;
@@ -25,7 +25,8 @@ use prometheus_client::registry::Registry;
 /// The HTTP content type of [`text()`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Returns the counters as OpenMetrics text. With `by_process` each value has the labels `pid` and `program`.
+/// Returns the counters as OpenMetrics text. With `by_process` each value has the labels `pid` and
+/// `program`.
 #[must_use]
 pub fn text(snapshots: Vec<Snapshot>, by_process: bool) -> String {
     let mut registry = Registry::default();

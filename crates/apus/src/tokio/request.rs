@@ -11,8 +11,8 @@ use apus_trace::Event;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// A request that has arrived, to be answered once; dereferences to [`crate::Request`], which has the
-/// payload and the client's address.
+/// A request that has arrived, to be answered once; dereferences to [`crate::Request`], which has
+/// the payload and the client's address.
 ///
 /// If it is dropped without a reply, the client gets an error that says so.
 #[derive(Debug)]

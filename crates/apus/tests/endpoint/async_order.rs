@@ -25,7 +25,8 @@ fn poll<F: Future>(future: &mut Pin<Box<F>>) -> Poll<F::Output> {
     future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// A task that is notified of a completion receives it although the endpoint is shut down meanwhile.
+/// A task that is notified of a completion receives it although the endpoint is shut down
+/// meanwhile.
 #[test]
 fn completions_are_received_although_the_endpoint_was_shut_down() {
     let runtime = runtime();

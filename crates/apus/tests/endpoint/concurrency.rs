@@ -51,7 +51,8 @@ fn many_receivers_serve_one_endpoint() {
     assert_eq!(served.load(Ordering::Relaxed), 1_000, "each request is received once");
 }
 
-/// Callers, receivers of completions and receivers of requests wait at the same time and pass the poll role around.
+/// Callers, receivers of completions and receivers of requests wait at the same time and pass the
+/// poll role around.
 #[test]
 fn all_kinds_of_waiting_at_once() {
     let (a, b) = pair(&EndpointBuilder::default().poll_mode(PollMode::Block));

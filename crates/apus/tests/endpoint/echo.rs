@@ -3,8 +3,8 @@
 use apus::Endpoint;
 use std::thread::JoinHandle;
 
-/// Starts a thread that responds to each request with the same bytes until the endpoint is shut down. Returns the number
-/// of requests.
+/// Starts a thread that responds to each request with the same bytes until the endpoint is shut
+/// down. Returns the number of requests.
 pub(crate) fn echo(server: Endpoint) -> JoinHandle<u64> {
     std::thread::spawn(move || {
         let mut served = 0;

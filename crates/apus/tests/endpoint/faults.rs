@@ -1,5 +1,5 @@
-//! A network that loses, duplicates, reorders and corrupts: no message is lost, and no request is executed
-//! twice.
+//! A network that loses, duplicates, reorders and corrupts: no message is lost, and no request is
+//! executed twice.
 
 use crate::{ShutDown, assert_at_rest, bytes};
 use apus::{Endpoint, EndpointBuilder, PollMode};
@@ -16,8 +16,8 @@ fn endpoint(network: &LoopbackNetwork, seed: u64, faults: Faults) -> Endpoint {
     EndpointBuilder::default().poll_mode(PollMode::Block).with_driver(Box::new(driver)).unwrap()
 }
 
-/// Calls of all sizes from one endpoint to another, all of which must come back intact, and be executed
-/// once.
+/// Calls of all sizes from one endpoint to another, all of which must come back intact, and be
+/// executed once.
 fn all_calls_survive(seed: u64, faults: Faults, calls: usize) {
     let network = LoopbackNetwork::new();
     let client = endpoint(&network, seed, faults);

@@ -30,7 +30,8 @@ impl Drop for EchoServer {
     }
 }
 
-/// Shuts endpoints down when a test ends, also by a failed assertion, so that the threads that serve them end.
+/// Shuts endpoints down when a test ends, also by a failed assertion, so that the threads that
+/// serve them end.
 pub(crate) struct ShutDown<'a>(pub(crate) &'a [&'a Endpoint]);
 
 impl Drop for ShutDown<'_> {

@@ -7,12 +7,12 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Serves requests under pressure until a reply is held back for the next poll of the network. Whatever the thread does
-/// `then`, the client must receive that reply. Requests are numbered.
+/// Serves requests under pressure until a reply is held back for the next poll of the network.
+/// Whatever the thread does `then`, the client must receive that reply. Requests are numbered.
 ///
-/// Replies are held back while requests wait, if each takes little time and the background poller does not have the poll
-/// role. On a busy machine it gets the role now and then, and releases it when a thread waits for a request; therefore the
-/// requests are sent in bursts.
+/// Replies are held back while requests wait, if each takes little time and the background poller
+/// does not have the poll role. On a busy machine it gets the role now and then, and releases it
+/// when a thread waits for a request; therefore the requests are sent in bursts.
 fn a_held_reply_arrives_whatever_its_thread_does(then: impl FnOnce(&Endpoint) + Send) {
     let (client, server) = roomy_pair(
         &EndpointBuilder::default().poll_mode(PollMode::Block),
@@ -55,8 +55,8 @@ fn a_held_reply_arrives_whatever_its_thread_does(then: impl FnOnce(&Endpoint) + 
     });
 }
 
-/// Invariant B3 of the engine's backlog: a held reply waits for the next poll of the network, and its thread may never poll
-/// again.
+/// Invariant B3 of the engine's backlog: a held reply waits for the next poll of the network, and
+/// its thread may never poll again.
 #[test]
 fn a_held_reply_leaves_although_its_thread_is_busy() {
     a_held_reply_arrives_whatever_its_thread_does(|_| {});

@@ -156,8 +156,8 @@ fn bad_addresses_are_named() {
     assert!(error.to_string().contains(&taken.local_addr().to_string()), "{error}");
 }
 
-/// A waiter that was passed the poll role is still on the lists of waiters until it runs. A shutdown in that moment
-/// notified it a second time (found by `many_callers_share_an_endpoint`).
+/// A waiter that was passed the poll role is still on the lists of waiters until it runs. A
+/// shutdown in that moment notified it a second time (found by `many_callers_share_an_endpoint`).
 #[test]
 fn shutting_down_at_any_moment() {
     for round in 0..50 {

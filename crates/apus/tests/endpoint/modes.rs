@@ -53,8 +53,8 @@ fn a_receiver_that_polls_itself_needs_no_handoff() {
     }
 }
 
-/// A thread that calls `try_recv` repeatedly polls as well as one that waits, even if the background poller had the
-/// poll role when the thread began.
+/// A thread that calls `try_recv` repeatedly polls as well as one that waits, even if the
+/// background poller had the poll role when the thread began.
 #[test]
 fn a_thread_that_never_waits_takes_the_poll_role_from_the_background_poller() {
     let (client, server, _echo) = echo_pair(&EndpointBuilder::default());

@@ -14,10 +14,11 @@ use std::time::{Duration, Instant};
 /// Outstanding requests: several times as many as may wait before a server refuses.
 pub(crate) const UNDER_WAY: u64 = 2_000;
 
-/// Two endpoints on a network with room for all of these packets: a client that loses its refusal learns from the answer to
-/// its RESEND that the server has finished the request, but not why.
+/// Two endpoints on a network with room for all of these packets: a client that loses its refusal
+/// learns from the answer to its RESEND that the server has finished the request, but not why.
 ///
-/// No call times out: on a busy machine a server may do nothing but answer RESENDs for longer than a second.
+/// No call times out: on a busy machine a server may do nothing but answer RESENDs for longer than
+/// a second.
 pub(crate) fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     let patient = Config::builder().timeout_usecs(3_600_000_000).build().unwrap();
     // A client that the system stops for a while gets many RESENDs meanwhile.
@@ -43,8 +44,8 @@ fn serve_slowly(server: &Endpoint) -> u64 {
     served
 }
 
-/// Keeps requests outstanding until one is refused or `most` are sent, then waits for all completions. Returns the numbers
-/// of answered and of refused requests.
+/// Keeps requests outstanding until one is refused or `most` are sent, then waits for all
+/// completions. Returns the numbers of answered and of refused requests.
 fn press(client: &Endpoint, to: SocketAddr, most: u64) -> (u64, u64) {
     let (mut sent, mut ended, mut refused) = (0, 0, 0);
     while ended < sent || sent == 0 || (refused == 0 && sent < most) {
@@ -86,7 +87,8 @@ fn far_too_many_requests_are_refused_and_those_accepted_are_all_answered() {
             server.shutdown();
             assert_eq!(serving.join().unwrap(), answered + 1);
             assert!(metrics.engine.feedback_stops > 0, "{metrics:?}");
-            // Replies are held back only for threads that poll from time to time; a dedicated engine polls all the time.
+            // Replies are held back only for threads that poll from time to time; a dedicated
+            // engine polls all the time.
             if let Engine::Dedicated { .. } = engine {
                 assert_eq!(metrics.engine.held_replies, 0, "{metrics:?}");
             }
@@ -95,7 +97,8 @@ fn far_too_many_requests_are_refused_and_those_accepted_are_all_answered() {
     }
 }
 
-/// An accepted reply leaves before the shutdown, after which the protocol discards what has not left.
+/// An accepted reply leaves before the shutdown, after which the protocol discards what has not
+/// left.
 #[test]
 fn a_reply_under_a_cork_leaves_before_its_endpoint_is_shut_down() {
     let (client, server) = pair(&EndpointBuilder::default());
@@ -108,8 +111,8 @@ fn a_reply_under_a_cork_leaves_before_its_endpoint_is_shut_down() {
     assert_eq!(client.recv_completion().unwrap().result.unwrap(), "world");
 }
 
-/// A thread that always finds a request polls the network from time to time, so that the background poller does not take
-/// over. It must serve timers as well, although no packet arrives.
+/// A thread that always finds a request polls the network from time to time, so that the background
+/// poller does not take over. It must serve timers as well, although no packet arrives.
 #[test]
 fn timers_are_served_while_requests_wait() {
     const REQUESTS: u64 = 10;

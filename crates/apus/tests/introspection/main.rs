@@ -1,7 +1,7 @@
 //! Introspection of live processes, and the exporter for Prometheus.
 //!
-//! The environment determines the folder of the sockets. Each case therefore runs in a process of its own, which is this
-//! program with a folder of its own.
+//! The environment determines the folder of the sockets. Each case therefore runs in a process of
+//! its own, which is this program with a folder of its own.
 
 mod cases;
 #[cfg(feature = "prometheus")]
@@ -37,8 +37,8 @@ fn at_its_end(case: &str) -> String {
     format!("{case} is at its end.")
 }
 
-/// In the other process: runs its case. In this one: checks that a process fails if there is no such case, and that it does
-/// not say that it came to its end.
+/// In the other process: runs its case. In this one: checks that a process fails if there is no
+/// such case, and that it does not say that it came to its end.
 #[test]
 fn the_other_process() {
     if let Ok(case) = std::env::var(CASE) {

@@ -1,4 +1,5 @@
-//! The blocking endpoint over the shared-memory path: the suite of `tests/endpoint`, and tests of this path alone.
+//! The blocking endpoint over the shared-memory path: the suite of `tests/endpoint`, and tests of
+//! this path alone.
 
 #[path = "../endpoint/calls.rs"]
 mod calls;
@@ -35,12 +36,14 @@ fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     (a, b)
 }
 
-/// Two connected endpoints; the length of a network's queue does not matter, since shared memory loses nothing.
+/// Two connected endpoints; the length of a network's queue does not matter, since shared memory
+/// loses nothing.
 fn roomy_pair(builder: &EndpointBuilder, _: usize) -> (Endpoint, Endpoint) {
     pair(builder)
 }
 
-/// Calls `server` until calls go through shared memory, or until one fails because the endpoint does not serve.
+/// Calls `server` until calls go through shared memory, or until one fails because the endpoint
+/// does not serve.
 fn connect(client: &Endpoint, server: &Endpoint) {
     let to = server.local_addr();
     let done = AtomicBool::new(false);

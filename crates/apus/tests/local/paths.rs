@@ -46,7 +46,8 @@ fn every_address_of_the_host_leads_to_the_same_memory() {
     }
 }
 
-/// The path is disabled at the client, which does not connect, or at the server, which cannot be found.
+/// The path is disabled at the client, which does not connect, or at the server, which cannot be
+/// found.
 #[test]
 fn without_the_memory_path_messages_go_over_the_network() {
     for local in [(true, false), (false, true)] {
@@ -100,8 +101,8 @@ fn a_restarted_server_is_found_again() {
     thread.join().unwrap();
 }
 
-/// Requests that a server refuses at its shutdown were not executed. For those that its application has received, execution
-/// is unknown.
+/// Requests that a server refuses at its shutdown were not executed. For those that its application
+/// has received, execution is unknown.
 #[test]
 fn a_server_that_is_shut_down_says_what_it_did_not_execute() {
     let (client, server) = pair(&EndpointBuilder::default());
@@ -128,7 +129,8 @@ fn a_server_that_is_shut_down_says_what_it_did_not_execute() {
 fn an_address_of_another_host_is_not_searched_for_on_this_host() {
     let server = Endpoint::bind("0.0.0.0:0").unwrap();
     let client = Endpoint::client().unwrap();
-    // An address reserved for documentation, which does not respond, with the port of a server on this host.
+    // An address reserved for documentation, which does not respond, with the port of a server on
+    // this host.
     let to = SocketAddr::new(Ipv4Addr::new(192, 0, 2, 1).into(), server.local_addr().port());
     for _ in 0..3 {
         let options = CallOptions::new().timeout(Duration::from_millis(5));

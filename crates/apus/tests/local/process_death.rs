@@ -1,4 +1,5 @@
-//! Calls through shared memory to a server whose process is killed. This program runs itself as the server.
+//! Calls through shared memory to a server whose process is killed. This program runs itself as the
+//! server.
 
 use apus::{CallError, CallOptions, Endpoint, Execution, FailureKind};
 use std::io::{BufRead, BufReader};
@@ -47,7 +48,8 @@ impl Drop for Server {
     }
 }
 
-/// Not a test: the server's process. It responds to `warm up` and keeps other requests without a response.
+/// Not a test: the server's process. It responds to `warm up` and keeps other requests without a
+/// response.
 #[test]
 fn the_server() {
     if std::env::var_os(SERVER).is_none() {

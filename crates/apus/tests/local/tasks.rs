@@ -73,8 +73,9 @@ fn a_thread_calls_a_task_and_a_task_calls_a_thread() {
     thread.join().unwrap();
 }
 
-/// A packet woke a sleeper that then did not poll the socket, since messages had just arrived through shared memory:
-/// threads slept and were woken a thousand times; tasks, which are woken once, waited for a second.
+/// A packet woke a sleeper that then did not poll the socket, since messages had just arrived
+/// through shared memory: threads slept and were woken a thousand times; tasks, which are woken
+/// once, waited for a second.
 #[test]
 fn a_sleeper_polls_the_network_that_has_woken_it_whatever_arrived_through_memory() {
     let runtime = several_threads();

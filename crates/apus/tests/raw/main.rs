@@ -1,5 +1,5 @@
-//! Endpoints over raw IP, between two network namespaces that are connected by a veth pair. A test that this machine cannot
-//! run says so and passes.
+//! Endpoints over raw IP, between two network namespaces that are connected by a veth pair. A test
+//! that this machine cannot run says so and passes.
 
 #[path = "../../../socket/tests/raw/namespace.rs"]
 mod namespace;
@@ -131,7 +131,8 @@ fn twenty_clients_at_a_time_through_a_network_that_loses_one_packet_in_a_hundred
     servers.into_iter().for_each(|serving| serving.join().unwrap());
 }
 
-/// Reference 8.2 item 13: a client with the kernel's limits must be answered while its request is executed.
+/// Reference 8.2 item 13: a client with the kernel's limits must be answered while its request is
+/// executed.
 #[test]
 fn a_server_that_computes_for_a_second_keeps_a_client_with_the_kernels_limits() {
     if !possible("a_server_that_computes_for_a_second_keeps_a_client_with_the_kernels_limits") {
@@ -235,7 +236,8 @@ fn a_path_with_a_smaller_mtu_than_the_interface_delivers() {
     serving.join().unwrap();
 }
 
-/// Endpoints of one host call the same server at the same time: it distinguishes their calls by their ids alone.
+/// Endpoints of one host call the same server at the same time: it distinguishes their calls by
+/// their ids alone.
 #[test]
 fn endpoints_of_one_host_are_distinguished_by_their_ids() {
     if !possible("endpoints_of_one_host_are_distinguished_by_their_ids") {

@@ -60,7 +60,8 @@ fn other_calls_continue() {
     });
 }
 
-/// A call is dropped in the middle of a long request: the server must not keep what it has received.
+/// A call is dropped in the middle of a long request: the server must not keep what it has
+/// received.
 #[test]
 fn a_half_sent_request_leaves_nothing() {
     on_each_runtime(async || {
@@ -93,8 +94,8 @@ fn a_response_that_is_not_received_is_freed() {
     });
 }
 
-/// Receivers are created and dropped while requests arrive. A receiver that is dropped after it was notified passes its
-/// request on.
+/// Receivers are created and dropped while requests arrive. A receiver that is dropped after it was
+/// notified passes its request on.
 #[test]
 fn a_dropped_receiver_loses_no_message() {
     on_each_runtime(async || {

@@ -29,8 +29,8 @@ fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     (on(), on())
 }
 
-/// Starts a task that responds to each request with the same bytes until the endpoint is shut down. Returns the number of
-/// requests.
+/// Starts a task that responds to each request with the same bytes until the endpoint is shut down.
+/// Returns the number of requests.
 fn echo(server: Endpoint) -> JoinHandle<u64> {
     tokio::spawn(async move {
         let mut served = 0;

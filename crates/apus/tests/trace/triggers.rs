@@ -82,7 +82,8 @@ fn a_slow_call_through_memory_freezes_the_trace_as_well() {
         let bind = || builder.clone().bind("127.0.0.1:0").unwrap();
         let (client, server) = (bind(), bind());
         let local_calls = || client.metrics().engine.local_calls;
-        // A frozen trace is not frozen again: calls before the path through memory is open may be slow.
+        // A frozen trace is not frozen again: calls before the path through memory is open may be
+        // slow.
         trace::freeze(FreezeReason::Demand);
         serve_slowly_while(&server, || {
             while local_calls() == 0 {
@@ -181,8 +182,8 @@ fn peers_freeze_their_traces_if_they_obey() {
         for round in 1.. {
             assert_eq!(client.freeze_peers(), 1);
             assert_eq!(reason(), Some(FreezeReason::Demand), "by `freeze_peers` itself");
-            // Both are in this process and share a trace. After the thaw it shows what the server does, unless the
-            // background poller was faster.
+            // Both are in this process and share a trace. After the thaw it shows what the server
+            // does, unless the background poller was faster.
             trace::thaw();
             assert!(server.try_recv_request().unwrap().is_none());
             frozen = reason() == Some(FreezeReason::Peer);
@@ -216,7 +217,8 @@ fn peers_on_this_host_are_asked_over_both_paths() {
             client.call(server.local_addr(), "hello").unwrap();
         }
     });
-    // One request over the network and one through memory. A request that arrives before the thaw is not recorded.
+    // One request over the network and one through memory. A request that arrives before the thaw
+    // is not recorded.
     let received = || tracing.trace().all(Event::FreezeReceived).count() as u64;
     let over_network = || server.metrics().protocol.received(apus_proto::Kind::Freeze);
     loop {
@@ -260,7 +262,8 @@ fn a_peer_without_a_session_freezes_nothing() {
         EndpointBuilder::default().freeze_triggers(FreezeTriggers::new().obey_peers(true));
     let server = obedient.bind("127.0.0.1:0").unwrap();
     let mut freeze = [0; 28];
-    // Source and destination port, packet type, length of the header, version, and a session that does not exist.
+    // Source and destination port, packet type, length of the header, version, and a session that
+    // does not exist.
     freeze[..2].copy_from_slice(&socket.local_addr().unwrap().port().to_be_bytes());
     freeze[2..4].copy_from_slice(&server.local_addr().port().to_be_bytes());
     freeze[11] = apus_proto::Kind::Freeze as u8;

@@ -20,7 +20,8 @@ fn failure(result: Result<Bytes, apus::CallError>) -> apus::RpcError {
     }
 }
 
-/// A call to a closed port fails by the ICMP error that the system reports, not by silence, which would take an hour here.
+/// A call to a closed port fails by the ICMP error that the system reports, not by silence, which
+/// would take an hour here.
 #[test]
 fn a_closed_port_is_reported_by_the_system() {
     let config = Config::builder().timeout_usecs(3_600_000_000).build().unwrap();
@@ -78,7 +79,8 @@ fn both_families_and_one_socket_for_both() {
     }
 }
 
-/// Over TCP the second of two writes waits for a delayed acknowledgement. A message in slices is sent as a whole.
+/// Over TCP the second of two writes waits for a delayed acknowledgement. A message in slices is
+/// sent as a whole.
 #[test]
 fn a_request_and_a_reply_in_slices_are_one_packet_each() {
     // No retransmissions, however slow the machine is.
@@ -127,8 +129,8 @@ fn sixty_four_megabytes() {
     assert_eq!(thread.join().unwrap(), 1);
 }
 
-/// A server is restarted at its port without state. A call that relied on the earlier incarnation fails with that reason, an
-/// idempotent call is sent again, and the next call succeeds.
+/// A server is restarted at its port without state. A call that relied on the earlier incarnation
+/// fails with that reason, an idempotent call is sent again, and the next call succeeds.
 #[test]
 fn a_restarted_server_is_recognised() {
     for idempotent in [false, true] {
@@ -160,7 +162,8 @@ fn a_restarted_server_is_recognised() {
     }
 }
 
-/// Garbage sent to the port does not disturb other clients. Each packet is counted, and the responses are small.
+/// Garbage sent to the port does not disturb other clients. Each packet is counted, and the
+/// responses are small.
 #[test]
 fn garbage_disturbs_no_client() {
     let server = over_udp().bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,5 @@
-//! Submission of a call: checks the limits, selects shared memory or the network, and traces the call.
+//! Submission of a call: checks the limits, selects shared memory or the network, and traces the
+//! call.
 
 use crate::call::{CallId, CallOptions};
 use crate::engine::calls::Abandoned;
@@ -9,14 +10,17 @@ use apus_trace::clock::ticks;
 use apus_trace::recorder;
 use std::net::SocketAddr;
 
-/// A call to be made. It outlives a failed attempt, so that the caller can repeat it when there is room.
+/// A call to be made. It outlives a failed attempt, so that the caller can repeat it when there is
+/// room.
 pub(crate) struct Submission {
     pub(crate) to: SocketAddr,
     pub(crate) payload: Payload,
     pub(crate) options: CallOptions,
-    /// The cookie of a call whose completion any thread may receive; `None` if the caller waits for it.
+    /// The cookie of a call whose completion any thread may receive; `None` if the caller waits for
+    /// it.
     pub(crate) shared: Option<u64>,
-    /// Time at which the application called, in ticks of the trace, if the call had to wait; otherwise 0.
+    /// Time at which the application called, in ticks of the trace, if the call had to wait;
+    /// otherwise 0.
     pub(crate) called: u64,
 }
 
