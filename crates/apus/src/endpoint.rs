@@ -297,7 +297,7 @@ impl Endpoint {
                     submission.wait();
                     let (again, room) = self.shard.wait_for(core, &Room { seen }, deadline);
                     core = again;
-                    if room.is_none() && core.closed.is_none() {
+                    if room.is_none() && !core.is_closed() {
                         return Err(CallError::too_late());
                     }
                 }
@@ -318,7 +318,7 @@ impl Endpoint {
     ) -> Result<Option<W::Output>, Closed> {
         let deadline = Instant::now().checked_add(timeout);
         let (core, output) = self.shard.wait_for(self.shard.lock(), want, deadline);
-        if output.is_none() && core.closed.is_some() {
+        if output.is_none() && core.is_closed() {
             return Err(core.closed_error());
         }
         Ok(output)

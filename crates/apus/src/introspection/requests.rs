@@ -83,7 +83,7 @@ pub fn own() -> Snapshot {
 }
 
 fn snapshot(shards: &[Arc<Shard>]) -> Snapshot {
-    let endpoint = |shard: &Arc<Shard>| EndpointSnapshot::new(shard.local_addr, &shard.metrics());
+    let endpoint = |shard: &Arc<Shard>| EndpointSnapshot::new(shard.local_addr(), &shard.metrics());
     let nanos = |clock| {
         let time = clock_gettime(clock);
         time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
@@ -134,8 +134,8 @@ pub struct RpcRow {
 fn rpcs(shards: &[Arc<Shard>]) -> Answer {
     let mut rows = Vec::new();
     for shard in shards {
-        let all = shard.lock().transport.info();
-        rows.extend(all.iter().map(|rpc| row(shard.local_addr, rpc)));
+        let all = shard.lock().transport().info();
+        rows.extend(all.iter().map(|rpc| row(shard.local_addr(), rpc)));
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.age_nanos));
     written(&rows)
