@@ -4,7 +4,7 @@ use crate::call::CallId;
 use crate::engine::shard::Shard;
 use crate::error::Closed;
 #[cfg(feature = "introspection")]
-use crate::introspection::Presence;
+use crate::introspection::Registration;
 use crate::metrics::Metrics;
 use crate::submit::cancel;
 use apus_proto::RpcInfo;
@@ -42,7 +42,7 @@ pub struct EndpointHandle {
 /// Shuts the endpoint down when the last handle is dropped.
 struct Lifetime {
     #[cfg(feature = "introspection")]
-    _presence: Option<Presence>,
+    _registration: Option<Registration>,
     shard: Arc<Shard>,
     /// The engine's own thread; `None` if a task of a runtime runs the loop.
     thread: Option<JoinHandle<()>>,
@@ -54,7 +54,7 @@ impl EndpointHandle {
         let _ = observable;
         let lifetime = Lifetime {
             #[cfg(feature = "introspection")]
-            _presence: observable.then(|| Presence::enter(&shard)).flatten(),
+            _registration: observable.then(|| Registration::new(&shard)).flatten(),
             shard: shard.clone(),
             thread,
         };

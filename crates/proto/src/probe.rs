@@ -147,7 +147,7 @@ pub enum ProbeKind {
     Dropped(DropReason),
     /// The call fails.
     Failed(FailureKind),
-    /// The call has taken longer than [`Watch::slow`].
+    /// The call has taken longer than [`ProbeFilter::slow`].
     Slow {
         /// Time since it was made.
         took: Duration,
@@ -234,7 +234,7 @@ impl Transport {
         self.notes.queue.pop_front()
     }
 
-    /// The id of a live RPC, as we write it, and the other end, if the RPC is selected ([`Watch::multiplier`]).
+    /// The id of a live RPC, as we write it, and the other end, if the RPC is selected ([`ProbeFilter::multiplier`]).
     #[inline]
     #[must_use]
     pub fn selected(&self, rpc: RpcKey) -> Option<(SenderId, Address)> {

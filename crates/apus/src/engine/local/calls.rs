@@ -50,7 +50,7 @@ impl LocalContext<'_> {
             None => match pair.send(key.cookie(), payload.slices()) {
                 Ok(ticket) => Some(ticket),
                 // The end of the pair has not been received yet.
-                Err(SendError::Gone(_)) => return None,
+                Err(SendError::Disconnected(_)) => return None,
                 Err(error) => return Some(Err(command_error(error))),
             },
         };

@@ -56,7 +56,7 @@ pub(super) fn command_error(error: SendError) -> CommandError {
         SendError::TooLarge { length, limit } => {
             CommandError::TooLarge { length, limit: u64::from(limit) }
         }
-        SendError::Gone(_) => CommandError::UnknownRpc,
+        SendError::Disconnected(_) => CommandError::UnknownRpc,
         // Full, or an error of a later version.
         _ => CommandError::SendFull { limit: ROOM },
     }

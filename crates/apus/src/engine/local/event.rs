@@ -28,7 +28,7 @@ impl LocalEvent {
         let number = pair.number();
         let failed = |kind, execution| Err(RpcError { kind, execution });
         let event = match event {
-            PollEvent::Gone(why) => return Self::Disconnected { pair: pair.clone(), why },
+            PollEvent::Disconnected(why) => return Self::Disconnected { pair: pair.clone(), why },
             PollEvent::Event(event) => event,
         };
         match event {

@@ -58,7 +58,7 @@ impl Path {
         for name in PeerName::candidates(to) {
             match self.local.start_connect(&name) {
                 Ok(()) => return Some(name),
-                Err(ConnectError::NobodyListens) => {}
+                Err(ConnectError::NotListening) => {}
                 // Another user's endpoint, too many pairs, a full queue: tried again later.
                 Err(_) => return None,
             }

@@ -104,7 +104,7 @@ impl LocalContext<'_> {
                 Ok(())
             }
             Err(error) => {
-                if matches!(error, SendError::Gone(_)) {
+                if matches!(error, SendError::Disconnected(_)) {
                     served.finish();
                 }
                 Err(command_error(error))

@@ -81,9 +81,9 @@ impl Routes {
             }
             Some(Route::Connecting { name, since }) => match local.peer_state(name) {
                 PeerState::Pair(pair) => Route::Pair(pair),
-                PeerState::Greeted if now - *since < CONNECT_TIMEOUT => return None,
-                PeerState::Greeted => {
-                    local.reject(name);
+                PeerState::Connecting if now - *since < CONNECT_TIMEOUT => return None,
+                PeerState::Connecting => {
+                    local.cancel_connect(name);
                     Route::NetworkUntil(now + RETRY_INTERVAL)
                 }
                 // The peer has refused.

@@ -97,7 +97,7 @@ impl LocalReceiver {
     /// Returns whether to spin a little instead of sleeping: a part of a long message has been copied, and the peer is
     /// busy copying the rest. Otherwise each chunk would cost a wake-up on both sides.
     pub(super) fn lingers(&mut self) -> bool {
-        if self.full || !self.poll_set.is_midway() {
+        if self.full || !self.poll_set.has_partial_message() {
             self.lingers_since = None;
             return false;
         }

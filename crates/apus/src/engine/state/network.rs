@@ -102,7 +102,7 @@ impl Network {
 
     /// Tells the protocol what the network reports about a packet that was sent earlier.
     pub(crate) fn handle_report(&mut self, report: &NetworkReport<'_>, now: Instant) {
-        let trouble = match report.trouble {
+        let trouble = match report.error {
             NetworkError::PortClosed => Unreachable::PortClosed,
             NetworkError::ProtocolUnreachable => Unreachable::Protocol,
             NetworkError::HostUnreachable => Unreachable::Host,
