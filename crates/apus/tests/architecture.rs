@@ -88,46 +88,46 @@ fn the_map_names_every_crate_and_no_other() {
     }
 }
 
-/// The layers of `src`, the lowest first: in each folder, the modules in the order in which they may import each other. A
-/// module imports only modules before it. `lib.rs` and the `mod.rs` files only declare and re-export.
-const LAYERS: &[(&str, &[&str])] = &[
-    (
-        "",
-        &[
-            "trace", "error", "overload", "engine", "metrics", "snapshot", "introspection", "call", "submit",
-            "cork", "request", "handle", "builder", "endpoint", "tokio", "settings", "metrics_bridge", "prometheus",
-        ],
-    ),
-    (
-        "engine",
-        &[
-            // Primitives.
-            "clock", "token", "sync", "poll_mode", "spin", "alarm", "signal", "descriptor", "cpu", "paths", "backlog",
-            "metrics", "tracer",
-            // Notifying and handing off.
-            "waiter", "wake_list", "poll_role", "handoff", "message", "calls",
-            // The state under the core lock, what happens to it, and the locks.
-            "state", "local", "core", "wait_target", "receive", "shard",
-            // Threads and tasks that run the loop.
-            "poll_loop", "blocking", "dedicated", "background_poller", "asynchronous", "model",
-        ],
-    ),
-    ("engine::core", &["root", "transmission", "messages", "commands", "shutdown", "pass"]),
-    (
-        "engine::state",
-        &[
-            "time", "cork", "quota", "observation", "polling", "room", "drain", "inbox", "network", "delivery",
-        ],
-    ),
-    (
-        "engine::local",
-        &[
-            "path", "routes", "event", "outstanding", "served", "corked", "state", "context", "calls", "requests",
-        ],
-    ),
-    ("engine::receive", &["balance", "local", "receiver"]),
-    ("engine::tracer", &["stages", "records", "probe_events"]),
-];
+/// The layers of `src`: in each folder, its modules in order, the lowest first. A module imports only modules before it. `lib.rs`
+/// and the `mod.rs` files only declare and re-export.
+const LAYERS: &str = "
+crate
+    trace error overload engine metrics snapshot introspection
+    call submit cork request handle builder endpoint tokio settings metrics_bridge prometheus
+crate::engine
+    clock token sync poll_mode spin alarm signal descriptor cpu paths backlog metrics tracer
+    waiter wake_list poll_role handoff message calls
+    state local core wait_target receive shard
+    poll_loop blocking dedicated background_poller asynchronous model
+crate::engine::core
+    root transmission messages commands shutdown pass
+crate::engine::local
+    path routes event outstanding served corked state context calls requests
+crate::engine::receive
+    balance local receiver
+crate::engine::state
+    time cork quota observation polling room drain inbox network delivery
+crate::engine::tracer
+    stages records probe_events
+";
+
+/// The modules of each folder in [`LAYERS`], in order.
+fn layers() -> BTreeMap<String, Vec<&'static str>> {
+    let mut layers = BTreeMap::new();
+    let mut folder = String::new();
+    for line in LAYERS.lines().filter(|line| !line.is_empty()) {
+        match line.strip_prefix("    ") {
+            None => {
+                folder = line.strip_prefix("crate").unwrap().trim_start_matches("::").to_owned();
+            }
+            Some(names) => {
+                let modules: &mut Vec<&str> = layers.entry(folder.clone()).or_default();
+                modules.extend(names.split_whitespace());
+            }
+        }
+    }
+    layers
+}
 
 /// A source file of `src`, without comments and unit tests.
 struct Module {
@@ -183,10 +183,12 @@ impl Modules {
             let exported = before == "use" && ["pub", ")"].contains(&earlier(2));
             let is_path = tokens.get(at + 1).is_some_and(|next| next == "::");
             let is_child = before == "use" && self.0.contains_key(&join(module, token));
-            let is_start = ["crate", "super", "self"].contains(&token) && before != "in" && before != "::";
+            let is_start =
+                ["crate", "super", "self"].contains(&token) && before != "in" && before != "::";
             if is_path && (is_start || is_child) {
                 let base = if token == "crate" { String::new() } else { module.to_owned() };
-                let mut path: Vec<String> = base.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
+                let mut path: Vec<String> =
+                    base.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
                 let mut start = at;
                 while ["crate", "self", "super"].contains(&tokens[start].as_str()) {
                     if tokens[start] == "super" {
@@ -222,7 +224,8 @@ impl Modules {
     /// The files that a file imports.
     fn imports_of(&self, module: &str) -> BTreeSet<String> {
         let found = self.paths_in(module);
-        let imports = found.iter().filter(|found| !found.exported).map(|found| self.file_of(&found.path));
+        let imports =
+            found.iter().filter(|found| !found.exported).map(|found| self.file_of(&found.path));
         imports.filter(|target| target != module).collect()
     }
 }
@@ -236,13 +239,23 @@ struct Found {
 }
 
 /// Reads a path or a tree of paths from a token on. Returns the position behind it.
-fn tree(tokens: &[String], mut at: usize, base: &[String], exported: bool, found: &mut Vec<Found>) -> usize {
+fn tree(
+    tokens: &[String],
+    mut at: usize,
+    base: &[String],
+    exported: bool,
+    found: &mut Vec<Found>,
+) -> usize {
     let mut path = base.to_vec();
     loop {
         if tokens[at] == "{" {
             at += 1;
             while tokens[at] != "}" {
-                at = if tokens[at] == "," { at + 1 } else { tree(tokens, at, &path, exported, found) };
+                at = if tokens[at] == "," {
+                    at + 1
+                } else {
+                    tree(tokens, at, &path, exported, found)
+                };
             }
             return at + 1;
         }
@@ -301,7 +314,7 @@ fn fork(one: &str, other: &str) -> (String, String, String) {
 
 #[test]
 fn modules_import_only_modules_of_lower_layers() {
-    let modules = Modules::read();
+    let (modules, layers) = (Modules::read(), layers());
     let mut wrong = Vec::new();
     let mut edges = 0;
     for module in modules.0.keys() {
@@ -309,18 +322,22 @@ fn modules_import_only_modules_of_lower_layers() {
             edges += 1;
             let (folder, from, to) = fork(module, &target);
             if from.is_empty() {
-                wrong.push(format!("{module} imports its own child {target}: it must only declare and re-export"));
+                wrong.push(format!(
+                    "{module} imports its own child {target}: it must only declare and re-export"
+                ));
                 continue;
             }
             if to.is_empty() {
                 wrong.push(format!("{module} imports {target}, which it is in"));
                 continue;
             }
-            let Some((_, order)) = LAYERS.iter().find(|(name, _)| *name == folder) else { continue };
+            let Some(order) = layers.get(&folder) else { continue };
             let place = |name: &str| order.iter().position(|other| *other == name);
             match (place(&from), place(&to)) {
                 (Some(from), Some(to)) if to < from => {}
-                (Some(_), Some(_)) => wrong.push(format!("{module} imports {target}, which is in a higher layer")),
+                (Some(_), Some(_)) => {
+                    wrong.push(format!("{module} imports {target}, which is in a higher layer"));
+                }
                 _ => wrong.push(format!("{from} or {to} is in no layer of \"{folder}\"")),
             }
         }
@@ -332,18 +349,25 @@ fn modules_import_only_modules_of_lower_layers() {
 #[test]
 fn every_module_of_a_layered_folder_is_in_a_layer() {
     let modules = Modules::read();
-    for (folder, order) in LAYERS {
-        let prefix = join(folder, "");
+    for (folder, order) in layers() {
+        let prefix = join(&folder, "");
         let inside = modules.0.keys().filter_map(|module| module.strip_prefix(&*prefix));
-        let names: BTreeSet<&str> =
-            inside.filter(|rest| !rest.is_empty()).map(|rest| rest.split("::").next().unwrap()).collect();
+        let names: BTreeSet<&str> = inside
+            .filter(|rest| !rest.is_empty())
+            .map(|rest| rest.split("::").next().unwrap())
+            .collect();
         assert_eq!(names, order.iter().copied().collect(), "in \"{folder}\"");
     }
 }
 
 #[test]
 fn no_files_import_each_other_in_a_circle() {
-    fn search(module: &str, modules: &Modules, chain: &mut Vec<String>, done: &mut BTreeSet<String>) {
+    fn search(
+        module: &str,
+        modules: &Modules,
+        chain: &mut Vec<String>,
+        done: &mut BTreeSet<String>,
+    ) {
         if let Some(at) = chain.iter().position(|other| other == module) {
             panic!("a circle of files: {} -> {module}", chain[at..].join(" -> "));
         }

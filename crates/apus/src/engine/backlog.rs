@@ -106,7 +106,7 @@ impl Backlog {
             max_queueing: u64::try_from(max_queueing.as_nanos()).unwrap_or(u64::MAX),
             pace: None,
             bounded: None,
-            feedback: Feedback::new(usize::MAX).with_time_limit(POLL_INTERVAL.as_nanos() as u64),
+            feedback: Feedback::new(usize::MAX).with_time_limit(POLL_INTERVAL),
             polled_at: Instant::ZERO,
             full_passes: 0,
         }

@@ -49,7 +49,8 @@ pub(crate) fn start(
 
 /// Time between two readings of the processor time of a thread with a share. Chosen by us: a tenth of a period, so that the
 /// thread exceeds its share by a tenth at most, which is charged to the next period. A reading is two system calls.
-const SHARE_CHECK_INTERVAL: Duration = Duration::from_nanos(CoreShare::PERIOD / 10);
+const SHARE_CHECK_INTERVAL: Duration =
+    Duration::from_nanos(CoreShare::PERIOD.as_nanos() as u64 / 10);
 
 /// Runs the loop until the endpoint is closed. Rests for the remainder of a period when the share is used up and other threads
 /// have work on this core.
@@ -91,11 +92,11 @@ fn is_core_wanted() -> bool {
     before.elapsed() > IDLE_YIELD
 }
 
-/// Returns the nanoseconds of processor time that the calling thread has used.
-fn processor_time() -> u64 {
+/// Returns the processor time that the calling thread has used.
+fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     // The clock is never negative.
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
 /// Pins the calling thread to one CPU.

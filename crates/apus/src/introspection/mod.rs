@@ -20,8 +20,10 @@
 
 mod client;
 mod folder;
+mod registration;
 mod registry;
 mod requests;
+mod response;
 mod service;
 mod trace_status;
 
@@ -29,4 +31,4 @@ pub use client::{Error, Process, processes};
 pub use requests::{RpcRow, own_snapshot};
 pub use trace_status::TraceStatus;
 
-pub(crate) use registry::Registration;
+pub(crate) use registration::Registration;

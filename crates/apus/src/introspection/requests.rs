@@ -1,6 +1,7 @@
 //! The table of requests that a live process responds to. A new request is a new row in [`REQUESTS`].
 
 use super::registry::shards;
+use super::response::{Response, json};
 use super::trace_status;
 use crate::engine::shard::Shard;
 use crate::snapshot::{EndpointSnapshot, Snapshot};
@@ -10,9 +11,6 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// The body of a response, or the reason for a refusal.
-pub(super) type Response = Result<Vec<u8>, String>;
 
 /// A request that the service knows.
 struct Request {
@@ -158,8 +156,4 @@ fn row(endpoint: SocketAddr, rpc: &RpcInfo) -> RpcRow {
         incoming: rpc.incoming,
         outgoing: rpc.outgoing,
     }
-}
-
-pub(super) fn json(value: &impl Serialize) -> Response {
-    serde_json::to_vec(value).map_err(|error| error.to_string())
 }

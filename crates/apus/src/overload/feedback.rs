@@ -5,7 +5,7 @@
 //!   receiving   resumes ◀─┘     unchanged      └─▶ stops, for a millisecond at most
 //! ```
 
-use super::Instant;
+use apus_proto::Instant;
 use std::time::Duration;
 
 /// Stops reception while the bounded queue behind it is nearly full.
@@ -16,7 +16,7 @@ use std::time::Duration;
 pub struct Feedback {
     stop_at: usize,
     resume_at: usize,
-    time_limit: u64,
+    time_limit: Duration,
     /// The latest end of the current stop.
     stopped_until: Option<Instant>,
     stops: u64,
@@ -31,12 +31,12 @@ impl Feedback {
     /// distance to [`Feedback::STOP_PERCENT`] gives the consumer a batch of work without interruption.
     pub const RESUME_PERCENT: usize = 25;
 
-    /// Longest time for which receiving stops: 1 ms, in nanoseconds. Source: Mogul & Ramakrishnan, one clock tick.
+    /// Longest time for which receiving stops: 1 ms. Source: Mogul & Ramakrishnan, one clock tick.
     ///
     /// A limit is needed because the consumer may hang while others wait for packets. One millisecond suits Homa:
     /// receivers send a RESEND after 5 ms of silence (`resend_ticks`), so grants and acks that wait in the socket
     /// buffer for a millisecond do not count as lost.
-    pub const TIME_LIMIT: u64 = 1_000_000;
+    pub const TIME_LIMIT: Duration = Duration::from_millis(1);
 
     /// Creates the feedback of a queue with at most `bound` entries; 0 counts as 1.
     #[must_use]
@@ -53,10 +53,10 @@ impl Feedback {
         }
     }
 
-    /// Replaces [`Feedback::TIME_LIMIT`] by `nanos` nanoseconds; [`u64::MAX`] means no limit.
+    /// Replaces [`Feedback::TIME_LIMIT`] by `limit`; [`Duration::MAX`] means no limit.
     #[must_use]
-    pub const fn with_time_limit(mut self, nanos: u64) -> Self {
-        self.time_limit = nanos;
+    pub const fn with_time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = limit;
         self
     }
 
@@ -88,7 +88,7 @@ impl Feedback {
                 true
             }
             None if queued >= self.stop_at => {
-                self.stopped_until = Some(now + Duration::from_nanos(self.time_limit));
+                self.stopped_until = Some(now + self.time_limit);
                 self.stops += 1;
                 false
             }
@@ -137,21 +137,21 @@ mod tests {
     fn a_consumer_that_hangs_leaves_one_batch_per_time_limit() {
         let mut feedback = Feedback::new(32);
         assert!(!feedback.check(32, START));
-        let end = START + Duration::from_nanos(Feedback::TIME_LIMIT);
+        let end = START + Feedback::TIME_LIMIT;
         assert_eq!(feedback.until(), Some(end));
         assert!(!feedback.check(32, Instant::from_nanos(end.as_nanos() - 1)));
         assert!(feedback.check(32, end));
         assert!(!feedback.check(32, end), "one batch only");
-        assert_eq!(feedback.until(), Some(end + Duration::from_nanos(Feedback::TIME_LIMIT)));
+        assert_eq!(feedback.until(), Some(end + Feedback::TIME_LIMIT));
         assert_eq!((feedback.stops(), feedback.timeouts()), (2, 1));
     }
 
     #[test]
     fn the_time_limit_can_be_changed_and_be_absent() {
-        let mut feedback = Feedback::new(4).with_time_limit(5);
+        let mut feedback = Feedback::new(4).with_time_limit(Duration::from_nanos(5));
         assert!(!feedback.check(3, START));
         assert!(feedback.check(3, START + Duration::from_nanos(5)));
-        let mut feedback = Feedback::new(4).with_time_limit(u64::MAX);
+        let mut feedback = Feedback::new(4).with_time_limit(Duration::MAX);
         assert!(
             !feedback.check(3, START)
                 && !feedback.check(3, START + Duration::from_nanos(u64::MAX - 1))

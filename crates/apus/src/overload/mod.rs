@@ -15,7 +15,8 @@
 //! which is the cheapest place: no work has been spent on it.
 //!
 //! ```
-//! use apus::overload::{Budget, Feedback, Instant, Quotas, CoreShare, Work};
+//! use apus::overload::{Budget, CoreShare, Feedback, Instant, Quotas, Work};
+//! use std::time::Duration;
 //!
 //! let mut budget = Budget::new(Quotas::default());
 //! let mut feedback = Feedback::new(32);
@@ -32,7 +33,7 @@
 //!     queue += received;
 //! }
 //! now += 10_000;
-//! share.charge(10_000, Instant::from_nanos(now));
+//! share.charge(Duration::from_micros(10), Instant::from_nanos(now));
 //! # }
 //! # assert_eq!((queue, socket, feedback.stops()), (32, 68, 1));
 //! ```

@@ -1,4 +1,4 @@
-//! Over a network that loses, duplicates, reorders and corrupts: nothing is lost, nothing is executed
+//! A network that loses, duplicates, reorders and corrupts: no message is lost, and no request is executed
 //! twice.
 
 use crate::{ShutDown, assert_at_rest, bytes};
@@ -24,13 +24,13 @@ fn all_calls_survive(seed: u64, faults: Faults, calls: usize) {
     let server = endpoint(&network, seed + 1, faults);
     let executed = Mutex::new(HashSet::new());
     std::thread::scope(|scope| {
-        let _end = ShutDown(&[&server]);
+        let _shutdown = ShutDown(&[&server]);
         scope.spawn(|| {
             while let Ok(request) = server.recv_request() {
                 let payload = request.payload().clone();
                 let number = u64::from_be_bytes(payload[..8].try_into().unwrap());
                 assert!(executed.lock().unwrap().insert(number), "call {number} executed twice");
-                // A client that has all it needs does not wait for the acknowledgment.
+                // Fails if the client has the response already.
                 let _ = request.reply(payload);
             }
         });

@@ -1,4 +1,4 @@
-//! Who answers in these tests, what is sent, and what is left when all is done?
+//! Fixtures: echo servers, payloads, and the check that nothing is left.
 
 use crate::echo::echo;
 use crate::pair;
@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A client, and the address of an echo server.
+/// Starts an echo server and returns a client, the server's address and the server.
 pub(crate) fn echo_pair(builder: &EndpointBuilder) -> (Endpoint, SocketAddr, EchoServer) {
     let (client, server) = pair(builder);
     let address = server.local_addr();
@@ -15,7 +15,7 @@ pub(crate) fn echo_pair(builder: &EndpointBuilder) -> (Endpoint, SocketAddr, Ech
     (client, address, EchoServer { endpoint: server, thread: Some(thread) })
 }
 
-/// Ends with the test.
+/// A server that is shut down when it is dropped.
 pub(crate) struct EchoServer {
     pub(crate) endpoint: Endpoint,
     thread: Option<JoinHandle<u64>>,
@@ -30,8 +30,7 @@ impl Drop for EchoServer {
     }
 }
 
-/// Shuts endpoints down when a test ends, also by a failed assertion: the threads that serve them then
-/// end too.
+/// Shuts endpoints down when a test ends, also by a failed assertion, so that the threads that serve them end.
 pub(crate) struct ShutDown<'a>(pub(crate) &'a [&'a Endpoint]);
 
 impl Drop for ShutDown<'_> {
@@ -42,12 +41,12 @@ impl Drop for ShutDown<'_> {
     }
 }
 
-/// Bytes that differ from offset to offset and from seed to seed.
+/// Returns bytes that depend on offset and seed.
 pub(crate) fn bytes(seed: usize, length: usize) -> Vec<u8> {
     (0..length).map(|i| (i * 31 + i / 251 + seed * 7) as u8).collect()
 }
 
-/// Waits until nothing lives at either end but what `Metrics::live` may hold at rest: peers.
+/// Waits until all messages are acknowledged, and checks that nothing is alive but peers.
 pub(crate) fn assert_at_rest(endpoints: &[&Endpoint]) {
     for endpoint in endpoints {
         assert!(endpoint.drain(Duration::from_secs(60)), "everything is acknowledged");

@@ -1,12 +1,12 @@
-//! Which way calls take, and what changes it.
+//! The choice between shared memory and network, and what changes it.
 
-use crate::{acquaint, assert_at_rest, bytes, echo, pair};
+use crate::{assert_at_rest, bytes, connect, echo, pair};
 use apus::{CallOptions, Endpoint, EndpointBuilder};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 #[test]
-fn calls_go_through_memory_and_their_server_sees_who_calls() {
+fn calls_go_through_memory_and_their_server_sees_the_clients_address() {
     let (client, server) = pair(&EndpointBuilder::default());
     let before = [&client, &server].map(|endpoint| endpoint.metrics().engine);
     client.send(server.local_addr(), bytes(0, 300_000), 7).unwrap();
@@ -46,9 +46,9 @@ fn every_address_of_the_host_leads_to_the_same_memory() {
     }
 }
 
-/// The client greets nobody, or the server is not to be found.
+/// The path is disabled at the client, which does not connect, or at the server, which cannot be found.
 #[test]
-fn whoever_does_not_want_memory_gets_messages_over_the_network() {
+fn without_the_memory_path_messages_go_over_the_network() {
     for local in [(true, false), (false, true)] {
         let server = Endpoint::builder().local(local.0).bind("127.0.0.1:0").unwrap();
         let client = Endpoint::builder().local(local.1).client().unwrap();
@@ -64,9 +64,9 @@ fn whoever_does_not_want_memory_gets_messages_over_the_network() {
     }
 }
 
-/// Messages that are longer than the rings go on while the applications on both sides do something else.
+/// Messages that are longer than the rings proceed while the applications on both sides compute.
 #[test]
-fn the_loop_turns_while_nobody_waits() {
+fn the_loop_runs_while_no_thread_waits() {
     let (client, server) = pair(&EndpointBuilder::default());
     let before = server.metrics().engine;
     client.send(server.local_addr(), bytes(1, 4_000_000), 0).unwrap();
@@ -79,35 +79,36 @@ fn the_loop_turns_while_nobody_waits() {
 }
 
 #[test]
-fn a_server_that_is_started_anew_is_found_again() {
+fn a_restarted_server_is_found_again() {
     let client = Endpoint::client().unwrap();
     let first = Endpoint::bind("127.0.0.1:0").unwrap();
     let address = first.local_addr();
-    acquaint(&client, &first);
+    connect(&client, &first);
     drop(first);
     let second = Endpoint::bind(address).unwrap();
     let before = client.metrics().engine.local_calls;
     let thread = echo(second.clone());
-    // The first calls may be those that learn of the end.
+    // The first calls may fail with the earlier server.
     let mut failed = 0;
     let options = || CallOptions::new().timeout(Duration::from_secs(60));
     while client.metrics().engine.local_calls < before + 10 {
         failed += u64::from(client.call_with(address, "again", options()).is_err());
-        assert!(failed < 10, "it goes on failing");
+        assert!(failed < 10, "calls continue to fail");
     }
     assert_eq!(client.metrics().engine.local_pairs_ended, 1);
     second.shutdown();
     thread.join().unwrap();
 }
 
-/// What a server refuses when it is shut down was never executed; of what its application had taken, nobody knows.
+/// Requests that a server refuses at its shutdown were not executed. For those that its application has received, execution
+/// is unknown.
 #[test]
 fn a_server_that_is_shut_down_says_what_it_did_not_execute() {
     let (client, server) = pair(&EndpointBuilder::default());
     for cookie in 0..10 {
         client.send(server.local_addr(), "please", cookie).unwrap();
     }
-    let taken = server.recv_request().unwrap();
+    let received = server.recv_request().unwrap();
     // All have arrived.
     while server.metrics().protocol.live.receive_bytes < 9 * 6 {
         std::thread::yield_now();
@@ -118,16 +119,16 @@ fn a_server_that_is_shut_down_says_what_it_did_not_execute() {
         let error = client.recv_completion().unwrap().result.unwrap_err();
         unknown += u32::from(error.execution == apus::Execution::Unknown);
     }
-    assert_eq!(unknown, 1, "the one that was taken");
-    drop(taken);
+    assert_eq!(unknown, 1, "the one that was received");
+    drop(received);
 }
 
-/// A wildcard address names this host, and nobody else's memory.
+/// A wildcard address names this host alone.
 #[test]
-fn an_address_of_another_host_is_not_looked_for_here() {
+fn an_address_of_another_host_is_not_searched_for_on_this_host() {
     let server = Endpoint::bind("0.0.0.0:0").unwrap();
     let client = Endpoint::client().unwrap();
-    // Reserved for documentation: nobody answers, and the port is that of a server here.
+    // An address reserved for documentation, which does not respond, with the port of a server on this host.
     let to = SocketAddr::new(Ipv4Addr::new(192, 0, 2, 1).into(), server.local_addr().port());
     for _ in 0..3 {
         let options = CallOptions::new().timeout(Duration::from_millis(5));
@@ -137,7 +138,7 @@ fn an_address_of_another_host_is_not_looked_for_here() {
     assert_eq!(server.metrics().engine.local_requests, 0);
 }
 
-/// Neither side waits: what has not left is not there.
+/// Neither side waits, so messages under the cork do not leave.
 #[test]
 fn a_cork_holds_back_what_goes_through_memory() {
     let (client, server) = pair(&EndpointBuilder::default());
@@ -147,15 +148,15 @@ fn a_cork_holds_back_what_goes_through_memory() {
     for cookie in 0..31 {
         client.send(server.local_addr(), bytes(0, 100), cookie).unwrap();
     }
-    let keepers = server.metrics().engine.keeper_turns;
+    let turns = server.metrics().engine.keeper_turns;
     assert!(server.try_recv_request().unwrap().is_none());
-    assert_eq!((requests(&server), server.metrics().engine.keeper_turns), (before, keepers));
+    assert_eq!((requests(&server), server.metrics().engine.keeper_turns), (before, turns));
     client.send(server.local_addr(), bytes(0, 100), 31).unwrap();
     let mut got = Vec::new();
     while got.len() < 32 {
         server.recv_requests(&mut got, 32).unwrap();
     }
-    // One that nobody wants any more does not leave.
+    // A cancelled call does not leave.
     let call = client.send(server.local_addr(), bytes(0, 100), 32).unwrap();
     assert!(client.cancel(call));
     client.send(server.local_addr(), bytes(1, 10), 33).unwrap();

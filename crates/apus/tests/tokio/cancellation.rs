@@ -6,14 +6,14 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
-/// Polls a future once; it is not ready.
+/// Polls a future once, and checks that it is pending.
 async fn begin<F: Future>(mut future: std::pin::Pin<&mut F>) {
     let pending = poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_pending())).await;
     assert!(pending, "it takes longer");
 }
 
 #[test]
-fn a_dropped_call_is_aborted_and_its_server_is_told() {
+fn a_dropped_call_is_cancelled_and_its_server_is_notified() {
     on_each_runtime(async || {
         let (client, server) = pair(&EndpointBuilder::default());
         let address = server.local_addr();
@@ -30,7 +30,7 @@ fn a_dropped_call_is_aborted_and_its_server_is_told() {
 }
 
 #[test]
-fn other_calls_go_on() {
+fn other_calls_continue() {
     on_each_runtime(async || {
         let (client, server) = pair(&EndpointBuilder::default());
         let address = server.local_addr();
@@ -60,7 +60,7 @@ fn other_calls_go_on() {
     });
 }
 
-/// A call dropped in the middle of a long request: the server must not keep what it has got.
+/// A call is dropped in the middle of a long request: the server must not keep what it has received.
 #[test]
 fn a_half_sent_request_leaves_nothing() {
     on_each_runtime(async || {
@@ -76,9 +76,9 @@ fn a_half_sent_request_leaves_nothing() {
     });
 }
 
-/// The response is there, but the future is dropped before it looks.
+/// The response has arrived, but the future is dropped before it is polled.
 #[test]
-fn a_response_that_nobody_takes_is_freed() {
+fn a_response_that_is_not_received_is_freed() {
     on_each_runtime(async || {
         let (client, server) = pair(&EndpointBuilder::default());
         {
@@ -93,7 +93,8 @@ fn a_response_that_nobody_takes_is_freed() {
     });
 }
 
-/// Receivers come and go while requests arrive; those that were told and dropped pass them on.
+/// Receivers are created and dropped while requests arrive. A receiver that is dropped after it was notified passes its
+/// request on.
 #[test]
 fn a_dropped_receiver_loses_no_message() {
     on_each_runtime(async || {
@@ -146,14 +147,14 @@ fn a_call_dropped_while_it_waits_for_room_was_never_made() {
 
 /// A reply that waits for room is dropped: the client learns that none will come.
 #[test]
-fn a_dropped_reply_lets_its_request_go() {
+fn a_dropped_reply_abandons_its_request() {
     on_each_runtime(async || {
         let network = apus_driver::loopback::LoopbackNetwork::new();
         let on = |config: ConfigBuilder| {
             let builder = EndpointBuilder::default().config(config.build().unwrap());
             apus::tokio::Endpoint::with_driver(&builder, Box::new(network.host())).unwrap()
         };
-        // A server that does not ask for acknowledgments: they come with the client's next request.
+        // A server that sends no NEED_ACK: acknowledgments arrive with the client's next request.
         let (client, server) = (on(Config::builder()), on(narrow().need_ack_usecs(10_000_000)));
         client.send(server.local_addr(), "x", 1).await.unwrap();
         client.send(server.local_addr(), "y", 2).await.unwrap();

@@ -1,4 +1,4 @@
-//! Many tasks on one endpoint.
+//! Many tasks that share an endpoint.
 
 use crate::{assert_at_rest, bytes, echo, echo_pair, on_each_runtime, pair};
 use apus::EndpointBuilder;
@@ -48,7 +48,7 @@ fn many_receivers_serve_one_endpoint() {
     });
 }
 
-/// Callers, receivers of ends and receivers of requests wait side by side at both ends.
+/// Callers, receivers of completions and receivers of requests wait at the same time.
 #[test]
 fn all_kinds_of_waiting_at_once() {
     on_each_runtime(async || {

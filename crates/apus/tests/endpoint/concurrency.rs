@@ -1,4 +1,4 @@
-//! Many threads on one endpoint.
+//! Many threads that share an endpoint.
 
 use crate::{ShutDown, assert_at_rest, bytes, echo_pair, pair};
 use apus::{Endpoint, EndpointBuilder, PollMode};
@@ -51,7 +51,7 @@ fn many_receivers_serve_one_endpoint() {
     assert_eq!(served.load(Ordering::Relaxed), 1_000, "each request is received once");
 }
 
-/// Callers, receivers of ends and receivers of requests wait side by side and pass the turn around.
+/// Callers, receivers of completions and receivers of requests wait at the same time and pass the poll role around.
 #[test]
 fn all_kinds_of_waiting_at_once() {
     let (a, b) = pair(&EndpointBuilder::default().poll_mode(PollMode::Block));
@@ -83,7 +83,7 @@ fn all_kinds_of_waiting_at_once() {
 }
 
 #[test]
-fn whoever_waits_lets_corked_messages_leave() {
+fn a_waiting_thread_lets_corked_messages_leave() {
     let (client, server, _echo) = echo_pair(&EndpointBuilder::default());
     let _cork = client.cork();
     client.send(server, bytes(0, 100), 1).unwrap();

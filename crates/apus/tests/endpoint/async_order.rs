@@ -8,12 +8,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use tokio::runtime::Runtime;
 
-/// A runtime whose worker turns the loops while the test's own thread polls.
+/// A runtime whose worker runs the loops while the test's own thread polls.
 fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-/// Two endpoints on a network of their own; their loops are turned by `runtime`.
+/// Two endpoints on a network of their own; `runtime` runs their loops.
 fn pair(runtime: &Runtime, builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     let _inside = runtime.enter();
     let network = LoopbackNetwork::new();
@@ -25,14 +25,14 @@ fn poll<F: Future>(future: &mut Pin<Box<F>>) -> Poll<F::Output> {
     future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Told that an end is there, a task finds it although the endpoint is shut down meanwhile.
+/// A task that is notified of a completion receives it although the endpoint is shut down meanwhile.
 #[test]
-fn ends_are_received_although_the_endpoint_was_shut_down() {
+fn completions_are_received_although_the_endpoint_was_shut_down() {
     let runtime = runtime();
     let (client, server) = pair(&runtime, &EndpointBuilder::default());
     runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
     let mut recv = Box::pin(client.recv_completion());
-    assert!(poll(&mut recv).is_pending(), "nobody answers");
+    assert!(poll(&mut recv).is_pending(), "there is no response");
     client.shutdown();
     let Poll::Ready(Ok(end)) = poll(&mut recv) else { panic!("the call has ended") };
     assert_eq!(end.cookie, 5);
@@ -47,14 +47,14 @@ fn cancelling_the_last_call_ends_a_drain() {
     let (client, server) = pair(&runtime, &EndpointBuilder::default());
     let call = runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
     let mut drain = Box::pin(client.drain());
-    assert!(poll(&mut drain).is_pending(), "nobody answers");
+    assert!(poll(&mut drain).is_pending(), "there is no response");
     assert!(client.cancel(call));
     assert!(poll(&mut drain).is_ready(), "nothing is left to be acknowledged");
     assert_eq!(client.metrics().engine.spurious_wakeups, 0, "E3");
 }
 
 #[test]
-fn a_drain_that_was_told_is_over_whatever_is_sent_then() {
+fn a_drain_that_was_notified_ends_whatever_is_sent_then() {
     let runtime = runtime();
     let (client, server) = pair(&runtime, &EndpointBuilder::default());
     let call = runtime.block_on(client.send(server.local_addr(), "x", 5)).unwrap();
@@ -79,7 +79,7 @@ fn a_call_that_is_cancelled_makes_room() {
     assert!(matches!(poll(&mut send), Poll::Ready(Ok(_))));
 }
 
-/// The task that turns the loop ends without having been polled once.
+/// The task that runs the loop ends without having been polled once.
 #[test]
 fn an_endpoint_is_closed_with_a_runtime_that_never_ran() {
     let idle = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -89,15 +89,15 @@ fn an_endpoint_is_closed_with_a_runtime_that_never_ran() {
     assert!(error.to_string().contains("runtime"), "{error}");
 }
 
-/// The calls of an endpoint end, even if the runtime that turns its loop ends first.
+/// The calls of an endpoint end, even if the runtime that runs its loop ends first.
 #[test]
 fn an_endpoint_is_closed_with_its_runtime() {
-    let turning = runtime();
-    let (client, server) = pair(&turning, &EndpointBuilder::default());
+    let worker = runtime();
+    let (client, server) = pair(&worker, &EndpointBuilder::default());
     let mut call = Box::pin(client.call(server.local_addr(), bytes(0, 100)));
     assert!(poll(&mut call).is_pending());
-    drop(turning);
-    let Poll::Ready(Err(error)) = poll(&mut call) else { panic!("nobody will answer") };
+    drop(worker);
+    let Poll::Ready(Err(error)) = poll(&mut call) else { panic!("no response can arrive") };
     assert_ne!(error.execution(), Execution::Executed, "{error}");
     drop(call);
     let error = runtime().block_on(client.recv_request()).unwrap_err();

@@ -1,11 +1,11 @@
-//! What can be had of the time trace of a live process? Each case runs in a process of its own.
+//! Cases about the time trace of a live process, each of which runs in a process of its own.
 
 use apus::introspection::{Error, Process};
 use apus::trace::{self, Event, FreezeReason, Sampling};
 use apus::{Endpoint, EndpointBuilder};
 use std::process::id;
 
-/// A client that has a server.
+/// A client and its server.
 struct Pair {
     client: Endpoint,
     server: Endpoint,
@@ -25,12 +25,12 @@ impl Pair {
     }
 }
 
-/// Calls in its trace.
+/// Returns the number of calls in the process's trace.
 fn calls(process: &Process) -> usize {
     process.trace().unwrap().all(Event::Call).count()
 }
 
-pub(crate) fn its_trace_is_had_frozen_and_resumed() {
+pub(crate) fn its_trace_is_read_frozen_and_resumed() {
     trace::set_sampling(Sampling::All);
     let pair = Pair::new();
     pair.call();
@@ -58,13 +58,13 @@ pub(crate) fn its_trace_is_had_frozen_and_resumed() {
     let resumed = process.resume_trace().unwrap();
     assert_eq!((resumed.recording, resumed.frozen, resumed.changed), (true, None, true));
     assert!(!process.resume_trace().unwrap().changed);
-    // The endpoint sees it with its next pass.
+    // The endpoint resumes with its next pass.
     while calls(&process) == 1 {
         pair.call();
     }
 }
 
-pub(crate) fn who_records_nothing_says_so() {
+pub(crate) fn it_refuses_to_freeze_without_a_trace() {
     trace::set_sampling(Sampling::Off);
     let pair = Pair::new();
     pair.call();

@@ -1,4 +1,4 @@
-//! How endpoints end, and what becomes of those who wait on them.
+//! Shutdown of endpoints and runtimes, and what waiting tasks see of it.
 
 use crate::{bytes, echo, on_each_runtime, pair, until};
 use apus::tokio::Endpoint;
@@ -21,7 +21,7 @@ fn shutting_down_ends_every_wait() {
                 tokio::spawn(async move { a.recv_request().await.map(drop) })
             })
             .collect();
-        // b never answers; the second call waits for room.
+        // b never responds; the second call waits for room.
         let calls: Vec<_> = (0..2)
             .map(|i| {
                 let a = on(&a);
@@ -57,7 +57,7 @@ fn shutting_down_ends_every_wait() {
 }
 
 #[test]
-fn ends_that_came_before_the_shutdown_can_be_received_after_it() {
+fn completions_from_before_a_shutdown_can_be_received_after_it() {
     on_each_runtime(async || {
         let (client, server) = pair(&EndpointBuilder::default());
         client.send(server.local_addr(), "x", 5).await.unwrap();
@@ -82,7 +82,7 @@ fn the_last_clone_ends_the_endpoint() {
         assert_eq!(tokio::join!(call, serve).0.unwrap(), "yes");
         drop(clone);
         let error = b.call(address, "and now?").await.unwrap_err();
-        // The system says so, or the peer fell silent: its task ends when it is polled next.
+        // Either the port is closed or the peer is silent: its task ends when it is polled next.
         assert_ne!(error.execution(), Execution::Executed, "{error}");
     });
 }
@@ -127,7 +127,7 @@ fn bad_addresses_are_named() {
     });
 }
 
-/// The runtime goes before the endpoint: nothing panics, and nothing hangs.
+/// The runtime ends before the endpoint: nothing panics, and nothing hangs.
 #[test]
 fn a_runtime_may_end_before_its_endpoint() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();

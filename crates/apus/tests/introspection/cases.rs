@@ -1,4 +1,4 @@
-//! What do processes see of themselves and of each other? Each case runs in a process of its own.
+//! Cases of introspection, each of which runs in a process of its own.
 
 use crate::traces;
 use apus::introspection::{Error, Process, processes};
@@ -8,26 +8,26 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::id;
 
-/// All of them, by their names.
+/// All cases by name.
 const CASES: &[(&str, fn())] = &[
-    ("it_answers_while_it_has_endpoints", it_answers_while_it_has_endpoints),
+    ("it_responds_while_it_has_endpoints", it_responds_while_it_has_endpoints),
     ("live_rpcs_are_shown", live_rpcs_are_shown),
     ("nonsense_is_refused", nonsense_is_refused),
     ("a_hidden_endpoint_is_hidden", a_hidden_endpoint_is_hidden),
     ("the_environment_hides_all", the_environment_hides_all),
     ("an_open_folder_is_not_trusted", an_open_folder_is_not_trusted),
     ("it_is_aborted", it_is_aborted),
-    ("its_trace_is_had_frozen_and_resumed", traces::its_trace_is_had_frozen_and_resumed),
-    ("who_records_nothing_says_so", traces::who_records_nothing_says_so),
+    ("its_trace_is_read_frozen_and_resumed", traces::its_trace_is_read_frozen_and_resumed),
+    ("it_refuses_to_freeze_without_a_trace", traces::it_refuses_to_freeze_without_a_trace),
 ];
 
-/// Does what the case with this name does.
+/// Runs the case with this name.
 pub(crate) fn run(name: &str) {
     let (_, case) = CASES.iter().find(|case| case.0 == name).expect("a case has this name");
     case();
 }
 
-fn it_answers_while_it_has_endpoints() {
+fn it_responds_while_it_has_endpoints() {
     assert_eq!(processes().unwrap(), []);
     let server = Endpoint::bind("127.0.0.1:0").unwrap();
     let client = Endpoint::client().unwrap();
@@ -37,7 +37,10 @@ fn it_answers_while_it_has_endpoints() {
     assert_eq!((snapshot.pid, snapshot.version.as_str()), (id(), env!("CARGO_PKG_VERSION")));
     let addresses: Vec<_> = snapshot.endpoints.iter().map(|one| one.address).collect();
     assert_eq!(addresses, [server.local_addr(), client.local_addr()]);
-    assert!(snapshot.cpu_nanos > 0 && snapshot.program.starts_with("live"), "{snapshot:?}");
+    assert!(
+        snapshot.cpu_nanos > 0 && snapshot.program.starts_with("introspection"),
+        "{snapshot:?}"
+    );
     let later = found[0].snapshot().unwrap();
     assert!(later.monotonic_nanos > snapshot.monotonic_nanos);
     assert_eq!(apus::introspection::own_snapshot().endpoints.len(), 2);
@@ -48,7 +51,7 @@ fn it_answers_while_it_has_endpoints() {
     drop(client);
     assert_eq!(processes().unwrap(), []);
     assert!(matches!(found[0].snapshot(), Err(Error::Absent { .. })));
-    // And again.
+    // The service starts again with the next endpoint.
     let _again = Endpoint::client().unwrap();
     assert_eq!(found[0].snapshot().unwrap().endpoints.len(), 1);
 }
@@ -82,11 +85,11 @@ fn nonsense_is_refused() {
     let folder = std::env::var_os("APUS_RUNTIME_DIR").unwrap();
     let socket = Path::new(&folder).join(format!("{}.sock", id()));
     let connect = || UnixStream::connect(&socket).unwrap();
-    // Hangs up without a word.
+    // A client that disconnects without a request.
     drop(connect());
     for words in [vec![0xff; 100_000], vec![b'x'; 1_000], b"\n".to_vec()] {
         let mut stream = connect();
-        // It may be hung up on while it speaks.
+        // Fails if the service disconnects meanwhile.
         let _ = stream.write_all(&words);
         let _ = stream.shutdown(std::net::Shutdown::Write);
         let mut answer = Vec::new();

@@ -1,4 +1,4 @@
-//! A socket that is full: whoever has the turn sleeps until there is room, and the clock goes on.
+//! A full socket: the leader sleeps until there is room, and timers are served meanwhile.
 
 use apus::{CallOptions, EndpointBuilder, PollMode};
 use apus_driver::{Arrival, Burst, Capabilities, Driver, NetworkReport, ReceiveHalf, TransmitHalf};
@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Takes one packet and is full then, until `open` is set; nothing ever arrives.
+/// A driver that is full after one packet until `open` is set. It receives nothing.
 struct Stuffed {
     open: Arc<AtomicBool>,
     sent: Arc<AtomicBool>,
     full: bool,
-    /// Not writable while it is full, as a socket.
+    /// Not writable while the driver is full, as a socket would be.
     stream: UnixStream,
 }
 
@@ -93,7 +93,7 @@ impl AsFd for Silent {
 }
 
 #[test]
-fn whoever_waits_for_a_full_socket_sleeps_and_sees_its_timers() {
+fn a_thread_that_waits_for_a_full_socket_sleeps_and_serves_timers() {
     for poll in [PollMode::Block, PollMode::Hybrid(Duration::from_micros(50))] {
         let (mut stream, mut other) = UnixStream::pair().unwrap();
         stream.set_nonblocking(true).unwrap();
@@ -110,7 +110,7 @@ fn whoever_waits_for_a_full_socket_sleeps_and_sees_its_timers() {
         let error = endpoint.call_with(to, "hello", options).unwrap_err();
         assert!(error.to_string().contains("deadline"), "{error}");
         let metrics = endpoint.metrics().engine;
-        // Some timers of the protocol pass in this time, 2.5 ms apart.
+        // Some timers of the protocol are due in this time, every 2.5 ms.
         assert!((1..200).contains(&metrics.sleeps), "{poll}: {metrics:?}");
         assert!(metrics.kicks < 20, "{poll}: {metrics:?}");
 

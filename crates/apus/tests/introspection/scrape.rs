@@ -1,4 +1,4 @@
-//! Situation: Prometheus scrapes a process.
+//! The exporter for Prometheus: its text, its histograms, its HTTP responses.
 
 use apus::prometheus::{Exporter, text};
 use apus::snapshot::{EndpointSnapshot as Counted, Snapshot, families};
@@ -7,7 +7,7 @@ use prometheus_parse::{Sample, Scrape, Value};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// Head and body of the answer to a request.
+/// Sends a request and returns head and body of the response.
 fn get(address: SocketAddr, method: &str, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     let request = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
@@ -22,7 +22,7 @@ fn parsed(text: &str) -> Vec<Sample> {
     Scrape::parse(text.lines().map(|line| Ok(line.to_owned()))).unwrap().samples
 }
 
-/// The value of the sample with this name and these labels.
+/// Returns the value of the sample with this name and these labels.
 fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> f64 {
     let fits = |sample: &&Sample| {
         let same = labels.iter().all(|(label, value)| sample.labels.get(label) == Some(value));
@@ -35,7 +35,7 @@ fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> f64 {
     }
 }
 
-/// A server and a client between which this many calls went over the network, and one that failed.
+/// Returns a server and a client after `count` calls over the network and one call that failed.
 fn after_calls(count: usize) -> (Endpoint, Endpoint) {
     let over_the_network = || EndpointBuilder::default().local(false);
     let server = over_the_network().bind("127.0.0.1:0").unwrap();
@@ -93,7 +93,7 @@ fn histograms_have_fixed_bounds_and_rise() {
     let text = text(vec![snapshot([&server, &client])], false);
     let samples = parsed(&text);
     let histogram = |name: &str, label: (&str, &str)| {
-        // Those that failed have a sample of their own.
+        // Failed calls have a sample of their own.
         let failed = label.0 == "error_type";
         let fits = |sample: &&Sample| {
             let labels = &sample.labels;
@@ -145,7 +145,7 @@ fn an_exporter_serves_the_process() {
     let (_, body) = get(exporter.local_addr(), "GET", "/metrics");
     let after =
         value(&parsed(&body), "apus_client_requests_started_total", &[("endpoint", &address)]);
-    assert_eq!(after, 3.0, "taken anew for each request");
+    assert_eq!(after, 3.0, "a new snapshot for each request");
     assert!(get(exporter.local_addr(), "GET", "/").1.contains("/metrics"));
     assert!(get(exporter.local_addr(), "GET", "/secrets").0.contains(" 404 "));
     assert!(get(exporter.local_addr(), "POST", "/metrics").0.contains(" 405 "));

@@ -1,4 +1,4 @@
-//! How endpoints end, and what becomes of those who talk to them.
+//! Start, shutdown and loss of endpoints, and what their peers see of it.
 
 use crate::{bytes, pair};
 use apus::{Closed, Config, Endpoint, EndpointBuilder, Execution, Profile};
@@ -15,7 +15,7 @@ fn shutting_down_ends_every_wait() {
             scope.spawn(|| a.recv_request().map(drop)),
         ];
         let call = scope.spawn(|| a.call(b.local_addr(), "hello"));
-        // b never answers; wait until a's call is on its way.
+        // b never responds; wait until a's call is outstanding.
         while a.metrics().protocol.live.client_rpcs == 0 {
             std::thread::yield_now();
         }
@@ -31,11 +31,11 @@ fn shutting_down_ends_every_wait() {
 }
 
 #[test]
-fn ends_that_came_before_the_shutdown_can_be_received_after_it() {
+fn completions_from_before_a_shutdown_can_be_received_after_it() {
     let (client, server, _echo) = crate::echo_pair(&EndpointBuilder::default());
     client.send(server, "x", 5).unwrap();
     while client.metrics().protocol.progress.client_responses_done == 0 {
-        // Somebody must turn the loop, and the end must stay.
+        // The loop must run, and the completion must stay available.
         assert!(client.recv_request_timeout(Duration::from_millis(1)).unwrap().is_none());
     }
     client.send(server, bytes(0, 10), 6).unwrap();
@@ -66,7 +66,7 @@ fn a_silent_peer_is_given_up() {
     let config = Config::builder().timeout_usecs(50_000).build().unwrap();
     let client =
         EndpointBuilder::default().config(config).with_driver(Box::new(network.host())).unwrap();
-    // A host that takes packets and never answers.
+    // A host that receives packets and never responds.
     let silent = network.host();
     let address = apus_driver::Driver::local_addr(&silent);
     let error = client.call(address, "hello").unwrap_err();
@@ -74,7 +74,7 @@ fn a_silent_peer_is_given_up() {
     assert_eq!(error.execution(), Execution::NotExecuted, "it never asked for a confirmation");
 }
 
-/// In the kernel profile ids are unique per host: whoever brings the driver says where they begin.
+/// In the kernel profile ids are unique per host: the owner of a driver sets the first one.
 #[test]
 fn ids_begin_where_the_builder_says() {
     let network = LoopbackNetwork::new();
@@ -115,24 +115,24 @@ fn a_reply_arrives_although_its_server_ends() {
             assert!(server.drain(Duration::from_secs(60)));
         });
         assert_eq!(client.call(address, "the last words").unwrap(), bytes(7, 300_000));
-        // The server waits for the acknowledgment, which the client's loop gives.
+        // The server waits for the acknowledgment, for which the client's loop must run.
         assert!(client.recv_request_timeout(Duration::from_millis(100)).is_ok());
     });
 }
 
-/// What was given up has not arrived.
+/// Messages that were discarded have not arrived.
 #[test]
 fn a_drain_does_not_confuse_a_shutdown_with_an_arrival() {
     let (a, b) = pair(&EndpointBuilder::default());
     assert!(a.drain(Duration::ZERO), "nothing was sent");
     a.send(b.local_addr(), "hello", 0).unwrap();
     a.shutdown();
-    assert!(!a.drain(Duration::ZERO), "b has never looked at it");
+    assert!(!a.drain(Duration::ZERO), "b has never polled");
     b.shutdown();
     assert!(b.drain(Duration::ZERO), "nothing was sent");
 }
 
-/// AMO-5: the application has the request, and may have done what it says.
+/// AMO-5: the application has the request and may have executed it.
 #[test]
 fn a_shutdown_does_not_promise_that_a_request_in_service_was_not_executed() {
     let (client, server) = pair(&EndpointBuilder::default());
@@ -156,8 +156,8 @@ fn bad_addresses_are_named() {
     assert!(error.to_string().contains(&taken.local_addr().to_string()), "{error}");
 }
 
-/// Between being given the turn and taking it, a waiter still stands on the lists of those who wait.
-/// (Found by `many_callers_share_an_endpoint`: a shutdown in that moment told it a second time.)
+/// A waiter that was passed the poll role is still on the lists of waiters until it runs. A shutdown in that moment
+/// notified it a second time (found by `many_callers_share_an_endpoint`).
 #[test]
 fn shutting_down_at_any_moment() {
     for round in 0..50 {

@@ -1,16 +1,14 @@
-//! What becomes of calls when the server's process is killed?
-//!
-//! This program runs itself as the server.
+//! Calls through shared memory to a server whose process is killed. This program runs itself as the server.
 
 use apus::{CallError, CallOptions, Endpoint, Execution, FailureKind};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
-/// Set in the process that is the server.
+/// Environment variable that is set in the server's process.
 const SERVER: &str = "APUS_TEST_SERVER";
 
-/// Ends with the test.
+/// The server's process, killed on drop.
 struct Server {
     child: Child,
     address: SocketAddr,
@@ -19,7 +17,7 @@ struct Server {
 impl Server {
     fn start() -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "killed::the_server", "--nocapture", "--test-threads", "1"])
+            .args(["--exact", "process_death::the_server", "--nocapture", "--test-threads", "1"])
             .env(SERVER, "1")
             .stdout(Stdio::piped())
             .spawn()
@@ -27,7 +25,7 @@ impl Server {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let address = loop {
             let line = lines.next().unwrap().unwrap();
-            // What the test harness says stands before it, in the same line or not.
+            // Output of the test harness precedes it, possibly in the same line.
             if let Some((_, address)) = line.split_once("listening on ") {
                 break address.parse().unwrap();
             }
@@ -43,13 +41,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have been killed before.
+        // Fails if it was killed before.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Not a test: the other process. It answers those that warm up, and only takes the others.
+/// Not a test: the server's process. It responds to `warm up` and keeps other requests without a response.
 #[test]
 fn the_server() {
     if std::env::var_os(SERVER).is_none() {
@@ -57,12 +55,12 @@ fn the_server() {
     }
     let server = Endpoint::bind("127.0.0.1:0").unwrap();
     println!("listening on {}", server.local_addr());
-    let mut taken = Vec::new();
+    let mut unanswered = Vec::new();
     while let Ok(request) = server.recv_request() {
         if request.payload() == "warm up" {
             request.reply("warm").unwrap();
         } else {
-            taken.push(request);
+            unanswered.push(request);
         }
     }
 }
@@ -74,27 +72,27 @@ fn warm_up(client: &Endpoint, to: SocketAddr) {
 }
 
 #[test]
-fn a_call_that_the_server_took_fails_and_says_that_nobody_knows() {
+fn a_call_that_the_server_received_fails_with_unknown_execution() {
     let mut server = Server::start();
     let client = Endpoint::client().unwrap();
     warm_up(&client, server.address);
     let before = client.metrics().engine.local_calls;
     client.send(server.address, "take this", 1).unwrap();
     assert_eq!(client.metrics().engine.local_calls, before + 1);
-    // It has read the first when it has answered the second.
+    // The server has read the first request when it has answered the second.
     client.call(server.address, "warm up").unwrap();
     server.kill();
     let error = client.recv_completion().unwrap().result.unwrap_err();
     assert_eq!((error.kind, error.execution), (FailureKind::PeerEnded, Execution::Unknown));
     assert_eq!(client.metrics().engine.local_pairs_ended, 1);
-    // Nobody listens there any more, as the network says.
+    // The port is closed, as the network reports.
     let CallError::Failed(error) = client.call(server.address, "hello?").unwrap_err() else {
         panic!("it was accepted")
     };
     assert_eq!(error.kind, FailureKind::PortClosed, "{error}");
 }
 
-/// What may be executed twice goes over the network, and learns there that the port is closed.
+/// An idempotent call is repeated over the network, where the port is closed.
 #[test]
 fn an_idempotent_call_tries_the_network() {
     let mut server = Server::start();

@@ -1,7 +1,7 @@
-//! Situation: processes of this user have endpoints, and somebody looks at them.
+//! Introspection of live processes, and the exporter for Prometheus.
 //!
-//! Where sockets are is a matter of the environment, so that each case runs in a process of its own: this program again, with
-//! a folder that nobody else has.
+//! The environment determines the folder of the sockets. Each case therefore runs in a process of its own, which is this
+//! program with a folder of its own.
 
 mod cases;
 #[cfg(feature = "prometheus")]
@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Set in a process that does one case: its name.
+/// Environment variable with the name of the case that a process runs.
 const CASE: &str = "APUS_TEST_CASE";
 
 /// Runs a case of [`cases`] in a process of its own.
@@ -24,7 +24,7 @@ fn run(case: &str, folder: &Path, more: &[(&str, &str)]) -> Output {
     program.env(CASE, case).output().unwrap()
 }
 
-/// The same; it must go well, to its end.
+/// Runs a case of [`cases`] in a process of its own. It must succeed and come to its end.
 fn check(case: &str, folder: &Path, more: &[(&str, &str)]) {
     let output = run(case, folder, more);
     let said = String::from_utf8_lossy(&output.stdout);
@@ -32,13 +32,13 @@ fn check(case: &str, folder: &Path, more: &[(&str, &str)]) {
     assert!(output.status.success() && done, "{case}: {output:?}");
 }
 
-/// What the other process says when a case has come to its end.
+/// Returns the output of a process whose case has come to its end.
 fn at_its_end(case: &str) -> String {
     format!("{case} is at its end.")
 }
 
-/// In the other process: the case that it was started for. In this one: such a process fails if there is no such case, and does
-/// not say that it came to an end.
+/// In the other process: runs its case. In this one: checks that a process fails if there is no such case, and that it does
+/// not say that it came to its end.
 #[test]
 fn the_other_process() {
     if let Ok(case) = std::env::var(CASE) {
@@ -59,10 +59,10 @@ fn sockets(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_process_answers_while_it_has_endpoints() {
+fn a_process_responds_while_it_has_endpoints() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("apus");
-    check("it_answers_while_it_has_endpoints", &folder, &[]);
+    check("it_responds_while_it_has_endpoints", &folder, &[]);
     assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
     assert_eq!(sockets(&folder), Vec::<PathBuf>::new(), "it has cleaned up");
 }
@@ -80,14 +80,14 @@ fn nonsense_is_refused_and_does_no_harm() {
 }
 
 #[test]
-fn the_time_trace_is_had_frozen_and_resumed() {
+fn the_time_trace_is_read_frozen_and_resumed() {
     let place = tempfile::tempdir().unwrap();
-    check("its_trace_is_had_frozen_and_resumed", &place.path().join("apus"), &[]);
-    check("who_records_nothing_says_so", &place.path().join("apus"), &[]);
+    check("its_trace_is_read_frozen_and_resumed", &place.path().join("apus"), &[]);
+    check("it_refuses_to_freeze_without_a_trace", &place.path().join("apus"), &[]);
 }
 
 #[test]
-fn who_does_not_want_to_be_seen_is_not() {
+fn a_process_can_opt_out() {
     let place = tempfile::tempdir().unwrap();
     check("a_hidden_endpoint_is_hidden", &place.path().join("apus"), &[]);
     check("the_environment_hides_all", &place.path().join("apus"), &[("APUS_LIVE", "0")]);
@@ -105,13 +105,13 @@ fn an_open_folder_is_not_trusted_and_endpoints_work_all_the_same() {
 }
 
 #[test]
-fn what_a_killed_process_has_left_is_removed_by_the_next() {
+fn the_socket_of_a_killed_process_is_removed_by_the_next() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("apus");
     let output = run("it_is_aborted", &folder, &[]);
     assert!(!output.status.success());
     let left = sockets(&folder);
     assert_eq!(left.len(), 1, "{left:?}");
-    check("it_answers_while_it_has_endpoints", &folder, &[]);
+    check("it_responds_while_it_has_endpoints", &folder, &[]);
     assert_eq!(sockets(&folder), Vec::<PathBuf>::new());
 }
