@@ -1,6 +1,5 @@
 //! Options of an endpoint, and how it is opened and started.
 
-use crate::endpoint::Endpoint;
 use crate::engine::backlog::Backlog;
 use crate::engine::poll_mode::PollMode;
 use crate::engine::shard::{Opened, Settings, Shard};
@@ -15,9 +14,10 @@ use apus_socket::{Udp, UdpConfig};
 use apus_trace::keep::{Keeping, keep};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Options for a new [`Endpoint`]; every option has a default.
+/// Options for a new [`Endpoint`](crate::Endpoint); every option has a default.
 ///
 /// [`EndpointBuilder::bind`] starts an endpoint that serves requests, [`EndpointBuilder::client`]
 /// one that does not. [`tokio::Endpoint::bind_with`](crate::tokio::Endpoint::bind_with) takes a
@@ -301,32 +301,6 @@ impl EndpointBuilder {
         self.observable && cfg!(feature = "introspection")
     }
 
-    /// Opens a socket at `address` (UDP, or raw IP with [`EndpointBuilder::raw`]) and starts the
-    /// endpoint. Port 0 selects a free port. If `address` resolves to several addresses, the first
-    /// that can be bound is used.
-    ///
-    /// # Errors
-    ///
-    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
-    pub fn bind(
-        self,
-        address: impl ToSocketAddrs + std::fmt::Debug,
-    ) -> Result<Endpoint, BindError> {
-        let opened = self.open(&address)?;
-        self.start(opened)
-    }
-
-    /// Opens a socket at a free port, on all addresses of the host (over raw IP: those of one IP
-    /// protocol), and starts an endpoint that does not serve requests.
-    ///
-    /// # Errors
-    ///
-    /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
-    pub fn client(self) -> Result<Endpoint, BindError> {
-        let opened = self.open_any()?;
-        self.serve(false).start(opened)
-    }
-
     /// Sets the id of the endpoint's first call, for [`EndpointBuilder::with_driver`] in the kernel
     /// profile; each further call has the next even id.
     ///
@@ -349,26 +323,13 @@ impl EndpointBuilder {
         self
     }
 
-    /// Starts the endpoint on `driver` instead of a UDP or raw IP socket. The shared-memory path is
-    /// not available: it is bound to UDP addresses.
-    ///
-    /// In the kernel profile the caller must set [`EndpointBuilder::first_id`] such that no other
-    /// endpoint of the host uses the same ids.
-    ///
-    /// # Errors
-    ///
-    /// [`BindError::Start`]: the system refuses a thread, a descriptor or a random seed.
-    pub fn with_driver(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
-        let opened = self.on_top_of(driver);
-        self.start(opened)
-    }
-
     /// Combines a driver with the builder's parameters.
     pub(crate) fn on_top_of(&self, driver: Box<dyn Driver>) -> Opened {
         Opened { driver, config: self.config.clone(), first_id: self.first_id, near: None }
     }
 
-    fn start(self, opened: Opened) -> Result<Endpoint, BindError> {
+    /// Starts a shard and the thread that runs its loop.
+    pub(crate) fn start(&self, opened: Opened) -> Result<(Arc<Shard>, JoinHandle<()>), BindError> {
         let address = opened.driver.local_addr();
         let start = |source| BindError::Start { address, source };
         let shard = self.shard(opened, self.poll)?;
@@ -376,7 +337,7 @@ impl EndpointBuilder {
             Engine::Waiters => background_poller::start(&shard),
             Engine::Dedicated { cpu } => dedicated::start(&shard, cpu, self.poll, self.share),
         };
-        Ok(Endpoint::new(shard, thread.map_err(start)?, self.is_observable()))
+        Ok((shard, thread.map_err(start)?))
     }
 
     /// Opens the driver at the first address that can be bound.

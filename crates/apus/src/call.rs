@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::engine::calls::Key;
-use crate::engine::core::Ended;
+use crate::engine::message::Ended;
 use crate::engine::tracer::stage;
 use apus_trace::Event;
 

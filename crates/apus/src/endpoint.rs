@@ -3,7 +3,9 @@
 use crate::builder::EndpointBuilder;
 use crate::call::{CallId, CallOptions, Completion};
 use crate::cork::Cork;
-use crate::engine::shard::{Locked, Shard};
+#[cfg(all(test, not(apus_loom)))]
+use crate::engine::shard::Shard;
+use crate::engine::shard::{Locked, Opened};
 use crate::engine::wait_target::{
     AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
 };
@@ -11,12 +13,11 @@ use crate::error::{BindError, CallError, Closed};
 use crate::handle::EndpointHandle;
 use crate::request::Request;
 use crate::submission::Submission;
+use apus_driver::Driver;
 use apus_proto::Payload;
 use bytes::Bytes;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::ops::Deref;
-use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Client and server at once: sends requests to any number of peers and serves theirs.
@@ -91,13 +92,9 @@ impl Deref for Endpoint {
 }
 
 impl Endpoint {
-    pub(crate) fn new(shard: Arc<Shard>, thread: JoinHandle<()>, observable: bool) -> Self {
-        Self { handle: EndpointHandle::new(shard, Some(thread), observable) }
-    }
-
     /// Gives the engine's own tests access to its internals.
     #[cfg(all(test, not(apus_loom)))]
-    pub(crate) fn shard(&self) -> &Arc<Shard> {
+    pub(crate) fn shard(&self) -> &std::sync::Arc<Shard> {
         &self.handle.shard
     }
 
@@ -318,7 +315,7 @@ impl Endpoint {
                     submission.wait();
                     let (again, room) = self.shard.wait_for(core, &Room { seen }, deadline);
                     core = again;
-                    if room.is_none() && core.closed.is_none() {
+                    if room.is_none() && !core.is_closed() {
                         return Err(CallError::too_late());
                     }
                 }
@@ -339,7 +336,7 @@ impl Endpoint {
     ) -> Result<Option<W::Output>, Closed> {
         let deadline = Instant::now().checked_add(timeout);
         let (core, output) = self.shard.wait_for(self.shard.lock(), want, deadline);
-        if output.is_none() && core.closed.is_some() {
+        if output.is_none() && core.is_closed() {
             return Err(core.closed_error());
         }
         Ok(output)
@@ -357,6 +354,54 @@ impl Endpoint {
         let (mut core, first) = self.shard.wait_for(self.shard.lock(), want, None);
         let Some(first) = first else { return Err(core.closed_error()) };
         Ok(core.take_all(want, first, limit, push))
+    }
+}
+
+impl EndpointBuilder {
+    /// Opens a socket at `address` (UDP, or raw IP with [`EndpointBuilder::raw`]) and starts the
+    /// endpoint. Port 0 selects a free port. If `address` resolves to several addresses, the first
+    /// that can be bound is used.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
+    pub fn bind(
+        self,
+        address: impl ToSocketAddrs + std::fmt::Debug,
+    ) -> Result<Endpoint, BindError> {
+        let opened = self.open(&address)?;
+        self.start_blocking(opened)
+    }
+
+    /// Opens a socket at a free port, on all addresses of the host (over raw IP: those of one IP
+    /// protocol), and starts an endpoint that does not serve requests.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
+    pub fn client(self) -> Result<Endpoint, BindError> {
+        let opened = self.open_any()?;
+        self.serve(false).start_blocking(opened)
+    }
+
+    /// Starts the endpoint on `driver` instead of a UDP or raw IP socket. The shared-memory path is
+    /// not available: it is bound to UDP addresses.
+    ///
+    /// In the kernel profile the caller must set [`EndpointBuilder::first_id`] such that no other
+    /// endpoint of the host uses the same ids.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError::Start`]: the system refuses a thread, a descriptor or a random seed.
+    pub fn with_driver(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
+        let opened = self.on_top_of(driver);
+        self.start_blocking(opened)
+    }
+
+    fn start_blocking(&self, opened: Opened) -> Result<Endpoint, BindError> {
+        let (shard, thread) = self.start(opened)?;
+        let observable = self.is_observable();
+        Ok(Endpoint { handle: EndpointHandle::new(shard, Some(thread), observable) })
     }
 }
 

@@ -66,7 +66,7 @@ impl EndpointHandle {
     /// the socket is bound to all addresses of the host.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
-        self.shard.local_addr
+        self.shard.local_addr()
     }
 
     /// Cancels a call that was sent with `send`; its completion will not be received. The server
@@ -104,7 +104,7 @@ impl EndpointHandle {
     /// Returns the state of every live RPC over the network, as client and as server.
     #[must_use]
     pub fn info(&self) -> Vec<RpcInfo> {
-        self.shard.lock().transport.info()
+        self.shard.lock().transport().info()
     }
 
     /// Returns the current value of every counter.

@@ -42,16 +42,16 @@ impl Shard {
     pub(crate) fn metrics(&self) -> Metrics {
         let core = self.lock();
         Metrics {
-            protocol: core.transport.metrics(),
+            protocol: core.transport().metrics(),
             engine: core.engine_metrics(),
-            messages: core.sizes,
-            local_calls: core.local_calls,
+            messages: core.message_sizes(),
+            local_calls: core.local_calls(),
             queues: Queues {
-                calls: (core.calls.len() + core.completions.len()) as u64,
-                requests_waiting: core.requests.len() as u64,
-                ends_waiting: core.completions.len() as u64,
+                calls: core.open_calls(),
+                requests_waiting: core.waiting_requests() as u64,
+                ends_waiting: core.waiting_completions() as u64,
             },
-            driver: self.counters.as_ref().map_or_else(Vec::new, |counters| counters.all()),
+            driver: self.driver_counters(),
         }
     }
 }

@@ -24,8 +24,10 @@
 
 mod client;
 mod folder;
+mod registration;
 mod registry;
 mod requests;
+mod response;
 mod service;
 mod trace_status;
 
@@ -33,4 +35,4 @@ pub use client::{Error, Process, processes};
 pub use requests::{RpcRow, own_snapshot};
 pub use trace_status::TraceStatus;
 
-pub(crate) use registry::Registration;
+pub(crate) use registration::Registration;

@@ -3,7 +3,7 @@
 //! There is one trace per process: a client with access to one of its endpoints has access to the
 //! whole trace.
 
-use super::requests::{Response, json};
+use super::response::{Response, json};
 use crate::trace::{self, FilesLeft, FreezeReason, Sampling};
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,7 @@
 //!   receiving   resumes ◀─┘     unchanged      └─▶ stops, for a millisecond at most
 //! ```
 
-use super::Instant;
+use apus_proto::Instant;
 use std::time::Duration;
 
 /// Stops reception while the bounded queue behind it is nearly full.

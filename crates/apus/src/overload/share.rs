@@ -1,6 +1,6 @@
 //! A bound for the share of a core that a loop uses while other threads need it.
 
-use super::Instant;
+use apus_proto::Instant;
 use std::time::Duration;
 
 /// Limits the processor time that a loop uses in each period.

@@ -1,6 +1,6 @@
 //! The HTTP exporter for Prometheus.
 
-use super::{CONTENT_TYPE, text};
+use super::text::{CONTENT_TYPE, text};
 use crate::introspection;
 use crate::snapshot::Snapshot;
 use http_body_util::Full;

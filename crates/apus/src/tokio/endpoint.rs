@@ -129,7 +129,7 @@ impl Endpoint {
 
     fn start(builder: &EndpointBuilder, opened: Opened) -> Result<Self, BindError> {
         let shard = builder.shard(opened, crate::PollMode::Block)?;
-        let address = shard.local_addr;
+        let address = shard.local_addr();
         asynchronous::start(&shard).map_err(|source| BindError::Start { address, source })?;
         Ok(Self { handle: EndpointHandle::new(shard, None, builder.is_observable()) })
     }

@@ -1,7 +1,7 @@
 //! A request at an async server.
 
 use crate::engine::asynchronous::WaitFor;
-use crate::engine::core::Arrived;
+use crate::engine::message::Arrived;
 use crate::engine::shard::Shard;
 use crate::engine::tracer::stage;
 use crate::engine::wait_target::Room;
