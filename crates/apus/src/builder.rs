@@ -12,7 +12,7 @@ use apus_driver::Driver;
 use apus_proto::{Config, Profile};
 use apus_socket::{Raw, RawConfig};
 use apus_socket::{Udp, UdpConfig};
-use apus_trace::keep::{Keeping, keep};
+use apus_trace::auto_save::{self, AutoSave};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
@@ -401,9 +401,9 @@ impl EndpointBuilder {
     }
 
     /// Has traces left behind, if they shall be.
-    fn keep_traces(&self) -> Result<Option<Keeping>, BindError> {
+    fn keep_traces(&self) -> Result<Option<AutoSave>, BindError> {
         let Some(files) = &self.trace_files else { return Ok(None) };
         let failed = |source| BindError::TraceFiles { folder: files.folder().to_owned(), source };
-        keep(files.clone()).map(Some).map_err(failed)
+        auto_save::start(files.clone()).map(Some).map_err(failed)
     }
 }

@@ -34,13 +34,13 @@
 //! the peers, too, if they are set up to heed that ([`FreezeTriggers::obey_peers`]); [`FreezeTriggers::freeze_peers`] does so by itself.
 //!
 //! A process that nobody looks after leaves files behind: with [`EndpointBuilder::trace_files`](crate::EndpointBuilder::trace_files) each such
-//! freeze is written into a folder by a thread of its own, and recording goes on. [`left`] says what became of that.
+//! freeze is written into a folder by a thread of its own, and recording goes on. [`saved_files`] says what became of that.
 //!
 //! # What is not in it
 //!
 //! Payload. Of messages, their lengths; of peers, their addresses.
 
-pub use apus_trace::keep::{FilesLeft, TraceFiles, left};
+pub use apus_trace::auto_save::{SavedFiles, TraceFiles, saved_files};
 pub use apus_trace::recorder::{
     ParseSamplingError, Status, dump_to, freeze, frozen, sampling, set_sampling, snapshot, status,
     thaw,

@@ -12,7 +12,7 @@ use crate::overload::{Quotas, Work};
 use crate::trace::FreezeTriggers;
 use apus_driver::Driver;
 use apus_proto::{Config, Instant, Transport};
-use apus_trace::keep::Keeping;
+use apus_trace::auto_save::AutoSave;
 use apus_trace::recorder;
 use std::io;
 use std::net::SocketAddr;
@@ -56,7 +56,7 @@ pub(crate) struct Shard {
     /// What the driver counts.
     pub(crate) counters: Option<Arc<dyn apus_driver::DriverCounters>>,
     /// As long as the endpoint lives, the trace leaves files behind.
-    _keeping: Option<Keeping>,
+    _keeping: Option<AutoSave>,
 }
 
 /// What a shard does, and what it records.
@@ -78,7 +78,7 @@ impl Shard {
         opened: Opened,
         poll: PollMode,
         settings: Settings,
-        keeping: Option<Keeping>,
+        keeping: Option<AutoSave>,
     ) -> io::Result<Self> {
         let Settings { quotas, serving, max_queueing, triggers } = settings;
         let Opened { driver, config, first_id, near } = opened;

@@ -3,7 +3,7 @@
 //! The trace is the process's: whoever may look at one of its endpoints may have all of it.
 
 use super::requests::{Answer, written};
-use crate::trace::{self, FilesLeft, FreezeReason, Sampling};
+use crate::trace::{self, FreezeReason, Sampling, SavedFiles};
 use serde::{Deserialize, Serialize};
 
 /// How the time trace of a process stands.
@@ -61,7 +61,7 @@ pub(super) fn resume() -> Answer {
 fn now(changed: bool) -> TraceStatus {
     let status = trace::status();
     let frozen = status.frozen.map(|frozen| frozen.reason);
-    let FilesLeft { folders, files, problem, .. } = trace::left();
+    let SavedFiles { folders, files, problem, .. } = trace::saved_files();
     TraceStatus {
         recording: frozen.is_none() && status.sampling != Sampling::Off,
         sampling: status.sampling.to_string(),

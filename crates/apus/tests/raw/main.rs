@@ -14,7 +14,7 @@ use apus::{
     RawConfig,
 };
 use apus_proto::Kind;
-use namespace::{Namespace, Pair, possible};
+use namespace::{Namespace, Pair, can_run};
 
 /// The limits of the kernel module: asked again every 5 ms, given up after 100 ms (rows T-3, T-4).
 fn kernels_patience() -> EndpointBuilder {
@@ -70,7 +70,7 @@ const SIZES: [usize; 12] =
 
 #[test]
 fn messages_of_all_sizes_go_both_ways_and_in_both_families() {
-    if !possible("messages_of_all_sizes_go_both_ways_and_in_both_families") {
+    if !can_run("messages_of_all_sizes_go_both_ways_and_in_both_families") {
         return;
     }
     let pair = Arc::new(Pair::new());
@@ -94,7 +94,7 @@ fn messages_of_all_sizes_go_both_ways_and_in_both_families() {
 #[test]
 fn twenty_clients_at_a_time_through_a_network_that_loses_one_packet_in_a_hundred() {
     let name = "twenty_clients_at_a_time_through_a_network_that_loses_one_packet_in_a_hundred";
-    if !possible(name) {
+    if !can_run(name) {
         return;
     }
     if !namespace::works("nft add table inet lossy") {
@@ -125,7 +125,7 @@ fn twenty_clients_at_a_time_through_a_network_that_loses_one_packet_in_a_hundred
         })
         .collect();
     clients.into_iter().for_each(|client| client.join().unwrap());
-    let lost = pair.right.told("nft list table inet lossy");
+    let lost = pair.right.output_of("nft list table inet lossy");
     assert!(!lost.contains("packets 0 "), "nothing was lost: {lost}");
     server.shutdown();
     servers.into_iter().for_each(|serving| serving.join().unwrap());
@@ -134,7 +134,7 @@ fn twenty_clients_at_a_time_through_a_network_that_loses_one_packet_in_a_hundred
 /// Reference 8.2 item 13: a peer with the kernel's limits must hear of a request that is being executed.
 #[test]
 fn a_server_that_thinks_for_a_second_is_not_given_up_by_who_waits_as_the_kernel_does() {
-    if !possible("a_server_that_thinks_for_a_second") {
+    if !can_run("a_server_that_thinks_for_a_second") {
         return;
     }
     let pair = Arc::new(Pair::new());
@@ -164,7 +164,7 @@ fn a_server_that_thinks_for_a_second_is_not_given_up_by_who_waits_as_the_kernel_
 
 #[test]
 fn pauses_change_nothing() {
-    if !possible("pauses_change_nothing") {
+    if !can_run("pauses_change_nothing") {
         return;
     }
     let pair = Arc::new(Pair::new());
@@ -183,7 +183,7 @@ fn pauses_change_nothing() {
 
 #[test]
 fn a_host_without_the_protocol_ends_calls_to_it_at_once_and_others_go_on() {
-    if !possible("a_host_without_the_protocol_ends_calls_to_it_at_once_and_others_go_on") {
+    if !can_run("a_host_without_the_protocol_ends_calls_to_it_at_once_and_others_go_on") {
         return;
     }
     let pair = Arc::new(Pair::new());
@@ -201,7 +201,7 @@ fn a_host_without_the_protocol_ends_calls_to_it_at_once_and_others_go_on() {
 /// "Fragmentation needed" is handled by shrinking segments, and not by failing.
 #[test]
 fn a_path_that_turns_out_to_be_narrow_delivers_all_the_same() {
-    if !possible("a_path_that_turns_out_to_be_narrow_delivers_all_the_same") {
+    if !can_run("a_path_that_turns_out_to_be_narrow_delivers_all_the_same") {
         return;
     }
     let pair = Arc::new(Pair::new());
@@ -238,7 +238,7 @@ fn a_path_that_turns_out_to_be_narrow_delivers_all_the_same() {
 /// Two endpoints of one host call the same server at the same time: it knows their calls by their ids alone.
 #[test]
 fn endpoints_of_one_host_are_told_apart_by_their_ids() {
-    if !possible("endpoints_of_one_host_are_told_apart_by_their_ids") {
+    if !can_run("endpoints_of_one_host_are_told_apart_by_their_ids") {
         return;
     }
     let pair = Arc::new(Pair::new());

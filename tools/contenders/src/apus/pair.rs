@@ -183,7 +183,8 @@ fn answer(pair: &Pair, plan: &Plan, mut reply: impl FnMut(Bytes) -> Bytes) -> Re
         match exchange() {
             Ok(()) => {}
             Err(
-                error @ (SendError::Disconnected(Disconnected::Violation(_)) | SendError::TooLarge { .. }),
+                error @ (SendError::Disconnected(Disconnected::Violation(_))
+                | SendError::TooLarge { .. }),
             ) => {
                 return Err(Error::endpoint("answer requests".to_owned(), error));
             }

@@ -25,7 +25,7 @@ use std::sync::LazyLock;
 pub(crate) struct Tracer {
     endpoint: SocketAddr,
     triggers: FreezeTriggers,
-    /// The rule by which RPCs are traced, as the protocol knows it ([`recorder::below`]).
+    /// The rule by which RPCs are traced, as the protocol knows it ([`recorder::threshold`]).
     below: u64,
     /// Peers and their places in the process's table, and the one that was looked up last.
     places: HashMap<SocketAddr, PeerIndex>,
@@ -88,7 +88,7 @@ impl Tracer {
     /// Has the protocol note what is recorded now, if that has changed.
     #[inline]
     pub(crate) fn renew(&mut self, transport: &mut Transport) {
-        let below = recorder::below();
+        let below = recorder::threshold();
         if below != self.below {
             self.below = below;
             let slow = self.triggers.slow_nanos();
