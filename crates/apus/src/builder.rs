@@ -11,7 +11,7 @@ use apus_driver::Driver;
 use apus_proto::{Config, Profile};
 use apus_socket::{Raw, RawConfig};
 use apus_socket::{Udp, UdpConfig};
-use apus_trace::keep::{Keeping, keep};
+use apus_trace::auto_save::{self, AutoSave};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -393,9 +393,9 @@ impl EndpointBuilder {
     }
 
     /// Starts the thread that writes trace files, if they are enabled.
-    fn keep_traces(&self) -> Result<Option<Keeping>, BindError> {
+    fn keep_traces(&self) -> Result<Option<AutoSave>, BindError> {
         let Some(files) = &self.trace_files else { return Ok(None) };
         let failed = |source| BindError::TraceFiles { folder: files.folder().to_owned(), source };
-        keep(files.clone()).map(Some).map_err(failed)
+        auto_save::start(files.clone()).map(Some).map_err(failed)
     }
 }

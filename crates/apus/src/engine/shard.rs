@@ -13,7 +13,7 @@ use crate::overload::{Quotas, Work};
 use crate::trace::FreezeTriggers;
 use apus_driver::{Driver, DriverCounters};
 use apus_proto::{Config, Instant, Transport};
-use apus_trace::keep::Keeping;
+use apus_trace::auto_save::AutoSave;
 use apus_trace::recorder;
 use std::io;
 use std::net::SocketAddr;
@@ -60,7 +60,7 @@ pub(crate) struct Shard {
     cpu: Arc<Cpu>,
     driver_counters: Option<Arc<dyn DriverCounters>>,
     /// Has traces written to files for as long as the endpoint lives.
-    _keeping: Option<Keeping>,
+    _keeping: Option<AutoSave>,
 }
 
 /// What the leader reads without the core lock while nothing arrives. Both in nanoseconds of the engine's clock.
@@ -82,7 +82,7 @@ impl Shard {
         opened: Opened,
         poll: PollMode,
         settings: Settings,
-        keeping: Option<Keeping>,
+        keeping: Option<AutoSave>,
     ) -> io::Result<Self> {
         let Settings { quotas, serving, max_queueing, triggers } = settings;
         let Opened { driver, config, first_id, near } = opened;

@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 pub(crate) struct Tracer {
     endpoint: SocketAddr,
     pub(super) triggers: FreezeTriggers,
-    /// The rule that selects traced RPCs, as the protocol has it ([`recorder::below`]).
+    /// The rule that selects traced RPCs, as the protocol has it ([`recorder::threshold`]).
     below: u64,
     /// The indexes of peers in the process's table.
     indexes: HashMap<SocketAddr, PeerIndex>,
@@ -76,7 +76,7 @@ impl Tracer {
     /// Has the protocol report the probe events that are recorded now, if that has changed.
     #[inline]
     pub(crate) fn renew(&mut self, transport: &mut Transport) {
-        let below = recorder::below();
+        let below = recorder::threshold();
         if below != self.below {
             self.below = below;
             let slow = self.triggers.slow.unwrap_or(std::time::Duration::MAX);

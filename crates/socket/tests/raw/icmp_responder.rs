@@ -1,7 +1,7 @@
-//! Who answers for a port that nobody has, as the kernel module does?
+//! ICMP responder: answers for an unused port, as the kernel module does.
 //!
-//! Hosts with the module say "port unreachable" (row P-23). Here a thread says it for one port: it returns the packet as a
-//! router would, IP header included.
+//! Hosts with the module answer "port unreachable" (row P-23). Here a thread answers for one port, and returns the packet as a
+//! router would, including the IP header.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream;
@@ -17,26 +17,26 @@ use crate::namespace::Namespace;
 
 const HOMA: u32 = 146;
 
-/// What is said about a packet: ICMP's type and code, and the word behind them.
+/// Contents of an answer: ICMP type and code, and the word behind them.
 #[derive(Clone, Copy)]
 pub(crate) struct Answer {
     pub(crate) v4: (u8, u8),
     pub(crate) v6: (u8, u8),
-    /// The MTU, where there is one.
+    /// The MTU, for errors that have one.
     pub(crate) word: u32,
 }
 
 pub(crate) const PORT_UNREACHABLE: Answer = Answer { v4: (3, 3), v6: (1, 4), word: 0 };
 pub(crate) const HOST_UNREACHABLE: Answer = Answer { v4: (3, 1), v6: (1, 3), word: 0 };
 
-/// Answers until it is dropped.
-pub(crate) struct Doorman {
+/// A thread that answers until it is dropped.
+pub(crate) struct IcmpResponder {
     stop: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Doorman {
-    /// Answers for all packets to `at`, an address of `host`.
+impl IcmpResponder {
+    /// Starts a thread that answers all packets to `at`, an address of `host`.
     pub(crate) fn new(host: &Namespace, at: SocketAddr, answer: Answer) -> Self {
         let (family, icmp) = match at {
             SocketAddr::V4(_) => (AddressFamily::INET, 1),
@@ -55,7 +55,7 @@ impl Doorman {
     }
 }
 
-impl Drop for Doorman {
+impl Drop for IcmpResponder {
     fn drop(&mut self) {
         drop(self.stop.take());
         let _ = self.thread.take().map(JoinHandle::join);
@@ -99,7 +99,7 @@ fn answer_all(
         message.extend(answer.word.to_be_bytes());
         message.extend(&returned[..returned.len().min(500)]);
         if from.is_ipv4() {
-            // Of ICMPv6 the system writes it.
+            // The system computes the checksum of ICMPv6.
             let sum = checksum(&message);
             message[2..4].copy_from_slice(&sum.to_be_bytes());
         }
@@ -108,7 +108,7 @@ fn answer_all(
     }
 }
 
-/// RFC 1071.
+/// Returns the Internet checksum (RFC 1071).
 fn checksum(bytes: &[u8]) -> u16 {
     let mut sum: u32 = bytes
         .chunks(2)

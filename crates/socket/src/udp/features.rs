@@ -1,7 +1,7 @@
-//! Which of the optional features does this system have?
+//! Detection of optional features.
 //!
-//! Each is turned on where there is a switch, and asked for where there is none. What is missing, in
-//! the system or by wish of the configuration, is left out; nothing here is an error (invariant U3).
+//! Each feature is switched on if it has a switch, and probed otherwise. A feature that the system
+//! lacks or the configuration excludes is left out; that is not an error (SOCKET-3).
 
 use std::os::fd::BorrowedFd;
 
@@ -11,31 +11,31 @@ use rustix::net::sockopt;
 
 use crate::udp::config::UdpConfig;
 
-/// The features that were found and turned on.
+/// Features that were detected and switched on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Features {
     /// Several packets in one send (UDP_SEGMENT).
     pub(crate) segmentation: bool,
     /// Several packets in one receive (UDP_GRO).
     pub(crate) merging: bool,
-    /// The traffic class of arriving packets, and with it congestion marks.
+    /// Traffic class of received packets, and with it congestion marks.
     pub(crate) ecn: bool,
-    /// The traffic class of packets that are sent.
+    /// Traffic class of sent packets.
     pub(crate) priorities: bool,
     /// ICMP errors with their packets (IP_RECVERR).
     pub(crate) reports: bool,
-    /// Microseconds for which the kernel polls the interface itself; 0: it does not.
+    /// Microseconds for which the kernel polls the interface; 0 if it does not.
     pub(crate) busy_poll_usecs: u32,
-    /// The address that a packet was sent to; asked for only if it can be any of the host's.
+    /// Destination address of received packets; requested only if it can be any of the host's.
     pub(crate) destination: bool,
 }
 
 impl Features {
-    /// Turns the features of a new socket on.
-    pub(crate) fn turn_on(fd: BorrowedFd<'_>, family: Family, config: &UdpConfig) -> Self {
+    /// Detects the features of a new socket and switches them on.
+    pub(crate) fn detect(fd: BorrowedFd<'_>, family: Family, config: &UdpConfig) -> Self {
         let on = |level, name| set_option(fd, level, name, 1).is_ok();
         let wildcard = is_wildcard(config.bind.ip());
-        // Best effort: the count of overflowed datagrams is a diagnosis and nothing depends on it.
+        // Best effort: the count of overflowed datagrams is diagnostic, and nothing depends on it.
         on(libc::SOL_SOCKET, libc::SO_RXQ_OVFL);
         Self {
             segmentation: config.segmentation_offload
@@ -52,25 +52,25 @@ impl Features {
             destination: wildcard
                 && match family {
                     Family::V4 => on(libc::IPPROTO_IP, libc::IP_PKTINFO),
-                    // Tells IPv4 destinations too, as mapped addresses.
+                    // Also reports IPv4 destinations, as mapped addresses.
                     Family::V6 => on(libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
                 },
         }
     }
 }
 
-/// Packets that the kernel takes from the interface in one round of its own polling: a whole round of NAPI, in
-/// place of 8. Without privileges it stays at 8.
+/// Packets that the kernel takes from the interface in one round of its own polling: a whole round of
+/// NAPI, instead of 8. Without privileges it stays at 8.
 const BUSY_POLL_BUDGET: libc::c_int = 64;
 
-/// Has the kernel poll the interface for that long; returns for how many microseconds, 0 if it refuses.
+/// Requests busy polling for `usecs` microseconds; returns the granted time, 0 if the kernel refuses.
 fn busy_poll(fd: BorrowedFd<'_>, usecs: u32) -> u32 {
     let set = |name, value| set_option(fd, libc::SOL_SOCKET, name, value);
     let asked = libc::c_int::try_from(usecs).unwrap_or(libc::c_int::MAX);
     if usecs == 0 || set(libc::SO_BUSY_POLL, asked).is_err() {
         return 0;
     }
-    // Best effort: with them the interface's interrupts stay off for as long as somebody polls.
+    // Best effort: with these options the interface's interrupts stay off while a thread polls.
     let _ = set(libc::SO_PREFER_BUSY_POLL, 1);
     let _ = set(libc::SO_BUSY_POLL_BUDGET, BUSY_POLL_BUDGET);
     option(fd, libc::SOL_SOCKET, libc::SO_BUSY_POLL)
