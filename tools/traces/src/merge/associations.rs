@@ -1,45 +1,45 @@
-//! Which peer of one process is which peer of another?
+//! Associations: finds which peer of one process is which peer of another.
 //!
-//! A process knows its peers by their addresses. Two of these belong together if each is at the address that the other
-//! one has for it, and they have RPCs with the same ids, one as their client and one as their server. An endpoint that
-//! listens on all addresses of its host is known by its port; then the number of common RPCs decides.
+//! A process knows its peers by their addresses. Two peers are the ends of one association if each has the address that
+//! the other knows, and they share RPC ids, one as client and one as server. An endpoint bound to all addresses of its
+//! host is identified by its port; if several match, the number of common RPCs decides.
 
 use apus_trace::{Peer, PeerIndex, Trace};
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 
-/// An endpoint of one process and an endpoint that it talks with.
+/// Two endpoints that exchange RPCs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Way {
-    /// The ends: the process that knows of it, and the process at the other end if its trace is there.
+pub struct Association {
+    /// Indices of the processes at both ends. The first end is traced; the second one may not be.
     pub ends: [Option<usize>; 2],
-    /// The addresses of both ends, as the process of the first end knows them.
+    /// Addresses of both ends, as the process at the first end knows them.
     pub addresses: Peer,
 }
 
-/// Where each process' peers are: the way, and which end of it the process is.
-pub(super) type Ends = HashMap<(usize, PeerIndex), (usize, usize)>;
+/// Association of each process's peers, and the index of the process among its ends.
+pub(super) type AssociationIndex = HashMap<(usize, PeerIndex), (usize, usize)>;
 
-/// The RPCs of one end, as a client and as a server.
+/// Ids of RPCs, as client and as server.
 #[derive(Default)]
-struct Ids {
+struct RpcIds {
     called: HashSet<u64>,
     served: HashSet<u64>,
 }
 
-struct End {
+struct LocalPeer {
     process: usize,
     index: PeerIndex,
     peer: Peer,
-    ids: Ids,
+    ids: RpcIds,
 }
 
-/// All ways, and who is at which end.
-pub(super) fn ways(traces: &[(String, Trace)]) -> (Vec<Way>, Ends) {
-    let all: Vec<End> =
+/// Returns all associations and their index by process and peer.
+pub(super) fn associations(traces: &[(String, Trace)]) -> (Vec<Association>, AssociationIndex) {
+    let all: Vec<LocalPeer> =
         traces.iter().enumerate().flat_map(|(process, (_, trace))| ends(process, trace)).collect();
     let mut pairs = pairs(&all);
-    // Most common RPCs first; with as many, the first ones.
+    // Most common RPCs first; ties in order.
     pairs.sort_by_key(|&(shared, a, b)| (std::cmp::Reverse(shared), a, b));
     let mut partner = vec![None; all.len()];
     for (_, a, b) in pairs {
@@ -47,25 +47,25 @@ pub(super) fn ways(traces: &[(String, Trace)]) -> (Vec<Way>, Ends) {
             (partner[a], partner[b]) = (Some(b), Some(a));
         }
     }
-    let (mut ways, mut places) = (Vec::new(), Ends::new());
+    let (mut associations, mut places) = (Vec::new(), AssociationIndex::new());
     for (place, end) in all.iter().enumerate() {
         if partner[place].is_some_and(|other| other < place) {
             continue;
         }
         let other = partner[place].map(|other: usize| &all[other]);
-        places.insert((end.process, end.index), (ways.len(), 0));
+        places.insert((end.process, end.index), (associations.len(), 0));
         if let Some(other) = other {
-            places.insert((other.process, other.index), (ways.len(), 1));
+            places.insert((other.process, other.index), (associations.len(), 1));
         }
         let processes = [Some(end.process), other.map(|other| other.process)];
-        ways.push(Way { ends: processes, addresses: end.peer });
+        associations.push(Association { ends: processes, addresses: end.peer });
     }
-    (ways, places)
+    (associations, places)
 }
 
-/// The peers of a process with which it had RPCs.
-fn ends(process: usize, trace: &Trace) -> Vec<End> {
-    let mut all: HashMap<PeerIndex, Ids> = HashMap::new();
+/// Returns the peers with which a process exchanged RPCs.
+fn ends(process: usize, trace: &Trace) -> Vec<LocalPeer> {
+    let mut all: HashMap<PeerIndex, RpcIds> = HashMap::new();
     for (_, record) in trace.records() {
         if let Some(rpc) = record.rpc() {
             let ids = all.entry(rpc.peer()).or_default();
@@ -76,19 +76,19 @@ fn ends(process: usize, trace: &Trace) -> Vec<End> {
         }
     }
     let end = |(index, ids)| {
-        // Those for whom there was no room in the table are nobody that could be told apart.
+        // Peers without an entry in the table cannot be distinguished and are skipped.
         let peer = *trace.head.peer(index)?;
-        Some(End { process, index, peer, ids })
+        Some(LocalPeer { process, index, peer, ids })
     };
-    let mut ends: Vec<End> = all.into_iter().filter_map(end).collect();
+    let mut ends: Vec<LocalPeer> = all.into_iter().filter_map(end).collect();
     ends.sort_by_key(|end| end.index);
     ends
 }
 
-/// Ends that may belong together, with the number of RPCs that they have in common.
-fn pairs(all: &[End]) -> Vec<(usize, usize, usize)> {
+/// Returns ends that may belong together, with the number of common RPCs.
+fn pairs(all: &[LocalPeer]) -> Vec<(usize, usize, usize)> {
     let mut by_ports: HashMap<(u16, u16), Vec<usize>> = HashMap::new();
-    for (place, End { peer, .. }) in all.iter().enumerate() {
+    for (place, LocalPeer { peer, .. }) in all.iter().enumerate() {
         let ports = (peer.endpoint.port(), peer.address.port());
         by_ports.entry(ports).or_default().push(place);
     }
@@ -108,7 +108,7 @@ fn pairs(all: &[End]) -> Vec<(usize, usize, usize)> {
     pairs
 }
 
-/// Whether an endpoint may be the one at an address.
+/// Returns whether an endpoint may be the one at an address.
 fn is_at(endpoint: SocketAddr, address: SocketAddr) -> bool {
     let ip = endpoint.ip().to_canonical();
     let everywhere = match ip {
@@ -118,7 +118,7 @@ fn is_at(endpoint: SocketAddr, address: SocketAddr) -> bool {
     endpoint.port() == address.port() && (everywhere || ip == address.ip().to_canonical())
 }
 
-impl Ids {
+impl RpcIds {
     fn shared(&self, other: &Self) -> usize {
         let common = |a: &HashSet<u64>, b: &HashSet<u64>| a.intersection(b).count();
         common(&self.called, &other.served) + common(&self.served, &other.called)
@@ -129,32 +129,38 @@ impl Ids {
 mod tests {
     use super::*;
 
-    fn end(process: usize, endpoint: &str, address: &str, called: &[u64], served: &[u64]) -> End {
-        let ids = Ids {
+    fn end(
+        process: usize,
+        endpoint: &str,
+        address: &str,
+        called: &[u64],
+        served: &[u64],
+    ) -> LocalPeer {
+        let ids = RpcIds {
             called: called.iter().copied().collect(),
             served: served.iter().copied().collect(),
         };
         let [endpoint, address] = [endpoint, address].map(|text| text.parse().unwrap());
-        End { process, index: PeerIndex(1), peer: Peer { endpoint, address }, ids }
+        LocalPeer { process, index: PeerIndex(1), peer: Peer { endpoint, address }, ids }
     }
 
     #[test]
-    fn those_who_name_each_other_and_share_calls_belong_together() {
+    fn mutual_addresses_and_common_rpcs_make_an_association() {
         let client = end(0, "10.0.0.1:999", "10.0.0.2:4000", &[2, 4, 6], &[]);
         let server = end(1, "10.0.0.2:4000", "10.0.0.1:999", &[], &[4, 6, 8]);
-        let stranger = end(2, "10.0.0.3:4000", "10.0.0.1:999", &[], &[2, 4, 6]);
-        assert_eq!(pairs(&[client, server, stranger]), [(2, 0, 1)]);
+        let unrelated = end(2, "10.0.0.3:4000", "10.0.0.1:999", &[], &[2, 4, 6]);
+        assert_eq!(pairs(&[client, server, unrelated]), [(2, 0, 1)]);
     }
 
     #[test]
-    fn an_endpoint_that_listens_everywhere_is_known_by_its_port() {
+    fn an_endpoint_on_all_addresses_is_identified_by_its_port() {
         let client = end(0, "[::]:999", "10.0.0.2:4000", &[2], &[]);
         let server = end(1, "0.0.0.0:4000", "[::ffff:10.0.0.1]:999", &[], &[2]);
         assert_eq!(pairs(&[client, server]), [(1, 0, 1)]);
     }
 
     #[test]
-    fn two_clients_of_the_same_port_are_told_apart_by_their_calls() {
+    fn clients_with_equal_ports_are_distinguished_by_their_rpcs() {
         let first = end(0, "0.0.0.0:999", "10.0.0.9:4000", &[2, 4], &[]);
         let second = end(1, "0.0.0.0:999", "10.0.0.9:4000", &[102, 104], &[]);
         let server = end(2, "0.0.0.0:4000", "10.0.0.1:999", &[], &[102, 104]);
@@ -162,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_common_call_nothing_is_known() {
+    fn without_common_rpcs_there_is_no_association() {
         let client = end(0, "10.0.0.1:999", "10.0.0.2:4000", &[2], &[]);
         let server = end(1, "10.0.0.2:4000", "10.0.0.1:999", &[2], &[4]);
         assert_eq!(pairs(&[client, server]), [], "both are clients");

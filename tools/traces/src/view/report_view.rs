@@ -1,24 +1,24 @@
-//! What does every report have?
+//! Common parts of all report views.
 
 use std::fmt;
 
-use crate::merge::Merged;
+use crate::merge::MergedTraces;
 use crate::report::Distribution;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::cells::counted;
+use super::cells::format_count;
 use super::origin;
 use apus_report::chart::{Axis, Chart, Line, Look, Plot, Point, Scale, short_number};
 use apus_report::page;
 use apus_report::result::{COMMIT, Table};
 
-/// A report in every form.
+/// A rendered report: text, JSON, HTML page and charts.
 #[derive(Clone, Debug)]
-pub struct Shown {
-    /// Which one, like `timeline`.
+pub struct ReportView {
+    /// Name of the report, for instance `timeline`.
     name: &'static str,
-    /// What it answers.
+    /// The question that the report answers.
     question: &'static str,
     object: Map<String, Value>,
     origin: Vec<Table>,
@@ -28,7 +28,7 @@ pub struct Shown {
     notes: Vec<String>,
 }
 
-/// What the template shows.
+/// Values of the page template.
 #[derive(Serialize)]
 struct Page<'a> {
     question: &'a str,
@@ -44,14 +44,14 @@ struct Page<'a> {
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-impl Shown {
-    /// A report on these traces that found `found`, which is an object; nothing to be seen yet.
+impl ReportView {
+    /// Creates a view of a report; `report` must serialize as an object. Tables and charts are added later.
     pub(super) fn new(
         name: &'static str,
         question: &'static str,
-        merged: &Merged,
+        merged: &MergedTraces,
         config: impl Serialize,
-        found: impl Serialize,
+        report: impl Serialize,
     ) -> Self {
         let value = |it: serde_json::Result<Value>| it.expect("maps with text keys");
         let [traces, clocks] = origin::json(merged);
@@ -62,8 +62,8 @@ impl Shown {
         object.insert("config".to_owned(), value(serde_json::to_value(config)));
         object.insert("traces".to_owned(), traces);
         object.insert("clocks".to_owned(), clocks);
-        if let Value::Object(found) = value(serde_json::to_value(found)) {
-            object.extend(found);
+        if let Value::Object(report) = value(serde_json::to_value(report)) {
+            object.extend(report);
         }
         if !merged.notes.is_empty() {
             object.insert("notes".to_owned(), json!(merged.notes));
@@ -97,7 +97,7 @@ impl Shown {
         self.plots.push(plot);
     }
 
-    /// What a reader has to know about this report.
+    /// Adds a warning for readers of this report.
     pub(super) fn note(&mut self, note: String) {
         let notes = self.object.entry("notes").or_insert_with(|| json!([]));
         if let Value::Array(notes) = notes {
@@ -106,13 +106,13 @@ impl Shown {
         self.notes.push(note);
     }
 
-    /// One JSON object.
+    /// Returns the report as one JSON object.
     #[must_use]
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(&self.object).expect("maps with text keys")
     }
 
-    /// A page that needs nothing else.
+    /// Returns the report as a self-contained HTML page.
     #[must_use]
     pub fn html(&self) -> String {
         let Self { name, question, origin, tables, sentences, plots, notes, .. } = self;
@@ -122,15 +122,15 @@ impl Shown {
         page::render(include_str!("page.html"), page)
     }
 
-    /// Name and content of each chart.
+    /// Returns name and content of each chart.
     #[must_use]
     pub fn svg_files(&self) -> Vec<(String, String)> {
         self.plots.iter().map(|plot| plot.file("")).collect()
     }
 }
 
-/// For people.
-impl fmt::Display for Shown {
+/// Renders the report as text.
+impl fmt::Display for ReportView {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(to, "trace {}: {}", self.name, self.question)?;
         for table in &self.origin {
@@ -150,30 +150,30 @@ impl fmt::Display for Shown {
     }
 }
 
-/// That RPCs are not complete.
-pub(super) fn left_out(count: usize) -> String {
-    let rpcs = counted(count, "RPC");
-    format!("{rpcs} more left out: the client's trace lacks the call or the return")
+/// Returns the note that incomplete RPCs were left out.
+pub(super) fn incomplete_note(count: usize) -> String {
+    let rpcs = format_count(count, "RPC");
+    format!("{rpcs} left out: the client's trace lacks the call or the return")
 }
 
-/// That there is nothing to be said, and what to do about it.
-pub(super) fn nothing(merged: &Merged, what: &str) -> String {
-    let known = match merged.calls.len() {
-        0 => "they know of no RPC at all".to_owned(),
-        count => format!(
-            "of the {count} RPCs that they know of, none is such; --max-bytes and others choose which are"
-        ),
+/// Returns the note that the traces contain no data for the report, with advice.
+pub(super) fn empty_note(merged: &MergedTraces, what: &str) -> String {
+    let known = match merged.rpcs.len() {
+        0 => "they contain no RPC at all".to_owned(),
+        count => {
+            format!("none of their {count} RPCs matches; change --max-bytes and the other filters")
+        }
     };
     let sampled = if merged.traces_all() {
         ""
     } else {
         "; only some RPCs are traced: trace all of them, or longer"
     };
-    format!("the traces have no {what} that was asked for: {known}{sampled}")
+    format!("the traces contain no matching {what}: {known}{sampled}")
 }
 
-/// What share of times was not longer than what: a line for each name.
-pub(super) fn curve(
+/// Draws the percentiles of several distributions, one line each.
+pub(super) fn percentile_plot(
     name: &str,
     title: &str,
     caption: &str,
@@ -181,12 +181,12 @@ pub(super) fn curve(
 ) -> Plot {
     let shares = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999];
     let most = lines.iter().map(|(_, times)| times.count()).max().unwrap_or(0) as f64;
-    // Of a hundred times nobody knows the 99.9th percentile.
+    // A distribution of a hundred values has no 99.9th percentile.
     let shares: Vec<f64> =
         shares.into_iter().filter(|it| *it < 0.9 || (1.0 - it) * most >= 1.0).collect();
     let point = |share: f64, times: &Distribution| {
         let micros = (times.percentile(share * 100.0) as f64 / 1e3).max(0.001);
-        let says = format!("{} us", super::cells::micros(micros * 1e3));
+        let says = format!("{} us", super::cells::format_micros(micros * 1e3));
         let at = format!("{} %", short_number(share * 100.0));
         Point { x: share, y: micros, range: None, at: at.into(), says: says.into() }
     };
@@ -202,7 +202,7 @@ pub(super) fn curve(
     let ticks = shares.iter().filter(|it| [0.0, 0.5, 0.9, 0.99, 0.999].contains(it)).map(tick);
     let chart = Chart {
         description: title,
-        x: Axis::new("share that took so long at most", Scale::Nines, ticks.collect()),
+        x: Axis::new("share that took at most this time", Scale::Nines, ticks.collect()),
         y: Axis::logarithmic("microseconds", values.iter().copied(), short_number),
         lines,
     };
