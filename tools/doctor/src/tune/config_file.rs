@@ -1,4 +1,4 @@
-//! How does a recommendation look as a file?
+//! Configuration file of a recommendation.
 
 use apus::Settings;
 
@@ -6,32 +6,34 @@ use super::evidence::Decision;
 use super::options::Options;
 use apus_report::result::Outcome;
 
-/// What was measured, where, and how.
+/// Returns the head of the file: what was measured, where and how.
 pub(super) fn preamble(options: &Options, outcome: &Outcome) -> Vec<String> {
     let Outcome { version, commit, machine, notes, .. } = outcome;
     let mut lines = vec![
-        "Settings of apus that suit this host, found by `apus tune`: `apus serve --config FILE`,".to_owned(),
-        "or apus::Settings::read(FILE) in a program. Each key is explained in docs/configuration.md.".to_owned(),
+        "Settings of apus for this host, found by `apus tune`. Use: `apus serve --config FILE`,"
+            .to_owned(),
+        "or apus::Settings::read(FILE) in a program. docs/configuration.md explains each key."
+            .to_owned(),
         String::new(),
         format!(
             "apus {version} ({commit}), {} cpus, Linux {} {}; up to {} rounds",
             machine.cpus, machine.kernel, machine.arch, options.runs
         ),
     ];
-    lines.extend(options.goals.iter().map(|goal| goal.in_words().to_owned()));
+    lines.extend(options.goals.iter().map(|goal| goal.description().to_owned()));
     lines.extend(notes.iter().map(|note| format!("note: {note}")));
     lines
 }
 
-/// The file: evidence first, then what follows from it.
+/// Returns the file: the evidence as comments, then the settings.
 pub(super) fn toml(preamble: &[String], decisions: &[Decision], settings: &Settings) -> String {
     let mut lines: Vec<String> = preamble.iter().map(|line| comment(line)).collect();
     for decision in decisions {
-        let Decision { setting, before, taken, candidates } = decision;
-        let verdict = if decision.is_a_change() {
-            format!("{setting}: {taken} in place of {before}")
+        let Decision { setting, before, recommended, candidates } = decision;
+        let verdict = if decision.is_change() {
+            format!("{setting}: {recommended} instead of {before}")
         } else {
-            format!("{setting}: {before} stays")
+            format!("{setting}: {before} is kept")
         };
         lines.extend([comment(""), comment(&verdict)]);
         for candidate in candidates {
@@ -41,11 +43,11 @@ pub(super) fn toml(preamble: &[String], decisions: &[Decision], settings: &Setti
         }
     }
     let settings = settings.toml();
-    let body = if settings.is_empty() { "# Nothing but the defaults.\n" } else { &settings };
+    let body = if settings.is_empty() { "# Defaults only.\n" } else { &settings };
     format!("{}\n\n{body}", lines.join("\n"))
 }
 
-/// A line that is none of the file's settings, whatever is in it.
+/// Returns a comment line; line breaks in `line` cannot end the comment.
 fn comment(line: &str) -> String {
     let line = line.replace(['\n', '\r'], " ");
     format!("# {line}").trim_end().to_owned()
@@ -70,14 +72,14 @@ mod tests {
     }
 
     #[test]
-    fn the_evidence_stands_above_what_follows_from_it() {
+    fn the_evidence_precedes_the_settings() {
         let settings = Settings { poll: "spin".parse().ok(), ..Settings::default() };
         let preamble = ["one\nline".to_owned()];
         insta::assert_snapshot!(toml(&preamble, &[decision(0.5)], &settings), @r#"
         # one line
         #
-        # poll: spin in place of hybrid
-        #   hybrid: latency p50_us 10.0 (9.90 – 10.1): in force
+        # poll: spin instead of hybrid
+        #   hybrid: latency p50_us 10.0 (9.90 – 10.1): current
         #   spin: latency p50_us 5.00 (4.95 – 5.05), 2.00 (2.00 to 2.00) times as good: better
 
         poll = "spin"
@@ -85,12 +87,9 @@ mod tests {
     }
 
     #[test]
-    fn without_a_gain_the_file_has_only_comments_and_is_read_all_the_same() {
+    fn without_a_gain_the_file_has_only_comments_and_is_valid() {
         let text = toml(&[], &[decision(1.5)], &Settings::default());
-        assert!(
-            text.contains("# poll: hybrid stays")
-                && text.ends_with("\n# Nothing but the defaults.\n")
-        );
+        assert!(text.contains("# poll: hybrid is kept") && text.ends_with("\n# Defaults only.\n"));
         assert_eq!(text.parse::<Settings>().unwrap(), Settings::default());
     }
 }
