@@ -1,27 +1,27 @@
-//! What does chance say?
+//! Random numbers.
 
 use rand::distr::uniform::{SampleRange, SampleUniform};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Draws everything that a seed decides. Each purpose has a stream of its own, so that a change in how one
-/// thing is drawn leaves the others as they were.
+/// Generates everything that a seed determines. Each purpose has its own stream, so that a change to one generator
+/// leaves the others unchanged.
 #[derive(Debug)]
-pub(crate) struct Dice(Pcg64Mcg);
+pub(crate) struct SeededRng(Pcg64Mcg);
 
-impl Dice {
-    /// The stream for one purpose of a seed.
+impl SeededRng {
+    /// Creates the stream of a seed for one purpose.
     pub(crate) fn new(seed: u64, purpose: u64) -> Self {
         // Multiples of an odd number differ for different purposes.
         Self(Pcg64Mcg::seed_from_u64(seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
-    /// A number of a range, all equally likely.
+    /// Returns a number in a range, uniformly distributed.
     pub(crate) fn within<T: SampleUniform>(&mut self, range: impl SampleRange<T>) -> T {
         self.0.random_range(range)
     }
 
-    /// A number of a range, all orders of magnitude equally likely.
+    /// Returns a number in a range; all orders of magnitude are equally likely.
     pub(crate) fn scale(&mut self, least: u64, most: u64) -> u64 {
         let bits = |value: u64| u64::BITS - value.leading_zeros();
         let magnitude = self.within(bits(least)..=bits(most));
@@ -30,17 +30,17 @@ impl Dice {
         self.within(low.max(least)..=high.min(most))
     }
 
-    /// True in so many of 100 cases.
+    /// Returns true with a probability of `percent` %.
     pub(crate) fn percent(&mut self, percent: u32) -> bool {
         self.within(0..100) < percent
     }
 
-    /// One of several.
+    /// Returns one of several values.
     pub(crate) fn one_of<T: Copy>(&mut self, several: &[T]) -> T {
         several[self.within(0..several.len())]
     }
 
-    /// For what draws by itself.
+    /// Returns the underlying generator.
     pub(crate) const fn rng(&mut self) -> &mut Pcg64Mcg {
         &mut self.0
     }
@@ -52,11 +52,11 @@ mod tests {
 
     #[test]
     fn scales_stay_in_their_range_and_reach_its_ends() {
-        let mut dice = Dice::new(1, 0);
-        let drawn: Vec<u64> = (0..10_000).map(|_| dice.scale(3, 1_000)).collect();
+        let mut rng = SeededRng::new(1, 0);
+        let drawn: Vec<u64> = (0..10_000).map(|_| rng.scale(3, 1_000)).collect();
         assert_eq!((drawn.iter().min(), drawn.iter().max()), (Some(&3), Some(&1_000)));
         let short = drawn.iter().filter(|value| **value < 64).count();
         assert!((4_000..7_000).contains(&short), "as many short as long ones: {short}");
-        assert!((0..100).all(|_| dice.scale(0, 1) < 2));
+        assert!((0..100).all(|_| rng.scale(0, 1) < 2));
     }
 }

@@ -1,21 +1,21 @@
-//! What will the applications of a host do later?
+//! Agenda: scheduled tasks of a host's applications.
 
 use std::collections::BTreeMap;
 
-use super::stack::Handle;
-use crate::seen::CallId;
+use super::stack::RpcHandle;
+use crate::observation::CallId;
 use apus_workload::time::Nanos;
 
-/// Something that an application will do.
+/// A scheduled task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
-    /// Answer a request, and let go of its `taken` bytes if they have not been taken yet.
-    Answer { rpc: Handle, call: Option<CallId>, taken: usize },
-    /// Let a call go.
-    Cancel { rpc: Handle, call: CallId },
+    /// Answer a request, and release its `taken` bytes if they were not consumed yet.
+    ServerAction { rpc: RpcHandle, call: Option<CallId>, taken: usize },
+    /// Cancel a call.
+    Cancel { rpc: RpcHandle, call: CallId },
 }
 
-/// Tasks in order of time; those of the same time in the order in which they came.
+/// Tasks by time; tasks of the same time are in order of insertion.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     tasks: BTreeMap<(Nanos, u64), Task>,
@@ -28,12 +28,12 @@ impl Agenda {
         self.tasks.insert((at, self.sequence), task);
     }
 
-    /// When something is to be done next.
+    /// Returns the time of the next task.
     pub(super) fn next(&self) -> Option<Nanos> {
         self.tasks.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// What is to be done at `now` or before.
+    /// Removes and returns the next task that is due at `now`.
     pub(super) fn take(&mut self, now: Nanos) -> Option<Task> {
         let first = self.tasks.first_entry().filter(|first| first.key().0 <= now)?;
         Some(first.remove())

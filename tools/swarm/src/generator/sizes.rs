@@ -1,27 +1,27 @@
-//! How long are messages?
+//! Random message lengths.
 
 use apus_proto::Config;
 use apus_wire::DATA_HEADER_LEN;
 use apus_workload::{Sizes as Distribution, Workload};
 use rand::distr::Distribution as _;
 
-use super::config::LONGEST;
-use super::dice::Dice;
+use super::config::MAX_MESSAGE;
+use super::random::SeededRng;
 
-/// How messages of a run are drawn.
+/// Distribution of the messages of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Sizes {
     name: String,
     distribution: Option<Distribution>,
-    /// Lengths around which something changes.
+    /// Lengths at which the behaviour changes.
     edges: Vec<u32>,
-    /// How many of 100 messages have such a length.
+    /// Percentage of messages with such a length.
     percent: u32,
     longest: u32,
     response: Response,
 }
 
-/// How long responses are.
+/// Length of responses.
 #[derive(Clone, Copy, Debug)]
 enum Response {
     Byte,
@@ -29,26 +29,26 @@ enum Response {
     Drawn,
 }
 
-pub(super) fn draw(dice: &mut Dice, config: &Config, packet_limit: u32) -> Sizes {
-    let longest = config.max_message().min(LONGEST) as u32;
-    let (name, distribution, percent) = match dice.within(0..10) {
+pub(super) fn generate(rng: &mut SeededRng, config: &Config, packet_limit: u32) -> Sizes {
+    let longest = config.max_message().min(MAX_MESSAGE) as u32;
+    let (name, distribution, percent) = match rng.within(0..10) {
         0..5 => {
-            let limit = (dice.scale(2_000, LONGEST) as u32).min(longest);
-            let workload = Workload::published(dice.within(1..=5)).truncated(limit);
-            (workload.to_string(), Some(workload.sizes().clone()), dice.one_of(&[0, 5]))
+            let limit = (rng.scale(2_000, MAX_MESSAGE) as u32).min(longest);
+            let workload = Workload::published(rng.within(1..=5)).truncated(limit);
+            (workload.to_string(), Some(workload.sizes().clone()), rng.one_of(&[0, 5]))
         }
         5..7 => {
-            let size = dice.scale(1, u64::from(longest)) as u32;
+            let size = rng.scale(1, u64::from(longest)) as u32;
             (format!("{size} bytes each"), Some(Distribution::fixed(size)), 0)
         }
         _ => ("around edges".to_owned(), None, 100),
     };
-    let response = dice.one_of(&[Response::Byte, Response::Echo, Response::Drawn]);
+    let response = rng.one_of(&[Response::Byte, Response::Echo, Response::Drawn]);
     let edges = edges(config, packet_limit, longest);
     Sizes { name, distribution, edges, percent, longest, response }
 }
 
-/// Ends of packets, of unscheduled bytes, of what is short, of what can be.
+/// Returns the lengths at which packets, unscheduled bytes, short messages and messages end.
 fn edges(config: &Config, packet_limit: u32, longest: u32) -> Vec<u32> {
     let payload = packet_limit - DATA_HEADER_LEN as u32;
     let mut edges = vec![1, payload, 2 * payload, 64 * payload, 65 * payload, 1_396, 2_792];
@@ -68,30 +68,30 @@ fn edges(config: &Config, packet_limit: u32, longest: u32) -> Vec<u32> {
 }
 
 impl Sizes {
-    /// Lengths of a request and of its response.
-    pub(super) fn call(&self, dice: &mut Dice) -> (u32, u32) {
-        let request = self.message(dice);
+    /// Generates the lengths of a request and its response.
+    pub(super) fn call(&self, rng: &mut SeededRng) -> (u32, u32) {
+        let request = self.message(rng);
         let response = match self.response {
             Response::Byte => 1,
             Response::Echo => request,
-            Response::Drawn => self.message(dice),
+            Response::Drawn => self.message(rng),
         };
         (request, response)
     }
 
-    fn message(&self, dice: &mut Dice) -> u32 {
+    fn message(&self, rng: &mut SeededRng) -> u32 {
         match &self.distribution {
-            Some(distribution) if !dice.percent(self.percent) => {
-                distribution.sample(dice.rng()).min(self.longest)
+            Some(distribution) if !rng.percent(self.percent) => {
+                distribution.sample(rng.rng()).min(self.longest)
             }
             _ => {
-                let edge = i64::from(dice.one_of(&self.edges));
-                (edge + dice.within(-1..=1)).clamp(1, i64::from(self.longest)) as u32
+                let edge = i64::from(rng.one_of(&self.edges));
+                (edge + rng.within(-1..=1)).clamp(1, i64::from(self.longest)) as u32
             }
         }
     }
 
-    /// In words.
+    /// Returns a description.
     pub(super) fn describe(&self) -> String {
         let response = match self.response {
             Response::Byte => "responses of a byte",

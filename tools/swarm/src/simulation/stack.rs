@@ -1,7 +1,6 @@
-//! What runs on a host that is watched: apus, or a model of the Linux module?
+//! Protocol on an observed host: apus, or a model of the Linux module.
 //!
-//! Applications see no difference, but for what the module does not offer: it has no room that could be used
-//! up, and a request cannot be let go.
+//! Both have the same interface, except that the module has no limits and cannot abandon requests.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -16,24 +15,24 @@ use apus_sim::kernel::{self, Module, Objection, RpcName};
 use apus_sim::message::HostId;
 use apus_workload::time::Nanos;
 
-/// A protocol on a host.
+/// The protocol of a host.
 #[derive(Debug)]
 pub(crate) enum Stack {
     Apus(Box<Transport>),
     Kernel(Box<Module>),
 }
 
-/// Names an RPC at one end.
+/// Identifies an RPC at one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Handle {
+pub(super) enum RpcHandle {
     Apus(RpcKey),
     Kernel(RpcName),
 }
 
-/// What the application, or the driver, learns.
+/// Event for the application or the driver.
 #[derive(Debug)]
-pub(super) enum Told {
-    Request { rpc: Handle, from: HostId, id: Option<u64>, payload: Bytes },
+pub(super) enum StackEvent {
+    Request { rpc: RpcHandle, from: HostId, id: Option<u64>, payload: Bytes },
     Response { cookie: u64, payload: Bytes },
     Failed { cookie: u64, error: RpcError },
     NewPeer(SocketAddr),
@@ -41,8 +40,8 @@ pub(super) enum Told {
     Nothing,
 }
 
-/// What a call is to be.
-pub(super) struct Wish {
+/// Parameters of a call.
+pub(super) struct CallRequest {
     pub(super) to: HostId,
     pub(super) payload: Bytes,
     pub(super) cookie: u64,
@@ -51,7 +50,7 @@ pub(super) struct Wish {
 }
 
 /// A packet on its way to the driver.
-pub(super) struct Leaving {
+pub(super) struct OutgoingPacket {
     pub(super) to: HostId,
     pub(super) priority: u8,
     /// Header and payload.
@@ -59,13 +58,13 @@ pub(super) struct Leaving {
     pub(super) header_len: usize,
 }
 
-/// Where a host's network address is.
+/// Returns the address of a host.
 fn ip(host: HostId) -> IpAddr {
     address(host).ip()
 }
 
 impl Stack {
-    /// The transport, if it is apus.
+    /// Returns the transport, if the host runs apus.
     pub(crate) fn apus(&self) -> Option<&Transport> {
         match self {
             Self::Apus(transport) => Some(transport),
@@ -73,7 +72,7 @@ impl Stack {
         }
     }
 
-    /// The module, if it is that.
+    /// Returns the module, if the host runs it.
     pub(crate) fn kernel(&self) -> Option<&Module> {
         match self {
             Self::Kernel(module) => Some(module),
@@ -81,47 +80,47 @@ impl Stack {
         }
     }
 
-    /// Makes a call; its name here, and its id on the wire.
+    /// Makes a call. Returns its local handle, and its id on the wire.
     pub(super) fn call(
         &mut self,
         now: Nanos,
-        wish: Wish,
-    ) -> Result<(Handle, Option<u64>), CommandError> {
+        request: CallRequest,
+    ) -> Result<(RpcHandle, Option<u64>), CommandError> {
         match self {
             Self::Apus(transport) => {
                 let at = Instant::from_nanos(now);
                 let command = Command::Call(proto::Call {
-                    to: address(wish.to),
-                    payload: wish.payload.into(),
-                    cookie: wish.cookie,
-                    deadline: wish.deadline.map(|after| at.plus(after)),
-                    idempotent: wish.idempotent,
+                    to: address(request.to),
+                    payload: request.payload.into(),
+                    cookie: request.cookie,
+                    deadline: request.deadline.map(|after| at.plus(after)),
+                    idempotent: request.idempotent,
                 });
                 let rpc = transport.command(at, command)?;
-                Ok((Handle::Apus(rpc), transport.info_of(rpc).map(|info| info.id)))
+                Ok((RpcHandle::Apus(rpc), transport.info_of(rpc).map(|info| info.id)))
             }
             Self::Kernel(module) => {
-                let to = (ip(wish.to), PORT);
-                let deadline = wish.deadline.map(|after| now + after);
-                let name = module.call(now, to, wish.payload, wish.cookie, deadline);
-                Ok((Handle::Kernel(name), Some(name.id)))
+                let to = (ip(request.to), PORT);
+                let deadline = request.deadline.map(|after| now + after);
+                let name = module.call(now, to, request.payload, request.cookie, deadline);
+                Ok((RpcHandle::Kernel(name), Some(name.id)))
             }
         }
     }
 
-    /// Answers a request.
+    /// Replies to a request.
     pub(super) fn reply(
         &mut self,
         now: Nanos,
-        rpc: Handle,
+        rpc: RpcHandle,
         payload: Bytes,
     ) -> Result<(), CommandError> {
         match (self, rpc) {
-            (Self::Apus(transport), Handle::Apus(rpc)) => {
+            (Self::Apus(transport), RpcHandle::Apus(rpc)) => {
                 let reply = Command::Reply { rpc, payload: payload.into() };
                 transport.command(Instant::from_nanos(now), reply).map(drop)
             }
-            (Self::Kernel(module), Handle::Kernel(name)) => {
+            (Self::Kernel(module), RpcHandle::Kernel(name)) => {
                 let lives = module.reply(now, name, payload);
                 lives.then_some(()).ok_or(CommandError::UnknownRpc)
             }
@@ -129,10 +128,10 @@ impl Stack {
         }
     }
 
-    /// Lets a request go, if that can be done; `None` if there is no such thing here.
-    pub(super) fn abandon(&mut self, now: Nanos, rpc: Handle) -> Option<bool> {
+    /// Abandons a request. Returns whether it was still open; `None` if the protocol cannot abandon requests.
+    pub(super) fn abandon(&mut self, now: Nanos, rpc: RpcHandle) -> Option<bool> {
         match (self, rpc) {
-            (Self::Apus(transport), Handle::Apus(rpc)) => {
+            (Self::Apus(transport), RpcHandle::Apus(rpc)) => {
                 let done = transport.command(Instant::from_nanos(now), Command::Abandon { rpc });
                 Some(done.is_ok())
             }
@@ -140,40 +139,40 @@ impl Stack {
         }
     }
 
-    /// Lets a call go; `false` if it has ended.
-    pub(super) fn cancel(&mut self, now: Nanos, rpc: Handle) -> bool {
+    /// Cancels a call; returns `false` if it has ended.
+    pub(super) fn cancel(&mut self, now: Nanos, rpc: RpcHandle) -> bool {
         match (self, rpc) {
-            (Self::Apus(transport), Handle::Apus(rpc)) => {
+            (Self::Apus(transport), RpcHandle::Apus(rpc)) => {
                 transport.command(Instant::from_nanos(now), Command::Cancel { rpc }).is_ok()
             }
-            (Self::Kernel(module), Handle::Kernel(name)) => module.abort(name),
+            (Self::Kernel(module), RpcHandle::Kernel(name)) => module.abort(name),
             _ => false,
         }
     }
 
-    /// The application has taken so many bytes.
-    pub(super) fn taken(&mut self, bytes: usize) {
+    /// Reports that the application has consumed `bytes`.
+    pub(super) fn payload_consumed(&mut self, bytes: usize) {
         if let Self::Apus(transport) = self {
             transport.payload_consumed(bytes);
         }
     }
 
-    /// Calls that live: name here, server, id on the wire.
-    pub(super) fn open_calls(&self) -> Vec<(Handle, HostId, u64)> {
+    /// Returns the open calls: local handle, server, id on the wire.
+    pub(super) fn open_calls(&self) -> Vec<(RpcHandle, HostId, u64)> {
         use apus_wire::Role;
         match self {
             Self::Apus(transport) => {
                 let calls = transport.info().into_iter().filter(|info| info.role == Role::Client);
-                calls.map(|info| (Handle::Apus(info.rpc), host_at(info.peer), info.id)).collect()
+                calls.map(|info| (RpcHandle::Apus(info.rpc), host_at(info.peer), info.id)).collect()
             }
             Self::Kernel(module) => {
                 let calls = module.live().filter(|name| name.role == Role::Client);
-                calls.map(|name| (Handle::Kernel(name), host_of(name.peer), name.id)).collect()
+                calls.map(|name| (RpcHandle::Kernel(name), host_of(name.peer), name.id)).collect()
             }
         }
     }
 
-    /// A packet has come; what the module has against it.
+    /// Handles a packet. Returns the module's objection to it.
     pub(super) fn receive(&mut self, now: Nanos, from: HostId, bytes: &[u8]) -> Option<Objection> {
         match self {
             Self::Apus(transport) => {
@@ -184,34 +183,46 @@ impl Stack {
         }
     }
 
-    /// What there is to be told.
-    pub(super) fn poll(&mut self) -> Option<Told> {
+    /// Returns the next event.
+    pub(super) fn poll(&mut self) -> Option<StackEvent> {
         match self {
             Self::Apus(transport) => transport.poll_event().map(|event| match event {
                 Event::Request { rpc, from, payload } => {
                     let id = transport.info_of(rpc).map(|info| info.id);
-                    Told::Request { rpc: Handle::Apus(rpc), from: host_at(from), id, payload }
+                    StackEvent::Request {
+                        rpc: RpcHandle::Apus(rpc),
+                        from: host_at(from),
+                        id,
+                        payload,
+                    }
                 }
-                Event::Response { cookie, payload, .. } => Told::Response { cookie, payload },
-                Event::Failed { cookie, error, .. } => Told::Failed { cookie, error },
-                Event::NewPeer(peer) => Told::NewPeer(peer),
-                Event::Room => Told::Room,
-                _ => Told::Nothing,
+                Event::Response { cookie, payload, .. } => StackEvent::Response { cookie, payload },
+                Event::Failed { cookie, error, .. } => StackEvent::Failed { cookie, error },
+                Event::NewPeer(peer) => StackEvent::NewPeer(peer),
+                Event::Room => StackEvent::Room,
+                _ => StackEvent::Nothing,
             }),
             Self::Kernel(module) => module.poll_event().map(|event| match event {
                 kernel::Event::Request { rpc, payload } => {
                     let from = host_of(rpc.peer);
-                    Told::Request { rpc: Handle::Kernel(rpc), from, id: Some(rpc.id), payload }
+                    StackEvent::Request {
+                        rpc: RpcHandle::Kernel(rpc),
+                        from,
+                        id: Some(rpc.id),
+                        payload,
+                    }
                 }
-                kernel::Event::Response { cookie, payload } => Told::Response { cookie, payload },
+                kernel::Event::Response { cookie, payload } => {
+                    StackEvent::Response { cookie, payload }
+                }
                 kernel::Event::Failed { cookie, late } => {
-                    // It tells its callers an errno, and nothing about what became of the request.
+                    // The module reports an errno, and not whether the request was executed.
                     let reason = if late {
                         FailureKind::DeadlineExceeded
                     } else {
                         FailureKind::PeerSilent { silent_ms: 100, resends: 19 }
                     };
-                    Told::Failed {
+                    StackEvent::Failed {
                         cookie,
                         error: RpcError { kind: reason, execution: Execution::Unknown },
                     }
@@ -220,8 +231,8 @@ impl Stack {
         }
     }
 
-    /// Everything at once that leaves now.
-    pub(super) fn burst(&mut self, now: Nanos) -> Vec<Leaving> {
+    /// Returns the next burst.
+    pub(super) fn burst(&mut self, now: Nanos) -> Vec<OutgoingPacket> {
         match self {
             Self::Apus(transport) => {
                 let Some(transmit) = transport.poll_transmit(Instant::from_nanos(now)) else {
@@ -233,12 +244,12 @@ impl Stack {
                 let header_len = transmit.header_len();
                 let packet = |header: &[u8]| {
                     let bytes = [header, pieces.next().unwrap_or(&[])].concat().into();
-                    Leaving { to, priority, bytes, header_len }
+                    OutgoingPacket { to, priority, bytes, header_len }
                 };
                 transmit.headers().chunks(header_len).map(packet).collect()
             }
             Self::Kernel(module) => {
-                let packet = module.transmit(now).map(|packet| Leaving {
+                let packet = module.transmit(now).map(|packet| OutgoingPacket {
                     to: host_of(packet.to),
                     priority: packet.priority,
                     bytes: packet.bytes,
@@ -264,7 +275,7 @@ impl Stack {
     }
 }
 
-/// Who lives at a network address.
+/// Returns the host at an address.
 pub(super) fn host_of(ip: IpAddr) -> HostId {
     host_at(SocketAddr::new(ip, PORT))
 }

@@ -1,19 +1,19 @@
-//! How does a run go from its first call to nothing?
+//! Phases of a run.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use apus_wire::Role;
 
-use super::host::WatchedHost;
+use super::host::ObservedHost;
 use super::stack::{Stack, host_of};
-use crate::call::{Answer, Call};
+use crate::call::{Call, ServerAction};
 use crate::checker::memory;
+use crate::event_log::EventLog;
+use crate::observation::CallId;
+use crate::observer::Observer;
 use crate::scenario::Scenario;
-use crate::seen::CallId;
-use crate::trace::Trace;
 use crate::violation::Violation;
-use crate::watch::Watch;
 use apus_sim::fabric::{Buffers, Fabric};
 use apus_sim::fault::{self, Outages};
 use apus_sim::host::host_at;
@@ -22,7 +22,7 @@ use apus_sim::message::{HostId, Message};
 use apus_sim::network::Network;
 use apus_workload::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 
-/// How a run has ended.
+/// Result of a run.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) violation: Option<Violation>,
@@ -33,48 +33,47 @@ pub(crate) struct End {
     pub(crate) simulated: Nanos,
 }
 
-/// Packets after which a network that does nothing but lose them has shown all it can. Ours: ten times what runs
-/// have on average.
-const ENOUGH: u64 = 1_000_000;
+/// Number of packets after which faults end early. Chosen by us: ten times the average of a run.
+const MAX_FAULTY_PACKETS: u64 = 1_000_000;
 
-/// Packets after which a run that does not end is not going to.
-const TOO_MANY: u64 = 5 * ENOUGH;
+/// Number of packets after which a run will not end.
+const MAX_PACKETS: u64 = 5 * MAX_FAULTY_PACKETS;
 
-/// Bytes of the probes' requests: one that leaves at once, and one that needs permission.
+/// Lengths of the probes' requests in bytes: one unscheduled, and one that needs grants.
 const PROBES: [u32; 2] = [100, 300_000];
 
-/// Runs a scenario, and writes down what concerns a call, or everything, if it is asked to.
-pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<Trace>>>) -> End {
+/// Runs a scenario; records its events in `trace` if it is given.
+pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) -> End {
     let probes = scenario.calls.len() as CallId;
-    let living = living(&scenario);
+    let surviving = surviving(&scenario);
     for length in PROBES {
         let length = length.min(scenario.config.max_message() as u32);
-        scenario.calls.extend(living.iter().enumerate().map(|(index, from)| {
-            let to = living[(index + 1) % living.len()];
+        scenario.calls.extend(surviving.iter().enumerate().map(|(index, from)| {
+            let to = surviving[(index + 1) % surviving.len()];
             probe(*from, to, length)
         }));
     }
-    let watch = Rc::new(RefCell::new(Watch::new(scenario.clone(), probes, trace)));
-    let fabric = Fabric::new(&scenario.fabric, |id| WatchedHost::new(id, Rc::clone(&watch)))
+    let observer = Rc::new(RefCell::new(Observer::new(scenario.clone(), probes, trace)));
+    let fabric = Fabric::new(&scenario.fabric, |id| ObservedHost::new(id, Rc::clone(&observer)))
         .with_faults(scenario.faults, scenario.outages.clone(), scenario.seed);
-    let mut world = World { scenario, fabric, watch, living, probes };
+    let mut world = Simulation { scenario, fabric, observer, surviving, probes };
     world.run();
-    let World { fabric, watch, .. } = world;
+    let Simulation { fabric, observer, .. } = world;
     let (faults, simulated) = (fabric.faults(), fabric.now());
     drop(fabric);
-    let watch = Rc::into_inner(watch).expect("the hosts are gone").into_inner();
+    let observer = Rc::into_inner(observer).expect("the hosts have been dropped").into_inner();
     End {
-        packets: watch.packets,
-        rpcs: watch.rpcs,
-        hash: watch.hash_of_all(),
+        packets: observer.packets,
+        rpcs: observer.rpcs,
+        hash: observer.observation_hash(),
         faults,
         simulated,
-        violation: watch.violation,
+        violation: observer.violation,
     }
 }
 
-/// Hosts that are there at the end.
-fn living(scenario: &Scenario) -> Vec<HostId> {
+/// Returns the hosts that are up at the end.
+fn surviving(scenario: &Scenario) -> Vec<HostId> {
     let is_dead = |host: &HostId| {
         scenario
             .outages
@@ -93,47 +92,47 @@ const fn probe(from: HostId, to: HostId, request: u32) -> Call {
         request,
         response: request,
         service: 0,
-        answer: Answer::Reply,
+        answer: ServerAction::Reply,
         cancel: None,
         deadline: None,
-        // It goes on if its server has been restarted and does not know its client any more (AMO-3).
+        // It is repeated if its server has restarted and does not know its client any more (AMO-3).
         idempotent: true,
     }
 }
 
-struct World {
+struct Simulation {
     scenario: Scenario,
-    fabric: Fabric<WatchedHost>,
-    watch: Rc<RefCell<Watch>>,
-    living: Vec<HostId>,
-    /// The first call that is a probe.
+    fabric: Fabric<ObservedHost>,
+    observer: Rc<RefCell<Observer>>,
+    surviving: Vec<HostId>,
+    /// Index of the first probe.
     probes: CallId,
 }
 
-impl World {
+impl Simulation {
     fn run(&mut self) {
         self.load();
-        self.advance_through_trouble(self.scenario.heal_at);
+        self.advance_with_faults(self.scenario.heal_at);
         self.fabric.heal();
-        self.expect_ends();
+        self.expect_calls_to_end();
         self.drain();
         for round in 0..PROBES.len() as CallId {
-            let count = self.living.len() as CallId;
+            let count = self.surviving.len() as CallId;
             for call in 0..count {
                 self.submit(self.probes + round * count + call);
             }
-            self.expect_ends();
+            self.expect_calls_to_end();
         }
         self.drain();
-        self.expect_nothing(false);
-        self.expect_oblivion();
+        self.expect_no_state(false);
+        self.expect_peers_dropped();
     }
 
-    /// Faults, and everything that was planned.
+    /// Makes all planned calls, with faults.
     fn load(&mut self) {
         for call in 0..self.probes {
             let at = self.scenario.calls[call as usize].at;
-            self.advance_through_trouble(at);
+            self.advance_with_faults(at);
             if self.is_over() {
                 return;
             }
@@ -154,10 +153,10 @@ impl World {
         }
     }
 
-    /// The same; but enough is enough, and then the network heals before its time.
-    fn advance_through_trouble(&mut self, until: Nanos) {
+    /// Advances like `advance_to`, but ends the faults early after [`MAX_FAULTY_PACKETS`].
+    fn advance_with_faults(&mut self, until: Nanos) {
         while self.fabric.now() < until && !self.is_over() {
-            if self.watch.borrow().packets > ENOUGH {
+            if self.observer.borrow().packets > MAX_FAULTY_PACKETS {
                 self.fabric.heal();
             }
             self.advance_to((self.fabric.now() + MILLISECOND).min(until));
@@ -165,16 +164,16 @@ impl World {
     }
 
     fn is_over(&self) -> bool {
-        self.watch.borrow().is_over()
+        self.observer.borrow().is_over()
     }
 
-    /// Goes on until `done`, or until `bound` has passed.
+    /// Advances until `done`, or until `bound` has passed.
     fn wait(&mut self, bound: Nanos, done: impl Fn(&Self) -> bool) {
         let end = self.fabric.now() + bound;
         let mut step = MILLISECOND;
         while !self.is_over() && !done(self) && self.fabric.now() < end {
-            if self.watch.borrow().packets > TOO_MANY {
-                // What is open is looked at now: it will not end.
+            if self.observer.borrow().packets > MAX_PACKETS {
+                // The open calls will not end; the caller reports them.
                 return;
             }
             self.advance_to((self.fabric.now() + step).min(end));
@@ -182,56 +181,56 @@ impl World {
         }
     }
 
-    /// Phase two: every call ends. A peer whose lies nobody caught may keep one waiting for ever: then it must
-    /// be possible to let it go.
-    fn expect_ends(&mut self) {
-        // Whatever was lost may hold up everything else behind it, many times over: as long as calls end, there
-        // is hope.
+    /// Second phase: every call ends. After unnoticed corruption a peer may delay a call forever; then it must be
+    /// possible to cancel it.
+    fn expect_calls_to_end(&mut self) {
+        // A loss may delay many calls in sequence, so wait as long as calls end.
         loop {
             let before = self.open();
-            self.wait(self.patience(), |world| world.open() == 0 || world.open() < before);
+            self.wait(self.time_limit(), |world| world.open() == 0 || world.open() < before);
             if self.open() == 0 || self.open() == before {
                 break;
             }
         }
         let now = self.fabric.now();
-        if self.scenario.lets_corruption_through() {
-            for host in self.living.clone() {
+        if self.scenario.has_unnoticed_corruption() {
+            for host in self.surviving.clone() {
                 self.fabric.attend(host, |host| host.cancel_all(now));
             }
         }
         let result = {
-            let watch = self.watch.borrow();
-            watch.liveness.check_ends(&watch.directory, now)
+            let observer = self.observer.borrow();
+            observer.liveness.check_ends(&observer.directory, now)
         };
-        let result = result.map_err(|violation| self.look_at(violation));
-        self.watch.borrow_mut().note(result);
+        let result = result.map_err(|violation| self.describe_open_call(violation));
+        self.observer.borrow_mut().record(result);
     }
 
-    /// What both ends of a call that does not end know about it, and what else they have to do.
-    fn look_at(&self, mut violation: Violation) -> Violation {
+    /// Adds to a violation what both ends of an open call know about it.
+    fn describe_open_call(&self, mut violation: Violation) -> Violation {
         let Some(call) = violation.calls.first() else { return violation };
         let Call { from, to, .. } = self.scenario.calls[*call as usize];
         for (host, other) in [(from, to), (to, from)] {
             let stack = self.fabric.host(host).stack();
             let Some(transport) = stack.apus() else {
-                let words = stack.kernel().map(|module| self.words_of(module, host, other, *call));
-                violation.seen += &format!("\n             host {host}: {words:?}");
+                let words =
+                    stack.kernel().map(|module| self.describe_module(module, host, other, *call));
+                violation.observed += &format!("\n             host {host}: {words:?}");
                 continue;
             };
-            let watch = self.watch.borrow();
+            let observer = self.observer.borrow();
             let mine = transport.info().into_iter().find(|info| {
                 let ends = if info.role == Role::Client { (host, other) } else { (other, host) };
                 host_at(info.peer) == other
-                    && watch.directory.find(ends.0, ends.1, info.id) == Some(*call)
+                    && observer.directory.find(ends.0, ends.1, info.id) == Some(*call)
             });
             let live = transport.metrics().live;
-            violation.seen += &format!("\n             host {host}: {mine:?}, {live:?}");
+            violation.observed += &format!("\n             host {host}: {mine:?}, {live:?}");
         }
         violation
     }
 
-    /// Whether every packet arrives.
+    /// Returns whether every packet arrives.
     fn is_lossless(&self) -> bool {
         let Scenario { faults, outages, fabric, .. } = &self.scenario;
         *faults == fault::Settings::default()
@@ -239,37 +238,43 @@ impl World {
             && fabric.buffers == Buffers::PerPort(u64::MAX)
     }
 
-    /// What the module of `host` knows about a call with `other`.
-    fn words_of(&self, module: &Module, host: HostId, other: HostId, call: CallId) -> String {
-        let watch = self.watch.borrow();
+    /// Describes the state of a call with `other` in the module of `host`.
+    fn describe_module(
+        &self,
+        module: &Module,
+        host: HostId,
+        other: HostId,
+        call: CallId,
+    ) -> String {
+        let observer = self.observer.borrow();
         let is_it = |name: &RpcName| {
             let ends = if name.role == Role::Client { (host, other) } else { (other, host) };
-            watch.directory.find(ends.0, ends.1, name.id) == Some(call)
+            observer.directory.find(ends.0, ends.1, name.id) == Some(call)
         };
         let mine = module.live().find(is_it).map(|name| module.describe(name));
         format!("Linux module, {} RPCs, {}", module.live().count(), mine.unwrap_or_default())
     }
 
-    /// Calls that have not ended.
+    /// Returns the number of calls that have not ended.
     fn open(&self) -> u32 {
-        self.watch.borrow().liveness.open()
+        self.observer.borrow().liveness.open()
     }
 
-    /// Until nothing is under way, however late, and nobody waits for an acknowledgment any more.
+    /// Waits until no packet is in flight, however late, and no host waits for an acknowledgment.
     fn drain(&mut self) {
         let late = self.scenario.faults.late_by + self.scenario.faults.spike_of;
-        self.wait(late + self.patience(), |world| {
+        self.wait(late + self.time_limit(), |world| {
             let is_clear = |host: &HostId| match world.fabric.host(*host).stack() {
                 Stack::Apus(transport) => memory::is_clear(&transport.live()),
-                Stack::Kernel(module) => world.held_by(module).is_empty(),
+                Stack::Kernel(module) => world.retained_rpcs(module).is_empty(),
             };
-            world.fabric.under_way() == 0 && world.living.iter().all(is_clear)
+            world.fabric.under_way() == 0 && world.surviving.iter().all(is_clear)
         });
     }
 
-    /// Within this time something ends when nothing goes wrong: whoever is silent is given up, whatever was
-    /// lost before has been asked for, and all bytes of the run have passed one link several times.
-    fn patience(&self) -> Nanos {
+    /// Returns the time within which some call ends without faults: silent peers time out, lost bytes are requested
+    /// again, and all bytes of the run pass one link several times.
+    fn time_limit(&self) -> Nanos {
         let config = &self.scenario.config;
         let bytes: u64 =
             self.scenario.calls.iter().map(|call| u64::from(call.request + call.response)).sum();
@@ -278,39 +283,39 @@ impl World {
         4 * config.timeout_usecs() * MICROSECOND + 20 * transfer + acks + 2 * SECOND
     }
 
-    fn expect_nothing(&mut self, peers_too: bool) {
-        for host in &self.living {
+    fn expect_no_state(&mut self, peers_too: bool) {
+        for host in &self.surviving {
             let result = match self.fabric.host(*host).stack() {
                 Stack::Apus(transport) => memory::check(*host, &transport.live(), peers_too),
                 Stack::Kernel(module) => {
-                    let held = self.held_by(module);
+                    let held = self.retained_rpcs(module);
                     let words =
                         held.iter().map(|name| format!("{name:?}: {}", module.describe(*name)));
                     memory::check_module(*host, &words.collect::<Vec<_>>())
                 }
             };
-            self.watch.borrow_mut().note(result);
+            self.observer.borrow_mut().record(result);
         }
     }
 
-    /// What a module holds on behalf of hosts that live and run apus: with others it never ends (row K-3), and
-    /// neither does what waits for the grants of a client whose word that it is gone was lost.
-    fn held_by(&self, module: &Module) -> Vec<RpcName> {
+    /// Returns the RPCs that a module keeps on behalf of hosts that are up and run apus. With other hosts they never
+    /// end (row K-3), nor do those that wait for grants of a client whose notice of cancellation was lost.
+    fn retained_rpcs(&self, module: &Module) -> Vec<RpcName> {
         let ends = |name: &RpcName| {
             let peer = host_of(name.peer);
             let runs_apus = !self.scenario.kernel_hosts.contains(&peer);
             let excused = !self.is_lossless() && module.waits_for_grants(*name);
-            runs_apus && self.living.contains(&peer) && !excused
+            runs_apus && self.surviving.contains(&peer) && !excused
         };
         module.live().filter(ends).collect()
     }
 
-    /// Peers are forgotten, if that happens within a minute.
-    fn expect_oblivion(&mut self) {
+    /// Checks that peers are dropped, if that happens within a minute.
+    fn expect_peers_dropped(&mut self) {
         let idle = self.scenario.config.peer_idle_secs_max();
         if idle <= 60 {
             self.advance_to(self.fabric.now() + (idle + 5) * SECOND);
-            self.expect_nothing(true);
+            self.expect_no_state(true);
         }
     }
 }

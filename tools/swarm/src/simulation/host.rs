@@ -1,9 +1,8 @@
-//! How does a protocol run on a host that is watched?
+//! Simulated host with an observer.
 //!
-//! As on any other simulated host, but with all bytes of all messages, and with applications that take their
-//! time, change their mind, and never answer. Everything that crosses the transport's API or the wire is
-//! shown to the [`Watch`]. Most hosts run the protocol that ships, some a model of the Linux module
-//! ([`Stack`]), which says what it has against the packets that it gets.
+//! It resembles other simulated hosts, but carries the full content of messages, and its applications take time, cancel
+//! calls and abandon requests. All events at the transport's API and on the wire are passed to the [`Observer`]. Most
+//! hosts run the shipped protocol, some a model of the Linux module ([`Stack`]), which objects to invalid packets.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -14,95 +13,95 @@ use apus_wire::Role;
 use apus_workload::PacketOverhead;
 use bytes::Bytes;
 
-use super::service::{Agenda, Task};
-use super::stack::{Handle, Leaving, Stack, Told, Wish};
-use crate::call::Answer;
+use super::agenda::{Agenda, Task};
+use super::stack::{CallRequest, OutgoingPacket, RpcHandle, Stack, StackEvent};
+use crate::call::ServerAction;
+use crate::observation::{CallId, HostEvent};
+use crate::observer::Observer;
 use crate::payload::payload;
-use crate::seen::{CallId, What};
-use crate::violation::{Kind, Violation};
-use crate::watch::Watch;
+use crate::violation::{Violation, ViolationKind};
 use apus_sim::host::{Host, PORT, wire_bytes};
 use apus_sim::kernel::Module;
 use apus_sim::message::{HostId, Message, Outcome};
 use apus_sim::packet::Packet;
 use apus_workload::time::Nanos;
 
-/// Calls of `handle_timeout` at the same time that make sense: each ends an RPC at least.
-const MOST_TIMEOUTS: u32 = 100_000;
+/// Maximum number of calls of `handle_timeout` at the same time; each should end at least one RPC.
+const MAX_TIMEOUTS: u32 = 100_000;
 
-/// A host that is watched.
-pub(crate) struct WatchedHost {
+/// A simulated host with an observer.
+pub(crate) struct ObservedHost {
     id: HostId,
     stack: Stack,
-    watch: Rc<RefCell<Watch>>,
+    observer: Rc<RefCell<Observer>>,
     packets: PacketOverhead,
-    /// Packets of a burst that the link has not taken yet.
+    /// Packets of a burst that the link has not accepted yet.
     burst: VecDeque<(Packet, Bytes)>,
     agenda: Agenda,
-    /// Calls and replies that the transport has no room for.
+    /// Calls and replies for which the transport has no room.
     calls: VecDeque<CallId>,
-    replies: VecDeque<(Handle, CallId)>,
-    life: u64,
-    /// When `handle_timeout` was called last, and how often at that time.
+    replies: VecDeque<(RpcHandle, CallId)>,
+    incarnation: u64,
+    /// Time of the last call of `handle_timeout`, and number of calls at that time.
     timeouts: (Nanos, u32),
 }
 
-impl WatchedHost {
-    pub(super) fn new(id: HostId, watch: Rc<RefCell<Watch>>) -> Self {
-        let limit = watch.borrow().directory.scenario.packet_limit;
+impl ObservedHost {
+    pub(super) fn new(id: HostId, observer: Rc<RefCell<Observer>>) -> Self {
+        let limit = observer.borrow().directory.scenario.packet_limit;
         Self {
-            stack: boot(&watch, id, 0),
+            stack: boot(&observer, id, 0),
             id,
-            watch,
+            observer,
             packets: PacketOverhead::ethernet(limit + 28, 20 + 8 + 56),
             burst: VecDeque::new(),
             agenda: Agenda::default(),
             calls: VecDeque::new(),
             replies: VecDeque::new(),
-            life: 0,
+            incarnation: 0,
             timeouts: (0, 0),
         }
     }
 
-    /// What runs here, for who wants to look at its gauges.
+    /// Returns the protocol on this host, to read its gauges.
     pub(super) const fn stack(&self) -> &Stack {
         &self.stack
     }
 
-    fn see(&self, now: Nanos, what: What<'_>) {
-        self.watch.borrow_mut().see(now, self.id, what);
+    fn observe(&self, now: Nanos, event: HostEvent<'_>) {
+        self.observer.borrow_mut().observe(now, self.id, event);
     }
 
     fn is_over(&self) -> bool {
-        self.watch.borrow().is_over()
+        self.observer.borrow().is_over()
     }
 
-    /// An application's command was refused although nothing is wrong with it.
-    fn refused(&self, call: CallId, error: &CommandError) {
-        self.watch.borrow_mut().note(Err(Violation {
-            kind: Kind::Liveness,
+    /// Records that a valid command was rejected.
+    fn record_rejection(&self, call: CallId, error: &CommandError) {
+        self.observer.borrow_mut().record(Err(Violation {
+            kind: ViolationKind::Liveness,
             calls: vec![call],
-            expected: format!("host {} accepts what the application of call {call} wants", self.id),
-            seen: error.to_string(),
+            expected: format!("host {} accepts the command of call {call}", self.id),
+            observed: error.to_string(),
         }));
     }
 
-    /// Makes a call; `false` if there is no room.
+    /// Makes a call; returns `false` if there is no room.
     fn call(&mut self, now: Nanos, call: CallId) -> bool {
-        let planned = *self.watch.borrow().directory.call(call);
-        let wish = Wish {
+        let planned = *self.observer.borrow().directory.call(call);
+        let request = CallRequest {
             to: planned.to,
             payload: payload(call, Role::Client, planned.request as usize),
             cookie: u64::from(call),
             deadline: planned.deadline,
             idempotent: planned.idempotent,
         };
-        match self.stack.call(now, wish) {
+        match self.stack.call(now, request) {
             Ok((rpc, id)) => {
                 if let Some(id) = id {
-                    self.watch.borrow_mut().directory.name(call, id);
+                    self.observer.borrow_mut().directory.register(call, id);
                 }
-                self.see(now, What::Called(call));
+                self.observe(now, HostEvent::Called(call));
                 if let Some(after) = planned.cancel {
                     self.agenda.put(now + after, Task::Cancel { rpc, call });
                 }
@@ -110,124 +109,124 @@ impl WatchedHost {
             }
             Err(error) if error.is_back_pressure() => false,
             Err(error) => {
-                self.refused(call, &error);
+                self.record_rejection(call, &error);
                 true
             }
         }
     }
 
-    /// Takes what the transport has to say.
-    fn take_events(&mut self, now: Nanos) {
+    /// Handles all pending events of the transport.
+    fn handle_events(&mut self, now: Nanos) {
         while let Some(told) = self.stack.poll() {
             match told {
-                Told::Request { rpc, from, id, payload } => {
+                StackEvent::Request { rpc, from, id, payload } => {
                     self.serve(now, rpc, (from, id), &payload);
                 }
-                Told::Response { cookie, payload } => {
-                    self.stack.taken(payload.len());
-                    self.see(now, What::Responded(cookie as CallId, &payload));
+                StackEvent::Response { cookie, payload } => {
+                    self.stack.payload_consumed(payload.len());
+                    self.observe(now, HostEvent::Responded(cookie as CallId, &payload));
                 }
-                Told::Failed { cookie, error } => {
-                    self.see(now, What::Failed(cookie as CallId, error));
+                StackEvent::Failed { cookie, error } => {
+                    self.observe(now, HostEvent::Failed(cookie as CallId, error));
                 }
-                Told::NewPeer(peer) => {
+                StackEvent::NewPeer(peer) => {
                     let limit = self.packets.payload as usize + apus_wire::DATA_HEADER_LEN;
                     if let Stack::Apus(transport) = &mut self.stack {
                         transport.set_packet_limit(peer, limit);
                     }
                 }
-                Told::Room => self.retry(now),
-                Told::Nothing => {}
+                StackEvent::Room => self.retry(now),
+                StackEvent::Nothing => {}
             }
         }
     }
 
-    /// The application gets a request.
+    /// Passes a request to the application.
     fn serve(
         &mut self,
         now: Nanos,
-        rpc: Handle,
+        rpc: RpcHandle,
         (from, id): (HostId, Option<u64>),
         request: &Bytes,
     ) {
         let (call, late, service) = {
-            let directory = &self.watch.borrow().directory;
+            let directory = &self.observer.borrow().directory;
             let call = id.and_then(|id| directory.find(from, self.id, id));
             let service = call.map_or(0, |call| directory.call(call).service);
-            (call, directory.scenario.takes_late, service)
+            (call, directory.scenario.consumes_late, service)
         };
-        self.see(now, What::Requested(call, request));
+        self.observe(now, HostEvent::Requested(call, request));
         let taken = if late { request.len() } else { 0 };
-        self.stack.taken(request.len() - taken);
-        let task = Task::Answer { rpc, call, taken };
+        self.stack.payload_consumed(request.len() - taken);
+        let task = Task::ServerAction { rpc, call, taken };
         if service == 0 { self.perform(now, task) } else { self.agenda.put(now + service, task) }
     }
 
-    /// The application does what it has on its agenda.
+    /// Performs a scheduled task of the application.
     fn perform(&mut self, now: Nanos, task: Task) {
         match task {
-            Task::Answer { rpc, call, taken } => {
-                self.stack.taken(taken);
-                let answer = call.map(|call| self.watch.borrow().directory.call(call).answer);
+            Task::ServerAction { rpc, call, taken } => {
+                self.stack.payload_consumed(taken);
+                let answer = call.map(|call| self.observer.borrow().directory.call(call).answer);
                 match (call, answer) {
-                    (Some(call), Some(Answer::Reply)) => self.reply(now, rpc, call),
+                    (Some(call), Some(ServerAction::Reply)) => self.reply(now, rpc, call),
                     _ => self.abandon(now, rpc, call),
                 }
             }
             Task::Cancel { rpc, call } => {
                 // It may have ended already.
                 if self.stack.cancel(now, rpc) {
-                    self.see(now, What::Cancelled(call));
+                    self.observe(now, HostEvent::Cancelled(call));
                 }
             }
         }
     }
 
-    fn reply(&mut self, now: Nanos, rpc: Handle, call: CallId) {
+    fn reply(&mut self, now: Nanos, rpc: RpcHandle, call: CallId) {
         if !self.replies.is_empty() || !self.try_reply(now, rpc, call) {
             self.replies.push_back((rpc, call));
         }
     }
 
-    /// Replies; `false` if there is no room.
-    fn try_reply(&mut self, now: Nanos, rpc: Handle, call: CallId) -> bool {
-        let length = self.watch.borrow().directory.call(call).response;
+    /// Replies; returns `false` if there is no room.
+    fn try_reply(&mut self, now: Nanos, rpc: RpcHandle, call: CallId) -> bool {
+        let length = self.observer.borrow().directory.call(call).response;
         let payload = payload(call, Role::Server, length as usize);
         match self.stack.reply(now, rpc, payload) {
-            Ok(()) => self.see(now, What::Replied(call)),
+            Ok(()) => self.observe(now, HostEvent::Replied(call)),
             Err(error) if error.is_back_pressure() => return false,
-            // The client is gone, or has lost interest.
+            // The client is gone, or has cancelled the call.
             Err(CommandError::UnknownRpc) => {}
-            Err(error) => self.refused(call, &error),
+            Err(error) => self.record_rejection(call, &error),
         }
         true
     }
 
-    fn abandon(&mut self, now: Nanos, rpc: Handle, call: Option<CallId>) {
+    fn abandon(&mut self, now: Nanos, rpc: RpcHandle, call: Option<CallId>) {
         match (self.stack.abandon(now, rpc), call) {
-            (Some(true), Some(call)) => self.see(now, What::Abandoned(call)),
-            // The module does not offer that.
+            (Some(true), Some(call)) => self.observe(now, HostEvent::Abandoned(call)),
+            // The module cannot abandon a request.
             (None, Some(call)) => self.reply(now, rpc, call),
-            // What a corrupted packet has asked for; its answer interests nobody.
+            // The request comes from a corrupted packet; its response is irrelevant.
             (None, None) => drop(self.stack.reply(now, rpc, Bytes::from_static(b"?"))),
             (Some(_), _) => {}
         }
     }
 
-    /// The applications let go of everything that they wait for.
+    /// Cancels all calls of the applications.
     pub(super) fn cancel_all(&mut self, now: Nanos) {
         for (rpc, server, id) in self.stack.open_calls() {
-            if let Some(call) = self.watch.borrow().directory.find(self.id, server, id) {
+            if let Some(call) = self.observer.borrow().directory.find(self.id, server, id) {
                 self.agenda.put(now, Task::Cancel { rpc, call });
             }
         }
         for call in std::mem::take(&mut self.calls) {
-            self.see(now, What::Cancelled(call));
+            self.observe(now, HostEvent::Cancelled(call));
         }
         self.handle_timeout(now);
     }
 
-    /// There is room again for what was refused.
+    /// Repeats the commands for which there was no room.
     fn retry(&mut self, now: Nanos) {
         while let Some((rpc, call)) = self.replies.pop_front() {
             if !self.try_reply(now, rpc, call) {
@@ -243,11 +242,11 @@ impl WatchedHost {
         }
     }
 
-    /// Everything at once that the transport wants to send now: a burst.
+    /// Fetches the next burst from the transport.
     fn next_burst(&mut self, now: Nanos) {
-        for (place, leaving) in self.stack.burst(now).into_iter().enumerate() {
-            let Leaving { to, priority, bytes, header_len } = leaving;
-            self.watch.borrow_mut().sent(now, self.id, to, &bytes, place);
+        for (place, packet) in self.stack.burst(now).into_iter().enumerate() {
+            let OutgoingPacket { to, priority, bytes, header_len } = packet;
+            self.observer.borrow_mut().sent(now, self.id, to, &bytes, place);
             let payload = bytes.len() - header_len;
             let packet = Packet {
                 from: self.id,
@@ -262,43 +261,46 @@ impl WatchedHost {
         }
     }
 
-    /// Whether timers go round in circles.
+    /// Returns whether timers fire endlessly at the same time.
     fn is_stuck(&mut self, now: Nanos) -> bool {
         let (last, count) = &mut self.timeouts;
         *count = if *last == now { *count + 1 } else { 0 };
         *last = now;
-        if *count > MOST_TIMEOUTS {
-            self.watch.borrow_mut().note(Err(Violation {
-                kind: Kind::Liveness,
+        if *count > MAX_TIMEOUTS {
+            self.observer.borrow_mut().record(Err(Violation {
+                kind: ViolationKind::Liveness,
                 calls: Vec::new(),
-                expected: format!("host {} has done everything that is due at {now} ns", self.id),
-                seen: format!("after {count} calls more is due: {:?}", self.stack.next_timeout()),
+                expected: format!("host {} has no timer left at {now} ns", self.id),
+                observed: format!(
+                    "after {count} calls the next one is due: {:?}",
+                    self.stack.next_timeout()
+                ),
             }));
         }
-        *count > MOST_TIMEOUTS
+        *count > MAX_TIMEOUTS
     }
 }
 
-/// What runs in another life of a host.
-fn boot(watch: &RefCell<Watch>, id: HostId, life: u64) -> Stack {
-    let scenario = &watch.borrow().directory.scenario;
+/// Creates the protocol of a host's incarnation.
+fn boot(observer: &RefCell<Observer>, id: HostId, incarnation: u64) -> Stack {
+    let scenario = &observer.borrow().directory.scenario;
     if scenario.kernel_hosts.contains(&id) {
         let segment = scenario.packet_limit - apus_wire::DATA_HEADER_LEN as u32;
-        // No id of an earlier life is used again.
-        return Stack::Kernel(Box::new(Module::new(PORT, segment, 2 + (life << 40))));
+        // Ids of an earlier incarnation are not reused.
+        return Stack::Kernel(Box::new(Module::new(PORT, segment, 2 + (incarnation << 40))));
     }
-    // No multiples of what the transport's own generator adds in each step.
+    // Avoids multiples of the increment of the transport's own generator.
     let seed = scenario.seed.wrapping_mul(0xd134_2543_de82_ef95)
-        ^ (life << 32 | u64::from(id)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        ^ (incarnation << 32 | u64::from(id)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     let mut transport = Transport::new(scenario.config.clone(), PORT, seed);
-    if scenario.knows_rate {
+    if scenario.has_link_rate {
         let mbps = scenario.fabric.topology.host_rate.mbps();
         transport.set_link_rate(u32::try_from(mbps).unwrap_or(u32::MAX));
     }
     Stack::Apus(Box::new(transport))
 }
 
-impl Host for WatchedHost {
+impl Host for ObservedHost {
     type Body = Bytes;
 
     fn submit(&mut self, now: Nanos, message: &Message) {
@@ -307,21 +309,21 @@ impl Host for WatchedHost {
         }
         let call = message.number;
         if !self.calls.is_empty() || !self.call(now, call) {
-            self.see(now, What::Waiting(call));
+            self.observe(now, HostEvent::Waiting(call));
             self.calls.push_back(call);
         }
-        self.take_events(now);
+        self.handle_events(now);
     }
 
     fn receive(&mut self, now: Nanos, packet: &Packet, body: &Bytes) {
         if self.is_over() {
             return;
         }
-        self.watch.borrow_mut().received(now, self.id, packet.from, body);
+        self.observer.borrow_mut().received(now, self.id, packet.from, body);
         if let Some(objection) = self.stack.receive(now, packet.from, body) {
-            self.watch.borrow_mut().objected(self.id, packet.from, body, objection);
+            self.observer.borrow_mut().module_objection(self.id, packet.from, body, objection);
         }
-        self.take_events(now);
+        self.handle_events(now);
     }
 
     fn transmit(&mut self, now: Nanos, packet: &mut Packet, body: &mut Bytes) -> bool {
@@ -351,7 +353,7 @@ impl Host for WatchedHost {
             self.perform(now, task);
         }
         self.stack.handle_timeout(now);
-        self.take_events(now);
+        self.handle_events(now);
     }
 
     fn poll_outcome(&mut self) -> Option<Outcome> {
@@ -359,9 +361,9 @@ impl Host for WatchedHost {
     }
 
     fn crash(&mut self, now: Nanos) {
-        self.see(now, What::Crashed);
-        self.life += 1;
-        self.stack = boot(&self.watch, self.id, self.life);
+        self.observe(now, HostEvent::Crashed);
+        self.incarnation += 1;
+        self.stack = boot(&self.observer, self.id, self.incarnation);
         self.burst.clear();
         self.calls.clear();
         self.replies.clear();

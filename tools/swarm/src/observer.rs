@@ -1,7 +1,6 @@
-//! Who looks at everything that is seen?
+//! Observer: passes all observations to the checkers.
 //!
-//! All checkers, one after the other, until one finds a violation. From then on nobody looks any more, and
-//! the world stands still.
+//! After the first violation it ignores everything, and the simulation stops.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, Hasher};
@@ -11,39 +10,39 @@ use apus_proto::Profile;
 use apus_wire::{MAX_HEADER_LEN, Packet, Role};
 use foldhash::fast::{FixedState, FoldHasher};
 
-use super::checker::Checker;
 use super::checker::amplification::Amplification;
 use super::checker::content::Content;
+use super::checker::contract::Checker;
 use super::checker::execution::ExecutionChecker;
 use super::checker::incoming::Incoming;
 use super::checker::liveness::Liveness;
 use super::checker::order::Order;
 use super::checker::permission::Permission;
 use super::directory::Directory;
+use super::event_log::EventLog;
+use super::observation::{CallId, HostEvent, Observation, WirePacket};
 use super::scenario::Scenario;
-use super::seen::{CallId, Seen, What, Wire};
-use super::trace::Trace;
-use super::violation::{Kind, Violation};
+use super::violation::{Violation, ViolationKind};
 use apus_sim::kernel::Objection;
 use apus_sim::message::HostId;
 use apus_workload::time::Nanos;
 
-/// Looks at a run.
-pub(crate) struct Watch {
+/// Observer of a run.
+pub(crate) struct Observer {
     pub(crate) directory: Directory,
     pub(crate) liveness: Liveness,
     checkers: Option<Checkers>,
     profile: Profile,
     hash: FoldHasher<'static>,
-    trace: Option<Rc<RefCell<Trace>>>,
+    trace: Option<Rc<RefCell<EventLog>>>,
     pub(crate) violation: Option<Violation>,
-    /// Packets that were handed to drivers.
+    /// Packets passed to drivers.
     pub(crate) packets: u64,
-    /// Calls that were accepted.
+    /// Accepted calls.
     pub(crate) rpcs: u64,
 }
 
-/// What is promised as long as packets arrive as they were sent, or not at all.
+/// Checkers of promises that hold only while packets arrive unchanged or not at all.
 #[derive(Debug)]
 struct Checkers {
     execution: ExecutionChecker,
@@ -66,29 +65,35 @@ impl Checkers {
         }
     }
 
-    fn see(&mut self, directory: &Directory, seen: &Seen<'_>) -> Result<(), Violation> {
-        self.execution.see(directory, seen)?;
-        self.content.see(directory, seen)?;
-        if directory.runs_module(seen.host) && !matches!(seen.what, What::Crashed) {
-            // What the module sends, and when, is its own business.
+    fn observe(
+        &mut self,
+        directory: &Directory,
+        observation: &Observation<'_>,
+    ) -> Result<(), Violation> {
+        self.execution.observe(directory, observation)?;
+        self.content.observe(directory, observation)?;
+        if directory.runs_module(observation.host)
+            && !matches!(observation.event, HostEvent::Crashed)
+        {
+            // The packets of the module, and their times, are not checked.
             return Ok(());
         }
-        self.permission.see(directory, seen)?;
-        self.incoming.see(directory, seen)?;
-        self.order.see(directory, seen)?;
-        self.amplification.see(directory, seen)
+        self.permission.observe(directory, observation)?;
+        self.incoming.observe(directory, observation)?;
+        self.order.observe(directory, observation)?;
+        self.amplification.observe(directory, observation)
     }
 }
 
-impl Watch {
-    /// Calls from `probes` on are probes.
+impl Observer {
+    /// Creates an observer. Calls from `probes` on are probes.
     pub(crate) fn new(
         scenario: Scenario,
         probes: CallId,
-        trace: Option<Rc<RefCell<Trace>>>,
+        trace: Option<Rc<RefCell<EventLog>>>,
     ) -> Self {
         let profile = scenario.config.profile();
-        let strict = !scenario.lets_corruption_through();
+        let strict = !scenario.has_unnoticed_corruption();
         let directory = Directory::new(scenario);
         Self {
             liveness: Liveness::new(&directory, probes),
@@ -103,34 +108,35 @@ impl Watch {
         }
     }
 
-    /// Whether a promise was broken.
+    /// Returns whether there was a violation.
     pub(crate) const fn is_over(&self) -> bool {
         self.violation.is_some()
     }
 
-    /// Notes what was seen.
-    pub(crate) fn see(&mut self, at: Nanos, host: HostId, what: What<'_>) {
+    /// Records an event.
+    pub(crate) fn observe(&mut self, at: Nanos, host: HostId, event: HostEvent<'_>) {
         if self.is_over() {
             return;
         }
-        let seen = Seen { at, host, what };
-        self.hash(&seen);
-        self.rpcs += u64::from(matches!(what, What::Called(_)));
+        let observation = Observation { at, host, event };
+        self.hash(&observation);
+        self.rpcs += u64::from(matches!(event, HostEvent::Called(_)));
         if let Some(trace) = &self.trace {
-            trace.borrow_mut().see(&seen);
+            trace.borrow_mut().observe(&observation);
         }
-        let result =
-            self.liveness.see(&self.directory, &seen).and_then(|()| match &mut self.checkers {
-                Some(checkers) => checkers.see(&self.directory, &seen),
+        let result = self.liveness.observe(&self.directory, &observation).and_then(|()| {
+            match &mut self.checkers {
+                Some(checkers) => checkers.observe(&self.directory, &observation),
                 None => Ok(()),
-            });
-        if matches!(what, What::Crashed) {
-            self.directory.died(host);
+            }
+        });
+        if matches!(event, HostEvent::Crashed) {
+            self.directory.host_crashed(host);
         }
-        self.note(result);
+        self.record(result);
     }
 
-    /// A packet was handed to the driver.
+    /// Records that a packet was passed to the driver.
     pub(crate) fn sent(
         &mut self,
         at: Nanos,
@@ -143,28 +149,29 @@ impl Watch {
         match Packet::parse(self.profile, bytes) {
             Ok(packet) => {
                 let wire = self.wire(host, peer, &packet, bytes.len(), true, place);
-                self.see(at, host, What::Sent(wire));
+                self.observe(at, host, HostEvent::Sent(wire));
             }
-            Err(error) => self.note(Err(Violation {
-                kind: Kind::Content,
+            Err(error) => self.record(Err(Violation {
+                kind: ViolationKind::Content,
                 calls: Vec::new(),
-                expected: format!("host {host} sends packets"),
-                seen: format!("{error}: {:02x?}", &bytes[..bytes.len().min(MAX_HEADER_LEN)]),
+                expected: format!("host {host} sends valid packets"),
+                observed: format!("{error}: {:02x?}", &bytes[..bytes.len().min(MAX_HEADER_LEN)]),
             })),
         }
     }
 
-    /// A packet was taken from the driver. What is none is nothing that anybody is promised.
+    /// Records that a packet was received from the driver. Invalid packets are ignored, since nothing is promised about
+    /// them.
     pub(crate) fn received(&mut self, at: Nanos, host: HostId, peer: HostId, bytes: &[u8]) {
         if let Ok(packet) = Packet::parse(self.profile, bytes) {
             let wire = self.wire(host, peer, &packet, bytes.len(), false, 0);
-            self.see(at, host, What::Received(wire));
+            self.observe(at, host, HostEvent::Received(wire));
         }
     }
 
-    /// The module of `host` has something against a packet. What modules have against each other is not looked
-    /// at, nor what they have against packets that are not as they were sent.
-    pub(crate) fn objected(
+    /// Records the objection of the module on `host` to a packet. Objections to packets of other modules, and to
+    /// corrupted packets, are ignored.
+    pub(crate) fn module_objection(
         &mut self,
         host: HostId,
         from: HostId,
@@ -178,24 +185,24 @@ impl Watch {
                 let wire = self.wire(host, from, packet, bytes.len(), false, 0);
                 wire.call
             });
-            self.note(Err(Violation {
-                kind: Kind::Interop,
+            self.record(Err(Violation {
+                kind: ViolationKind::Interop,
                 calls: call.into_iter().collect(),
-                expected: format!("the module of host {host} takes what host {from} sends"),
-                seen: format!("{objection:?}: {packet:?}"),
+                expected: format!("the module of host {host} accepts the packets of host {from}"),
+                observed: format!("{objection:?}: {packet:?}"),
             }));
         }
     }
 
-    /// Notes a violation; the first one counts.
-    pub(crate) fn note(&mut self, result: Result<(), Violation>) {
+    /// Records a violation; only the first one counts.
+    pub(crate) fn record(&mut self, result: Result<(), Violation>) {
         if let Err(violation) = result {
             self.violation.get_or_insert(violation);
         }
     }
 
-    /// A number that differs if anything that was seen does.
-    pub(crate) fn hash_of_all(&self) -> u64 {
+    /// Returns a hash over all observations.
+    pub(crate) fn observation_hash(&self) -> u64 {
         self.hash.finish()
     }
 
@@ -207,45 +214,45 @@ impl Watch {
         len: usize,
         sent: bool,
         place: usize,
-    ) -> Wire<'a> {
+    ) -> WirePacket<'a> {
         let sender = packet.header.sender_id.sender();
         let here_is_client = (sender == Role::Client) == sent;
         let (client, server) = if here_is_client { (host, peer) } else { (peer, host) };
         let call = self.directory.find(client, server, packet.header.sender_id.client_id());
-        Wire { peer, call, sender, packet, len, place }
+        WirePacket { peer, call, sender, packet, len, place }
     }
 
-    fn hash(&mut self, seen: &Seen<'_>) {
+    fn hash(&mut self, observation: &Observation<'_>) {
         let hash = &mut self.hash;
-        hash.write_u64(seen.at);
-        hash.write_u32(seen.host);
-        match &seen.what {
-            What::Waiting(call) => hash.write_u64(u64::from(*call) << 4),
-            What::Called(call) => hash.write_u64(u64::from(*call) << 4 | 1),
-            What::Cancelled(call) => hash.write_u64(u64::from(*call) << 4 | 2),
-            What::Replied(call) => hash.write_u64(u64::from(*call) << 4 | 3),
-            What::Abandoned(call) => hash.write_u64(u64::from(*call) << 4 | 4),
-            What::Requested(call, bytes) => {
+        hash.write_u64(observation.at);
+        hash.write_u32(observation.host);
+        match &observation.event {
+            HostEvent::Waiting(call) => hash.write_u64(u64::from(*call) << 4),
+            HostEvent::Called(call) => hash.write_u64(u64::from(*call) << 4 | 1),
+            HostEvent::Cancelled(call) => hash.write_u64(u64::from(*call) << 4 | 2),
+            HostEvent::Replied(call) => hash.write_u64(u64::from(*call) << 4 | 3),
+            HostEvent::Abandoned(call) => hash.write_u64(u64::from(*call) << 4 | 4),
+            HostEvent::Requested(call, bytes) => {
                 hash.write_u64(call.map_or(5, |call| u64::from(call) << 4 | 6));
                 hash.write(bytes);
             }
-            What::Responded(call, bytes) => {
+            HostEvent::Responded(call, bytes) => {
                 hash.write_u64(u64::from(*call) << 4 | 7);
                 hash.write(bytes);
             }
-            What::Failed(call, error) => {
+            HostEvent::Failed(call, error) => {
                 hash.write_u64(u64::from(*call) << 4 | 8);
                 hash.write(format!("{error:?}").as_bytes());
             }
-            What::Crashed => hash.write_u64(9),
-            // What a packet says is in its header, and what it carries is checked elsewhere.
-            What::Sent(wire) => hash_packet(hash, 10, wire),
-            What::Received(wire) => hash_packet(hash, 11, wire),
+            HostEvent::Crashed => hash.write_u64(9),
+            // The header identifies a packet; its payload is checked elsewhere.
+            HostEvent::Sent(wire) => hash_packet(hash, 10, wire),
+            HostEvent::Received(wire) => hash_packet(hash, 11, wire),
         }
     }
 }
 
-fn hash_packet(hash: &mut FoldHasher<'static>, what: u64, wire: &Wire<'_>) {
+fn hash_packet(hash: &mut FoldHasher<'static>, what: u64, wire: &WirePacket<'_>) {
     let mut header = [0; MAX_HEADER_LEN];
     let len = wire.packet.emit_header(&mut header);
     hash.write_u64(what | u64::from(wire.peer) << 8 | (wire.len as u64) << 40);

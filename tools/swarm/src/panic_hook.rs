@@ -1,7 +1,7 @@
-//! Where did a seed panic, and how is it kept from saying so to everybody?
+//! Panic hook: records the location of panics instead of printing them.
 //!
-//! A panic inside a seed is a finding, with the place where it happened: the hook that prints panics is put
-//! aside while a swarm runs, and another one notes the place.
+//! A panic during a seed is a violation with a location. While a swarm runs, the usual panic hook is replaced by one
+//! that records the location.
 
 use std::cell::RefCell;
 use std::panic;
@@ -9,19 +9,19 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 thread_local! {
-    /// Where this thread has panicked last.
+    /// Location of this thread's last panic.
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Swarms of this process that run now, and the hook that they have put aside.
+/// Number of running swarms of this process, and the replaced hook.
 static HOOK: Mutex<(usize, Option<Hook>)> = Mutex::new((0, None));
 
 type Hook = Box<dyn Fn(&panic::PanicHookInfo<'_>) + Send + Sync>;
 
-/// As long as it lives, panics print nothing.
-pub(super) struct Quiet;
+/// Suppresses the output of panics during its lifetime.
+pub(super) struct PanicSilencer;
 
-impl Quiet {
+impl PanicSilencer {
     pub(super) fn begin() -> Self {
         let mut hook = HOOK.lock().unwrap_or_else(PoisonError::into_inner);
         hook.0 += 1;
@@ -36,10 +36,10 @@ impl Quiet {
     }
 }
 
-impl Drop for Quiet {
+impl Drop for PanicSilencer {
     fn drop(&mut self) {
         if thread::panicking() {
-            // No hook can be set now.
+            // The hook cannot be changed during a panic.
             return;
         }
         let mut hook = HOOK.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,7 +52,7 @@ impl Drop for Quiet {
     }
 }
 
-/// Where this thread has panicked last, as ` (FILE:LINE:COLUMN)`; empty if nobody noted it.
-pub(super) fn place() -> String {
+/// Returns the location of this thread's last panic as ` (FILE:LINE:COLUMN)`; empty if there was none.
+pub(super) fn last_panic_location() -> String {
     PLACE.with_borrow_mut(std::mem::take)
 }
