@@ -201,13 +201,9 @@ fn apus_traffic_is_dissected_as_the_decoder_does() {
     let lossy = folder.path().join("lossy.pcap");
     traffic::over_a_bad_network(&lossy, 40);
     let frames = assert_same(&plug_in, &lossy);
-    for flagged in [
-        "Retransmitted DATA, RESEND in packet",
-        "RESEND: ",
-        "Gap: bytes",
-        "Grant: ",
-        "is complete",
-    ] {
+    for flagged in
+        ["Retransmitted DATA, RESEND in packet", "RESEND: ", "Gap: bytes", "Grant: ", "is complete"]
+    {
         assert!(count_experts(&frames, flagged) > 0, "{flagged}");
     }
     assert!(frames.iter().all(|frame| frame["apus.profile"].iter().all(|name| name == "udp")));

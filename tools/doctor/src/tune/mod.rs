@@ -30,8 +30,8 @@ use serde_json::{Value, json};
 use apus_report::result::{Figure, Outcome, Row, Table};
 use apus_report::stats::Paired;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{Cores, Neighbours};
-use apus_testbed::process::Host;
+use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::process::Spawner;
 
 /// Result of a search.
 #[derive(Clone, Debug)]
@@ -51,12 +51,12 @@ pub struct Findings {
 /// # Errors
 ///
 /// An option is out of range, or nothing could be measured within the time limit.
-pub fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+pub fn run(options: &Options, spawner: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = Neighbours::watch();
+    let background = BackgroundLoad::watch();
     let cores = Cores::choose();
     let mut outcome = Outcome::new("tune", options.config());
-    let found = search::run(options, host, cores);
+    let found = search::run(options, spawner, cores);
     if found.decisions.is_empty() {
         let problem = format!(
             "no setting could be measured in this time; try more seconds ({})",
@@ -71,7 +71,7 @@ pub fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
             .to_owned(),
     );
     outcome.notes.extend(cores.note());
-    outcome.notes.extend(neighbours.note());
+    outcome.notes.extend(background.note());
     outcome.rows = found.decisions.iter().flat_map(rows).collect();
     outcome.config.insert("recommended".to_owned(), json!({ "toml": found.settings.toml() }));
     let preamble = config_file::preamble(options, &outcome);

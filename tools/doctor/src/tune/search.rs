@@ -11,7 +11,7 @@ use apus_contenders::contender::Plan;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
 use apus_testbed::machine::{self, Cores};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 
 /// Result of the search.
 pub(super) struct SearchResult {
@@ -32,9 +32,9 @@ const MAX_MEASURE: Duration = Duration::from_secs(3);
 const MIN_ROUNDS: usize = 3;
 
 /// Compares settings until the time limit.
-pub(super) fn run(options: &Options, host: &Host, cores: Cores) -> SearchResult {
+pub(super) fn run(options: &Options, spawner: &Spawner, cores: Cores) -> SearchResult {
     let mut search = Search {
-        host,
+        spawner,
         cores,
         began: Instant::now(),
         ends: Duration::from_secs_f64(options.seconds),
@@ -101,7 +101,7 @@ fn measurements(setting: &Setting, settings: &Settings, options: &Options) -> us
 }
 
 struct Search<'a> {
-    host: &'a Host,
+    spawner: &'a Spawner,
     cores: Cores,
     began: Instant,
     ends: Duration,
@@ -241,7 +241,7 @@ impl Search<'_> {
             raw: false,
         };
         let began = Instant::now();
-        let figures = experiment.apus_alone(&plan, self.host, cores)?;
+        let figures = experiment.apus_alone(&plan, self.spawner, cores)?;
         let took = began.elapsed().saturating_sub(counts.mul_f64(1.1));
         // Moving average of the overhead.
         self.overhead = (self.overhead + took) / 2;

@@ -3,9 +3,10 @@
 //! Both have the same interface, except that the module has no limits and cannot abandon requests.
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use apus_proto::{
-    self as proto, Command, CommandError, Event, Execution, FailureKind, Instant, RpcError, RpcKey,
+    self as proto, CommandError, Event, Execution, FailureKind, Instant, RpcError, RpcKey,
     Transport,
 };
 use bytes::Bytes;
@@ -89,14 +90,14 @@ impl Stack {
         match self {
             Self::Apus(transport) => {
                 let at = Instant::from_nanos(now);
-                let command = Command::Call(proto::Call {
+                let call = proto::Call {
                     to: address(request.to),
                     payload: request.payload.into(),
                     cookie: request.cookie,
-                    deadline: request.deadline.map(|after| at.plus(after)),
+                    deadline: request.deadline.map(|after| at + Duration::from_nanos(after)),
                     idempotent: request.idempotent,
-                });
-                let rpc = transport.command(at, command)?;
+                };
+                let rpc = transport.call(at, call).map_err(|rejected| rejected.reason)?;
                 Ok((RpcHandle::Apus(rpc), transport.info_of(rpc).map(|info| info.id)))
             }
             Self::Kernel(module) => {
@@ -117,8 +118,8 @@ impl Stack {
     ) -> Result<(), CommandError> {
         match (self, rpc) {
             (Self::Apus(transport), RpcHandle::Apus(rpc)) => {
-                let reply = Command::Reply { rpc, payload: payload.into() };
-                transport.command(Instant::from_nanos(now), reply).map(drop)
+                let replied = transport.reply(Instant::from_nanos(now), rpc, payload.into());
+                replied.map_err(|rejected| rejected.reason)
             }
             (Self::Kernel(module), RpcHandle::Kernel(name)) => {
                 let lives = module.reply(now, name, payload);
@@ -132,8 +133,7 @@ impl Stack {
     pub(super) fn abandon(&mut self, now: Nanos, rpc: RpcHandle) -> Option<bool> {
         match (self, rpc) {
             (Self::Apus(transport), RpcHandle::Apus(rpc)) => {
-                let done = transport.command(Instant::from_nanos(now), Command::Abandon { rpc });
-                Some(done.is_ok())
+                Some(transport.abandon(Instant::from_nanos(now), rpc).is_ok())
             }
             _ => None,
         }
@@ -143,7 +143,7 @@ impl Stack {
     pub(super) fn cancel(&mut self, now: Nanos, rpc: RpcHandle) -> bool {
         match (self, rpc) {
             (Self::Apus(transport), RpcHandle::Apus(rpc)) => {
-                transport.command(Instant::from_nanos(now), Command::Cancel { rpc }).is_ok()
+                transport.cancel(Instant::from_nanos(now), rpc).is_ok()
             }
             (Self::Kernel(module), RpcHandle::Kernel(name)) => module.abort(name),
             _ => false,
