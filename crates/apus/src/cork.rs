@@ -1,9 +1,9 @@
-//! How do the messages of a busy thread leave together?
+//! Corks: hold messages back so that those of a busy thread leave together.
 
 use crate::engine::shard::Shard;
 
-/// Holds messages back as long as it lives; see [`Endpoint::cork`](crate::Endpoint::cork).
-#[must_use = "messages are only held back as long as the cork lives"]
+/// Holds messages back until it is dropped; see [`Endpoint::cork`](crate::Endpoint::cork).
+#[must_use = "messages are held back only until the cork is dropped"]
 pub struct Cork<'a> {
     shard: &'a Shard,
 }

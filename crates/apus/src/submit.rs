@@ -1,35 +1,44 @@
-//! How does a call enter the engine?
+//! Submission of a call: checks the limits, selects shared memory or the network, and traces the call.
 
 use crate::call::{CallId, CallOptions};
 use crate::engine::calls::Abandoned;
 use crate::engine::core::Core;
 use crate::error::CallError;
-use apus_proto::{Call, Command, CommandError, Payload};
+use apus_proto::{Call, CommandError, Payload};
 use apus_trace::clock::ticks;
 use apus_trace::recorder;
 use std::net::SocketAddr;
 
-/// A call to be made, kept so that it can be tried again when there is room.
+/// A call to be made. It outlives a failed attempt, so that the caller can repeat it when there is room.
 pub(crate) struct Submission {
     pub(crate) to: SocketAddr,
     pub(crate) payload: Payload,
     pub(crate) options: CallOptions,
-    /// For a call whose end anybody receives: what comes back with it.
+    /// The cookie of a call whose completion any thread may receive; `None` if the caller waits for it.
     pub(crate) shared: Option<u64>,
-    /// When the application called, in ticks of the trace, if that was before it could be made; otherwise 0.
+    /// Time at which the application called, in ticks of the trace, if the call had to wait; otherwise 0.
     pub(crate) called: u64,
 }
 
 impl Submission {
-    /// Makes the call. If it is refused for lack of room the error [says
-    /// so](CallError::is_back_pressure), and it may be tried again.
+    pub(crate) const fn new(
+        to: SocketAddr,
+        payload: Payload,
+        options: CallOptions,
+        shared: Option<u64>,
+    ) -> Self {
+        Self { to, payload, options, shared, called: 0 }
+    }
+
+    /// Makes the call. After an error due to [lack of room](CallError::is_back_pressure) it may be
+    /// tried again.
     pub(crate) fn submit(&mut self, core: &mut Core) -> Result<CallId, CallError> {
         if let Some(closed) = &core.closed {
             return Err(closed.clone().into());
         }
         let calls = (core.calls.len() + core.completions.len()) as u64;
         if calls >= core.transport.config().max_client_rpcs() {
-            // CAP-12: ends of calls that nobody has received are calls all the same.
+            // CAP-12: completions that the application has not received count as calls.
             core.want_fewer_calls();
             return Err(CallError::Rejected(CommandError::TooManyRpcs));
         }
@@ -47,8 +56,7 @@ impl Submission {
             None => {}
         }
         let now = core.command_time();
-        let checked = core.transport.check_call(now, self.to, &self.payload);
-        let traced = checked.map_err(CallError::Rejected)?;
+        let traced = core.transport.selects_next_call(self.to);
         if traced && self.called == 0 {
             self.called = ticks();
         }
@@ -60,7 +68,10 @@ impl Submission {
             deadline: self.options.deadline.map(|at| core.clock.convert(at)),
             idempotent: self.options.idempotent,
         };
-        let rpc = core.transport.command(now, Command::Call(call)).map_err(CallError::Rejected)?;
+        let rpc = core.transport.call(now, call).map_err(|rejected| {
+            self.payload = rejected.payload;
+            CallError::Rejected(rejected.reason)
+        })?;
         let inserted = core.calls.insert(rpc, self.shared);
         debug_assert_eq!(inserted, key, "the cookie names the call");
         if traced && let Some(rpc) = core.tracer.called(&core.transport, rpc, self.called, length) {
@@ -70,26 +81,26 @@ impl Submission {
         Ok(CallId { key })
     }
 
-    /// It waits for room: that belongs to the call.
+    /// Notes that the call waits for room, which counts towards its duration in the trace.
     pub(crate) fn wait(&mut self) {
         if self.called == 0 {
             self.called = recorder::stamp();
         }
     }
 
-    /// Whether to wait for room and try again after this error.
+    /// Returns whether to wait for room and try again after this error.
     pub(crate) const fn should_wait(&self, error: &CallError) -> bool {
         error.is_back_pressure() && !self.options.no_wait
     }
 }
 
-/// Lets a call go, if it still lives; whether it did.
+/// Cancels a call. Returns whether it was still running.
 pub(crate) fn cancel(core: &mut Core, call: CallId) -> bool {
     match core.calls.abandon(call.key) {
         Some(Abandoned::Running(rpc)) => {
             let now = core.command_time();
-            // It lives as long as its slot does.
-            let cancelled = core.transport.command(now, Command::Cancel { rpc }).is_ok();
+            // The transport knows the RPC for as long as the call has a slot.
+            let cancelled = core.transport.cancel(now, rpc).is_ok();
             core.after_cancel();
             cancelled
         }

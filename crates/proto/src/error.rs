@@ -1,6 +1,7 @@
 //! Which errors does the core report, and whose fault is each?
 
 use crate::config::Parameter;
+use crate::message::Payload;
 use apus_wire::Refusal;
 
 /// Whether a failed call's request has been executed by the server.
@@ -195,6 +196,19 @@ impl CommandError {
     pub const fn is_back_pressure(&self) -> bool {
         matches!(self, Self::SendFull { .. } | Self::TooManyRpcs | Self::TooManyPeers)
     }
+}
+
+/// A call or a reply that was not accepted, with its payload.
+///
+/// Nothing has changed: the payload may be sent again, for example after `Event::Room` if the reason is
+/// [back-pressure](CommandError::is_back_pressure).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct Rejected {
+    /// Why the message was not accepted.
+    pub reason: CommandError,
+    /// The message.
+    pub payload: Payload,
 }
 
 /// Why a configuration is not valid.

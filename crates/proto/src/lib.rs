@@ -13,8 +13,8 @@
 //! loop, for two endpoints that are connected by nothing but function calls:
 //!
 //! ```
-//! use apus_proto::{Call, Command, Config, Event, Instant, Transport};
-//! use std::collections::VecDeque;
+//! use apus_proto::{Call, Config, Event, Instant, Transport};
+//! use std::time::Duration;
 //!
 //! let addresses = ["10.0.0.1:1", "10.0.0.2:2"].map(|a| a.parse().unwrap());
 //! let mut ends = [1, 2].map(|port| Transport::new(Config::default(), port, 42 + u64::from(port)));
@@ -27,7 +27,7 @@
 //!     deadline: None,
 //!     idempotent: false,
 //! };
-//! ends[0].command(now, Command::Call(call)).unwrap();
+//! ends[0].call(now, call).unwrap();
 //!
 //! let response = 'done: loop {
 //!     for i in 0..2 {
@@ -36,8 +36,7 @@
 //!             match event {
 //!                 Event::Request { rpc, payload, .. } => {
 //!                     ends[i].payload_consumed(payload.len());
-//!                     let reply = Command::Reply { rpc, payload: "pong".into() };
-//!                     ends[i].command(now, reply).unwrap();
+//!                     ends[i].reply(now, rpc, "pong".into()).unwrap();
 //!                 }
 //!                 Event::Response { payload, cookie: 7, .. } => break 'done payload,
 //!                 _ => {}
@@ -57,14 +56,15 @@
 //!             ends[i].handle_timeout(now);
 //!         }
 //!     }
-//!     now = now.plus(1_000);
+//!     now += Duration::from_micros(1);
 //! };
 //! assert_eq!(response, "pong");
 //! ```
 //!
 //! # Families of calls
 //!
-//! 1. **Wishes:** [`Transport::command`] with a [`Command`].
+//! 1. **Commands:** [`Transport::call`], [`Transport::reply`], [`Transport::cancel`],
+//!    [`Transport::abandon`].
 //! 2. **Inputs:** [`Transport::handle_packet`], [`Transport::handle_unreachable`],
 //!    [`Transport::handle_timeout`].
 //! 3. **Outputs:** [`Transport::poll_transmit`], [`Transport::poll_event`],
@@ -113,7 +113,7 @@ mod tx;
 pub use apus_wire::{Flags, Kind, Profile, Refusal, Role, SenderId};
 pub use config::{Config, ConfigBuilder, PARAMETERS, Parameter};
 pub use drop_reason::DropReason;
-pub use error::{CommandError, ConfigError, Execution, FailureKind, RpcError};
+pub use error::{CommandError, ConfigError, Execution, FailureKind, Rejected, RpcError};
 pub use message::{Payload, PayloadPieces};
 pub use metrics::{
     Admission, COARSE_BOUNDS, Calls, CoarseHistogram, DurationHistogram, Live, Metadata, Metrics,
@@ -123,5 +123,5 @@ pub use peer::Address;
 pub use rpc::RpcKey;
 pub use time::Instant;
 pub use timer::TimeoutReason;
-pub use transport::{Call, Command, Event, RpcInfo, RpcState, Transport, Unreachable};
+pub use transport::{Call, Event, RpcInfo, RpcState, Transport, Unreachable};
 pub use tx::Transmit;

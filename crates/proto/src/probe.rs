@@ -16,6 +16,7 @@ use crate::time::Instant;
 use crate::transport::Transport;
 use apus_wire::{Body, Flags, Kind, Packet, SenderId};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// Which notes are wanted.
 ///
@@ -28,14 +29,13 @@ pub struct ProbeFilter {
     pub multiplier: u64,
     /// See `multiplier`; 0 selects none.
     pub below: u64,
-    /// Calls that take longer than so many nanoseconds, until the whole response is here, are noted as
-    /// [slow](What::Slow).
-    pub slow: u64,
+    /// A call whose response takes longer than this to arrive completely is noted as [slow](ProbeKind::Slow).
+    pub slow: Duration,
 }
 
 impl ProbeFilter {
     /// What should be rare, and no slow calls.
-    pub const RARE: Self = Self { multiplier: 1, below: 0, slow: u64::MAX };
+    pub const RARE: Self = Self { multiplier: 1, below: 0, slow: Duration::MAX };
 
     /// Everything but slow calls.
     pub const ALL: Self = Self { below: u64::MAX, ..Self::RARE };
@@ -129,8 +129,8 @@ pub enum ProbeKind {
     },
     /// The message comes first, and the pacer makes it wait.
     Throttled {
-        /// Nanoseconds until there is room.
-        wait: u64,
+        /// Time until there is room.
+        wait: Duration,
     },
     /// A packet has come ahead of others: they are lost, or come later.
     Gap {
@@ -147,10 +147,10 @@ pub enum ProbeKind {
     Dropped(DropReason),
     /// The call fails.
     Failed(FailureKind),
-    /// The call has taken longer than [`Watch::slow`].
+    /// The call has taken longer than [`ProbeFilter::slow`].
     Slow {
-        /// Nanoseconds since it was made.
-        took: u64,
+        /// Time since it was made.
+        took: Duration,
     },
 }
 
@@ -234,7 +234,7 @@ impl Transport {
         self.notes.queue.pop_front()
     }
 
-    /// The id of a live RPC, as we write it, and the other end, if the RPC is selected ([`Watch::multiplier`]).
+    /// The id of a live RPC, as we write it, and the other end, if the RPC is selected ([`ProbeFilter::multiplier`]).
     #[inline]
     #[must_use]
     pub fn selected(&self, rpc: RpcKey) -> Option<(SenderId, Address)> {
@@ -283,7 +283,7 @@ impl Transport {
     #[inline]
     pub(crate) fn note_duration(&mut self, rpc: RpcKey, started: Instant) {
         if let Some(watch) = self.notes.watch {
-            let took = self.now().since(started);
+            let took = self.now() - started;
             if took > watch.slow {
                 self.note(rpc, ProbeKind::Slow { took });
             }

@@ -63,7 +63,7 @@ impl ErrorQueue {
                     if let Some((to, trouble)) = report
                         && let Some((peer, packet)) = shared.carrier.returned(to, beginning)
                     {
-                        sink(NetworkReport { peer, trouble, packet });
+                        sink(NetworkReport { peer, error: trouble, packet });
                     }
                 }
                 Err(Errno::AGAIN) => return true,

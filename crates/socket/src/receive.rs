@@ -205,7 +205,7 @@ impl ReceiveHalf for SocketReceive {
             return;
         }
         for Refusal { peer, trouble, beginning } in self.shared.take_refusals() {
-            sink(NetworkReport { peer, trouble, packet: &beginning });
+            sink(NetworkReport { peer, error: trouble, packet: &beginning });
         }
         let reads = &self.shared.counters.receive.error_reads;
         if !self.errors.drain(&self.shared, reads, sink) {

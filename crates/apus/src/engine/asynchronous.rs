@@ -4,13 +4,13 @@
 //! again when the driver's descriptor is readable, a timer is due, or somebody kicks. All other tasks
 //! wait to be told; their commands are carried out, and their packets sent, where they are polled.
 
-use super::core::How;
+use super::core::WaitKind;
 use super::descriptor::{ARRIVAL, readable};
-use super::run::{Look, Pass};
+use super::poll_loop::{Arrivals, Pass};
 use super::shard::Shard;
 use super::signal::Woken;
-use super::waiter::{SLEEPS_ON_NETWORK, Told, Waiter};
-use super::want::{Closing, Want};
+use super::wait_target::{Closing, WaitTarget};
+use super::waiter::{Notice, SLEEPS_ON_NETWORK, Waiter};
 use apus_proto::Instant;
 use apus_trace::{Event, recorder};
 use rustix::time::{
@@ -22,6 +22,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
 
 /// Passes after which other tasks get a chance.
@@ -32,7 +33,7 @@ struct Sources {
     driver: AsyncFd<OwnedFd>,
     signal: AsyncFd<OwnedFd>,
     /// What local peers ring.
-    bell: Option<AsyncFd<OwnedFd>>,
+    doorbell: Option<AsyncFd<OwnedFd>>,
     /// The runtime's own timers are exact to a millisecond, the pacer needs microseconds.
     timer: AsyncFd<OwnedFd>,
 }
@@ -43,28 +44,31 @@ struct Sources {
 ///
 /// The system or the runtime refuses a descriptor.
 pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<()> {
-    let taken = shard.lock().turn.take();
+    let taken = shard.lock().role.take();
     debug_assert!(taken, "the endpoint is new");
-    let (driver, bell) = {
-        let mut inlet = shard.receive.lock().unwrap_or_else(PoisonError::into_inner);
-        let (driver, bell) = inlet.descriptors();
-        (driver.try_clone_to_owned()?, bell.map(|bell| bell.try_clone_to_owned()).transpose()?)
+    let (driver, doorbell) = {
+        let mut receiver = shard.receive.lock().unwrap_or_else(PoisonError::into_inner);
+        let (driver, doorbell) = receiver.descriptors();
+        (
+            driver.try_clone_to_owned()?,
+            doorbell.map(|doorbell| doorbell.try_clone_to_owned()).transpose()?,
+        )
     };
     let timer =
         timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
     let sources = Sources {
         driver: readable(driver)?,
-        bell: bell.map(readable).transpose()?,
+        doorbell: doorbell.map(readable).transpose()?,
         signal: readable(shard.signal.as_fd().try_clone_to_owned()?)?,
         timer: readable(timer)?,
     };
     // The guard goes in from outside: a runtime may end before it has polled the task once.
-    tokio::spawn(turn(CloseOnDrop(shard.clone()), sources));
+    tokio::spawn(run(CloseOnDrop(shard.clone()), sources));
     Ok(())
 }
 
 /// Turns the loop until the endpoint is closed.
-async fn turn(guard: CloseOnDrop, sources: Sources) {
+async fn run(guard: CloseOnDrop, sources: Sources) {
     let shard = &guard.0;
     loop {
         let idle = shard.work();
@@ -99,13 +103,13 @@ impl Drop for CloseOnDrop {
 impl Shard {
     /// Turns the loop for a while; whether there is nothing left to do.
     fn work(&self) -> bool {
-        let mut inlet = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut receiver = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
         // The clock is looked at in each round: a task does not spin.
-        let mut rounds = super::run::ROUNDS_PER_LOOK - 1;
+        let mut rounds = super::poll_loop::ROUNDS_PER_CHECK - 1;
         for _ in 0..PASSES_PER_POLL {
-            match self.pass(&mut inlet, Look::Take, &mut rounds) {
+            match self.pass(&mut receiver, Arrivals::Poll, &mut rounds) {
                 Pass::Worked(mut core, _) => {
-                    let none = core.finish_pass(&Closing, How::Polled);
+                    let none = core.finish_pass(&Closing, WaitKind::Polled);
                     debug_assert!(none.is_none(), "the task wants nothing");
                 }
                 Pass::Idle => return true,
@@ -114,32 +118,32 @@ impl Shard {
                     return true;
                 }
             }
-            rounds = super::run::ROUNDS_PER_LOOK - 1;
+            rounds = super::poll_loop::ROUNDS_PER_CHECK - 1;
         }
         false
     }
 
     /// Says until when the task sleeps; `None` if there is something to do at once.
     fn announce_sleep(&self) -> Option<Sleep> {
-        let mut inlet = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
-        if !inlet.prepare_to_sleep() {
+        let mut receiver = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
+        if !receiver.prepare_to_sleep() {
             return None;
         }
         let mut core = self.lock();
         // While the socket is full, look again soon: tasks are not woken by a socket that has room.
         let now = core.clock.now();
         core.sleeps_for_room = core.is_stuck();
-        let again = if core.sleeps_for_room { now.plus(STUCK_NANOS) } else { Instant::NEVER };
+        let again = if core.sleeps_for_room { now + STUCK } else { Instant::NEVER };
         // While receiving has stopped, what arrives is no reason to wake up.
         let stopped = core.backlog.stopped_until().filter(|until| *until > now);
         let until = core.next_due().min(again).min(stopped.unwrap_or(again));
         if until <= now {
             core.sleeps_for_room = false;
-            inlet.awake(Woken::default());
+            receiver.awake(Woken::default());
             return None;
         }
         core.sleeping_until = Some(until);
-        core.look_up = false;
+        core.check_now = false;
         core.count_sleep();
         Some(Sleep { until, receiving: stopped.is_none() })
     }
@@ -161,14 +165,14 @@ struct Sleep {
 }
 
 /// Pause before a full socket is tried again. Ours: what 1 MiB of send buffer lasts at 40 Gbit/s.
-const STUCK_NANOS: u64 = 200_000;
+const STUCK: Duration = Duration::from_micros(200);
 
 impl Sources {
     /// Sleeps until something happens; what did.
     async fn sleep(&self, shard: &Shard, Sleep { until, receiving }: Sleep) -> Woken {
         let mut woken = Woken::default();
         let now = shard.clock.now();
-        if until < Instant::NEVER && self.set_timer(until.since(now)).is_err() {
+        if until < Instant::NEVER && self.set_timer((until - now).as_nanos() as u64).is_err() {
             // Without a timer the loop must go round.
             tokio::task::yield_now().await;
             return Woken::UNKNOWN;
@@ -179,7 +183,7 @@ impl Sources {
                 clear(ready);
             }
             ready = self.rung(), if receiving => {
-                woken.rung = true;
+                woken.doorbell = true;
                 clear(ready);
             }
             ready = self.signal.readable() => {
@@ -198,8 +202,8 @@ impl Sources {
 
     /// Waits until local peers ring.
     async fn rung(&self) -> io::Result<AsyncFdReadyGuard<'_, OwnedFd>> {
-        match &self.bell {
-            Some(bell) => bell.readable().await,
+        match &self.doorbell {
+            Some(doorbell) => doorbell.readable().await,
             None => std::future::pending().await,
         }
     }
@@ -226,20 +230,20 @@ fn clear(ready: io::Result<AsyncFdReadyGuard<'_, OwnedFd>>) {
 
 /// Waits until something can be taken; gives `None` if the endpoint is closed. May be dropped at any
 /// time.
-pub(crate) struct WaitFor<'a, W: Want> {
+pub(crate) struct WaitFor<'a, W: WaitTarget> {
     shard: &'a Arc<Shard>,
     want: W,
     /// Once it waits.
     waiter: Option<Arc<Waiter>>,
 }
 
-impl<'a, W: Want> WaitFor<'a, W> {
+impl<'a, W: WaitTarget> WaitFor<'a, W> {
     pub(crate) const fn new(shard: &'a Arc<Shard>, want: W) -> Self {
         Self { shard, want, waiter: None }
     }
 }
 
-impl<W: Want + Unpin> Future for WaitFor<'_, W> {
+impl<W: WaitTarget + Unpin> Future for WaitFor<'_, W> {
     type Output = Option<W::Output>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -247,7 +251,7 @@ impl<W: Want + Unpin> Future for WaitFor<'_, W> {
         let polled = if this.waiter.is_some() { recorder::stamp() } else { 0 };
         let mut core = this.shard.lock();
         let Some(waiter) = &this.waiter else {
-            if let Some(output) = core.take(&this.want, How::None) {
+            if let Some(output) = core.take(&this.want, WaitKind::None) {
                 return Poll::Ready(Some(output));
             }
             if core.closed.is_some() {
@@ -259,26 +263,26 @@ impl<W: Want + Unpin> Future for WaitFor<'_, W> {
             this.waiter = Some(waiter);
             return Poll::Pending;
         };
-        match waiter.told() {
+        match waiter.notice() {
             None => {
                 waiter.renew(context.waker());
                 Poll::Pending
             }
             Some(told) => {
-                debug_assert_eq!(told, Told::Ready, "tasks are no candidates for the turn");
+                debug_assert_eq!(told, Notice::Ready, "tasks are no candidates for the turn");
                 let name = waiter.name();
                 this.waiter = None;
-                Poll::Ready(core.take_told(&this.want, How::Slept, (name, polled)))
+                Poll::Ready(core.take_notified(&this.want, WaitKind::Slept, (name, polled)))
             }
         }
     }
 }
 
-impl<W: Want> Drop for WaitFor<'_, W> {
+impl<W: WaitTarget> Drop for WaitFor<'_, W> {
     fn drop(&mut self) {
         let Some(waiter) = self.waiter.take() else { return };
         let mut core = self.shard.lock();
-        if waiter.told().is_some() {
+        if waiter.notice().is_some() {
             self.want.refuse(&mut core);
         } else {
             self.want.delist(&mut core, &waiter);

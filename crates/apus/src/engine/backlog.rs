@@ -48,7 +48,7 @@ pub(crate) struct Backlog {
     bounded: Option<Bounded>,
     feedback: Feedback,
     /// The last look at the network.
-    looked: Instant,
+    polled_at: Instant,
     /// Passes since then, or since receiving stopped, that left something in the socket.
     full_passes: u32,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Backlog {
 /// What has been seen of a queue since it was empty, or since its pace was measured.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
-    /// Up to when it was watched.
+    /// Up to when it was slow_watch.
     seen: Instant,
     /// Nanoseconds that count, and requests taken in them.
     time: u64,
@@ -85,12 +85,12 @@ const LEAST: u64 = 16;
 const PATIENCE: usize = 20;
 
 /// Nanoseconds between two looks at most (B2).
-const LONGEST_LOOK: u64 = 1_000_000;
+const MAX_COUNTED_GAP: u64 = 1_000_000;
 
 /// Nanoseconds after which the network is looked at although requests are waiting, and for which receiving stops
 /// at most. Ours: a quarter of the time that a request may wait; at 100,000 packets a second a dozen are taken
 /// at once, and a look costs less than 1 %.
-const LOOK: u64 = 125_000;
+const POLL_INTERVAL: u64 = 125_000;
 
 /// Passes of the loop in a row that leave something in the socket, after which receiving may stop all the same.
 /// Ours: 64 packets of the UDP driver's batches of 16, as much work as fits between two looks; what is left becomes
@@ -108,8 +108,8 @@ impl Backlog {
             max_queueing: u64::try_from(max_queueing.as_nanos()).unwrap_or(u64::MAX),
             standing: None,
             bounded: None,
-            feedback: Feedback::new(usize::MAX).with_time_limit(LOOK),
-            looked: Instant::ZERO,
+            feedback: Feedback::new(usize::MAX).with_time_limit(POLL_INTERVAL),
+            polled_at: Instant::ZERO,
             full_passes: 0,
         }
     }
@@ -154,7 +154,7 @@ impl Backlog {
     /// Whether replies wait for the next look at the network: so many requests are left, and at this pace the look
     /// comes after a few of them.
     pub(crate) fn holds_replies(&self, waiting: usize) -> bool {
-        waiting > 0 && self.bounded.is_some_and(|bounded| 2 * bounded.pace <= LOOK)
+        waiting > 0 && self.bounded.is_some_and(|bounded| 2 * bounded.pace <= POLL_INTERVAL)
     }
 
     /// Until when receiving stops, if it does.
@@ -169,22 +169,23 @@ impl Backlog {
 
     /// Whether somebody who finds a request waiting should look at the network first: others wait there, for an
     /// answer or for a refusal.
-    pub(crate) fn is_look_due(&self, now: Instant) -> bool {
-        self.standing.is_some() && now.since(self.looked) >= LOOK
+    pub(crate) fn is_poll_due(&self, now: Instant) -> bool {
+        self.standing.is_some() && (now - self.polled_at).as_nanos() >= u128::from(POLL_INTERVAL)
     }
 
     /// Somebody looks at the network.
-    pub(crate) const fn look(&mut self, now: Instant) {
-        self.looked = now;
+    pub(crate) const fn note_poll(&mut self, now: Instant) {
+        self.polled_at = now;
     }
 
     /// Measures how fast the application takes from a queue that is not empty, and sees whether it needs a bound.
     fn watch(&mut self, waiting: usize, now: Instant) {
-        if self.bounded.is_some_and(|bounded| now.since(bounded.full) >= WINDOW) {
+        if self.bounded.is_some_and(|bounded| (now - bounded.full).as_nanos() >= u128::from(WINDOW))
+        {
             self.set_bound(None);
         }
         let Some(standing) = &mut self.standing else { return };
-        standing.time += now.since(standing.seen).min(LONGEST_LOOK);
+        standing.time += ((now - standing.seen).as_nanos() as u64).min(MAX_COUNTED_GAP);
         standing.seen = now;
         let Standing { time, taken, .. } = *standing;
         if time < WINDOW || taken < LEAST || self.max_queueing == u64::MAX {
@@ -303,7 +304,7 @@ mod tests {
         backlog.pass(37, true, now);
         assert_eq!(backlog.stopped_until(), None, "37 of 50");
         backlog.pass(38, true, now);
-        assert_eq!(backlog.stopped_until(), Some(now.plus(LOOK)));
+        assert_eq!(backlog.stopped_until(), Some(now + Duration::from_nanos(POLL_INTERVAL)));
         assert!(!backlog.taken(13, now));
         assert!(backlog.taken(12, now), "a quarter of 50");
         assert!(!backlog.taken(11, now), "it was said");
@@ -354,11 +355,13 @@ mod tests {
     #[test]
     fn the_network_is_looked_at_now_and_then_while_requests_wait() {
         let mut backlog = backlog();
-        backlog.look(at(0));
-        assert!(!backlog.is_look_due(at(LOOK)), "nothing waits");
+        backlog.note_poll(at(0));
+        assert!(!backlog.is_poll_due(at(POLL_INTERVAL)), "nothing waits");
         backlog.pass(1, true, at(0));
-        assert!(!backlog.is_look_due(at(LOOK - 1)) && backlog.is_look_due(at(LOOK)));
-        backlog.look(at(LOOK));
-        assert!(!backlog.is_look_due(at(LOOK)));
+        assert!(
+            !backlog.is_poll_due(at(POLL_INTERVAL - 1)) && backlog.is_poll_due(at(POLL_INTERVAL))
+        );
+        backlog.note_poll(at(POLL_INTERVAL));
+        assert!(!backlog.is_poll_due(at(POLL_INTERVAL)));
     }
 }

@@ -2,11 +2,11 @@
 
 use super::core::Ended;
 use super::handoff::From;
-use super::local::Way;
+use super::medium::Medium;
 use super::metrics::EngineMetrics;
-use super::tracer::{Watched, handed_off, stage};
-use super::waiter::{Told, Waiter};
-use super::wakes::Wakes;
+use super::tracer::{SlowWatch, handed_off, stage};
+use super::waiter::{Notice, Waiter};
+use super::wake_list::WakeList;
 use apus_local::SendTicket;
 use apus_proto::{Instant, Payload, RpcError, RpcKey};
 use apus_trace::{Event, Rpc};
@@ -33,7 +33,7 @@ pub(crate) struct Key {
 #[derive(Debug)]
 struct Call {
     serial: u32,
-    way: Way,
+    way: Medium,
     /// If it goes through memory.
     local: Option<LocalCall>,
     receipt: Receipt,
@@ -72,7 +72,7 @@ pub(super) struct LocalCall {
     /// If it is timed: when it began, and for how many calls it counts.
     pub(super) timed: Option<(std::time::Instant, u64)>,
     /// If it freezes the trace when it is slow.
-    pub(super) watched: Option<Watched>,
+    pub(super) slow_watch: Option<SlowWatch>,
 }
 
 /// What a call through memory occupies until it ends.
@@ -82,13 +82,13 @@ pub(crate) struct Held {
     /// Of the request.
     pub(super) bytes: usize,
     pub(super) timed: Option<(std::time::Instant, u64)>,
-    pub(super) watched: Option<Watched>,
+    pub(super) slow_watch: Option<SlowWatch>,
 }
 
 impl LocalCall {
     pub(super) fn held(&self) -> Held {
-        let Self { deadline, timed, watched, .. } = *self;
-        Held { deadline, bytes: self.payload.len(), timed, watched }
+        let Self { deadline, timed, slow_watch, .. } = *self;
+        Held { deadline, bytes: self.payload.len(), timed, slow_watch }
     }
 }
 
@@ -118,15 +118,15 @@ impl Calls {
 
     /// Adds a call over the network: with a cookie anybody receives its end, without only its caller.
     pub(crate) fn insert(&mut self, rpc: RpcKey, cookie: Option<u64>) -> Key {
-        self.add(Way::Network(rpc), None, cookie)
+        self.add(Medium::Network(rpc), None, cookie)
     }
 
     /// Adds a call through memory.
     pub(super) fn insert_local(&mut self, call: LocalCall, cookie: Option<u64>) -> Key {
-        self.add(Way::Local(call.pair), Some(call), cookie)
+        self.add(Medium::Local(call.pair), Some(call), cookie)
     }
 
-    fn add(&mut self, way: Way, local: Option<LocalCall>, cookie: Option<u64>) -> Key {
+    fn add(&mut self, way: Medium, local: Option<LocalCall>, cookie: Option<u64>) -> Key {
         let key = self.next_key();
         self.serial = self.serial.wrapping_add(1);
         let receipt = Receipt::new(cookie);
@@ -176,7 +176,7 @@ impl Calls {
     /// A call that went through memory goes over the network now.
     pub(super) fn reroute(&mut self, key: Key, rpc: RpcKey) {
         if let Some(call) = self.get_mut(key) {
-            call.way = Way::Network(rpc);
+            call.way = Medium::Network(rpc);
             call.local = None;
         }
     }
@@ -219,8 +219,8 @@ impl Calls {
             (Receipt::Private { result: Some(result), .. }, _) => {
                 Some(Abandoned::Ended(result.message.result.map_or(0, |bytes| bytes.len())))
             }
-            (_, Way::Network(rpc)) => Some(Abandoned::Running(rpc)),
-            (_, Way::Local(pair)) => {
+            (_, Medium::Network(rpc)) => Some(Abandoned::Running(rpc)),
+            (_, Medium::Local(pair)) => {
                 let held = call.local?.held();
                 Some(Abandoned::RunningLocally { pair, held })
             }
@@ -229,7 +229,7 @@ impl Calls {
 
     /// What a call occupies that goes over the pair with this number and has not ended.
     pub(super) fn held_by(&self, key: Key, pair: u64) -> Option<Held> {
-        let local = self.get(key).filter(|call| call.way == Way::Local(pair))?.local.as_ref()?;
+        let local = self.get(key).filter(|call| call.way == Medium::Local(pair))?.local.as_ref()?;
         Some(local.held())
     }
 
@@ -239,7 +239,7 @@ impl Calls {
         &mut self,
         key: Key,
         ended: From<Response>,
-        wakes: &mut Wakes,
+        wakes: &mut WakeList,
         metrics: &mut EngineMetrics,
     ) -> Option<Ended> {
         let call = self.get_mut(key)?;
@@ -251,7 +251,7 @@ impl Calls {
                 if let Some(waiter) = waiter.take() {
                     handed_off(rpc, waiter.name());
                     metrics.handoffs += 1;
-                    wakes.tell(waiter, Told::Ready);
+                    wakes.notify(waiter, Notice::Ready);
                 }
                 None
             }

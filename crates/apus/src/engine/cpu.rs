@@ -12,7 +12,7 @@ const EVERY: u32 = 251;
 
 /// What time is spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum CpuPart {
     /// Taking what has arrived, from the driver and from memory.
     Receive,
     /// What the protocol makes of it, and timers.
@@ -42,7 +42,7 @@ impl Default for Cpu {
 
 impl Cpu {
     /// Something begins; its time, if it is to be timed.
-    pub(super) fn begin(&self, part: Part) -> Option<Instant> {
+    pub(super) fn begin(&self, part: CpuPart) -> Option<Instant> {
         let left = &self.left[part as usize];
         let now = left.load(Ordering::Relaxed) - 1;
         if now > 0 {
@@ -54,7 +54,7 @@ impl Cpu {
     }
 
     /// It ends.
-    pub(super) fn end(&self, part: Part, began: Option<Instant>) {
+    pub(super) fn end(&self, part: CpuPart, began: Option<Instant>) {
         if let Some(began) = began {
             let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.add(part, nanos.saturating_mul(u64::from(EVERY)));
@@ -62,12 +62,12 @@ impl Cpu {
     }
 
     /// So many nanoseconds were spent.
-    pub(super) fn add(&self, part: Part, nanos: u64) {
+    pub(super) fn add(&self, part: CpuPart, nanos: u64) {
         self.nanos[part as usize].fetch_add(nanos, Ordering::Relaxed);
     }
 
     /// Nanoseconds spent so far.
-    pub(super) fn nanos(&self, part: Part) -> u64 {
+    pub(super) fn nanos(&self, part: CpuPart) -> u64 {
         self.nanos[part as usize].load(Ordering::Relaxed)
     }
 }
@@ -80,12 +80,12 @@ mod tests {
     fn one_in_so_many_is_timed_and_counts_for_all() {
         let cpu = Cpu::default();
         for round in 1..=2 * EVERY {
-            let began = cpu.begin(Part::Send);
+            let began = cpu.begin(CpuPart::Send);
             assert_eq!(began.is_some(), round % EVERY == 0, "round {round}");
-            cpu.end(Part::Send, began);
+            cpu.end(CpuPart::Send, began);
         }
-        let nanos = cpu.nanos(Part::Send);
+        let nanos = cpu.nanos(CpuPart::Send);
         assert!(nanos > 0 && nanos % u64::from(EVERY) == 0, "{nanos}");
-        assert_eq!(cpu.nanos(Part::Poll), 0);
+        assert_eq!(cpu.nanos(CpuPart::Poll), 0);
     }
 }

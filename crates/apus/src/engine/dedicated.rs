@@ -1,8 +1,8 @@
 //! How does a thread of its own turn the loop?
 
-use super::poll::PollMode;
+use super::poll_mode::PollMode;
 use super::shard::Shard;
-use super::want::Closing;
+use super::wait_target::Closing;
 use crate::overload::CoreShare;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
@@ -23,7 +23,7 @@ pub(crate) fn start(
     poll: PollMode,
     share: u32,
 ) -> io::Result<JoinHandle<()>> {
-    let taken = shard.lock().turn.take();
+    let taken = shard.lock().role.take();
     debug_assert!(taken, "the endpoint is new");
     let shard = shard.clone();
     let (report, pinned) = std::sync::mpsc::channel();
@@ -36,9 +36,9 @@ pub(crate) fn start(
             return;
         }
         if share < 100 {
-            turn_with_a_share(&shard, poll, share);
+            run_with_a_share(&shard, poll, share);
         }
-        let _ = shard.turn(&Closing, poll, None);
+        let _ = shard.run_loop(&Closing, poll, None);
     })?;
     match pinned.recv() {
         Ok(Ok(())) => Ok(thread),
@@ -49,16 +49,17 @@ pub(crate) fn start(
 
 /// How often a thread with a share looks at what it has used. Ours: ten times in a period, so that it takes no
 /// more than a tenth too much, which is held against the next period; a look is two system calls.
-const LOOK: Duration = Duration::from_nanos(CoreShare::PERIOD / 10);
+const SHARE_CHECK_INTERVAL: Duration = Duration::from_nanos(CoreShare::PERIOD / 10);
 
 /// Turns the loop until the endpoint is closed, and rests for the remainder of a period when the share is used up and
 /// somebody else has work on this core.
-fn turn_with_a_share(shard: &Shard, poll: PollMode, percent: u32) {
+fn run_with_a_share(shard: &Shard, poll: PollMode, percent: u32) {
     let mut share = CoreShare::of_percent(percent);
     let mut receive = shard.receive.lock().unwrap_or_else(PoisonError::into_inner);
     let mut used = processor_time();
     loop {
-        let (core, _) = shard.run(&mut receive, &Closing, poll, Some(Instant::now() + LOOK));
+        let (core, _) =
+            shard.run(&mut receive, &Closing, poll, Some(Instant::now() + SHARE_CHECK_INTERVAL));
         if core.closed.is_some() {
             return;
         }
@@ -71,7 +72,7 @@ fn turn_with_a_share(shard: &Shard, poll: PollMode, percent: u32) {
         {
             shard.lock().metrics.rests += 1;
             // Whoever sends does so itself meanwhile, and what arrives waits in the socket.
-            std::thread::sleep(Duration::from_nanos(until.since(shard.clock.now())));
+            std::thread::sleep(until - shard.clock.now());
         }
     }
 }

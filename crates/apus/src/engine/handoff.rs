@@ -17,8 +17,8 @@
 
 use super::token::ThreadToken;
 use super::tracer::{Traced, handed_off};
-use super::waiter::{Told, Waiter};
-use super::wakes::Wakes;
+use super::waiter::{Notice, Waiter};
+use super::wake_list::WakeList;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ impl<T: Traced> Handoff<T> {
     }
 
     /// Somebody who was told does not want the message after all.
-    pub(crate) fn give_back(&mut self, wakes: &mut Wakes) {
+    pub(crate) fn give_back(&mut self, wakes: &mut WakeList) {
         debug_assert!(self.reserved > 0, "H1");
         self.reserved -= 1;
         self.assign(wakes);
@@ -88,12 +88,12 @@ impl<T: Traced> Handoff<T> {
     }
 
     /// Tells as many waiters, newest first, as there are messages for them (H3); returns how many.
-    pub(crate) fn assign(&mut self, wakes: &mut Wakes) -> u64 {
+    pub(crate) fn assign(&mut self, wakes: &mut WakeList) -> u64 {
         let mut told = 0;
         while self.queue.len() > self.reserved {
             let Some(waiter) = self.waiters.pop() else { break };
             let name = waiter.name();
-            if wakes.tell(waiter, Told::Ready) {
+            if wakes.notify(waiter, Notice::Ready) {
                 handed_off(self.queue[self.reserved].message.rpc(), name);
                 self.reserved += 1;
                 told += 1;
@@ -104,10 +104,10 @@ impl<T: Traced> Handoff<T> {
 
     /// Tells everybody: nothing will come any more. Whoever comes first takes what is left; those who
     /// were told before find out from the endpoint's state that it is closed.
-    pub(crate) fn dismiss(&mut self, wakes: &mut Wakes) {
+    pub(crate) fn dismiss(&mut self, wakes: &mut WakeList) {
         self.reserved = 0;
         for waiter in self.waiters.drain(..) {
-            wakes.tell(waiter, Told::Ready);
+            wakes.notify(waiter, Notice::Ready);
         }
     }
 

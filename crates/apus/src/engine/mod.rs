@@ -12,8 +12,8 @@
 //!
 //! An endpoint has one [`Shard`](shard::Shard): a socket, an instance of the protocol, memory that it shares with
 //! peers of its host ([`local`]), and a loop. The
-//! loop ([`run`]) is turned by whoever waits ([`waiting`]), by a thread of its own ([`dedicated`]), by a task of a
-//! tokio runtime ([`asynchronous`]), and while nobody else does, by the [`keeper`].
+//! loop ([`poll_loop`]) is turned by whoever waits ([`blocking`]), by a thread of its own ([`dedicated`]), by a task of a
+//! tokio runtime ([`asynchronous`]), and while nobody else does, by the [`background_poller`].
 //!
 //! # Synchronisation, all of it
 //!
@@ -24,14 +24,14 @@
 //!   keeper's [`alarm`], and nothing of the
 //!   application's runs under it but the drop of a payload's owner (`Bytes::from_owner`) and of a task's
 //!   waker: these must not call the endpoint.
-//! - **The turn** ([`turn`]) is a flag under the core lock, not a lock: it can be passed to a certain
+//! - **The turn** ([`poll_role`]) is a flag under the core lock, not a lock: it can be passed to a certain
 //!   thread.
 //! - **Visibility.** A message is put into its queue under the core lock when it is complete; under the
 //!   same lock a waiter is told ([`handoff`]). Whoever is told takes the core lock again to fetch the
 //!   message. So the lock alone orders the message's bytes before their reading.
 //! - **Telling** ([`waiter`]) is one atomic swap by the teller, under the core lock (release), seen by
 //!   the waiter's loads without it (acquire): SYNC POINT 1. Unparking happens after the lock was
-//!   released ([`wakes`]), and only if the waiter had announced that it parks.
+//!   released ([`wake_list`]), and only if the waiter had announced that it parks.
 //! - **The next timer** is published in `Shard::due` when the core lock is released (relaxed): the
 //!   thread with the turn reads it while nothing arrives, and looks under the lock if it has passed. A
 //!   stale value costs one round. SYNC POINT 2 (no data is passed through it). Until when receiving stops
@@ -43,7 +43,7 @@
 //!
 //! # Invariants
 //!
-//! - **E1** At most one thread has the turn (N1 in [`turn`]), and if somebody waits, somebody has it
+//! - **E1** At most one thread has the turn (N1 in [`poll_role`]), and if somebody waits, somebody has it
 //!   (N2).
 //! - **E2** A message is visible only when it is complete and queued; whoever is told finds it (H1 in
 //!   [`handoff`]).
@@ -56,7 +56,9 @@
 mod alarm;
 #[cfg(feature = "tokio")]
 pub(crate) mod asynchronous;
+pub(crate) mod background_poller;
 pub(crate) mod backlog;
+mod blocking;
 pub(crate) mod calls;
 mod clock;
 pub(crate) mod core;
@@ -65,21 +67,20 @@ pub(crate) mod dedicated;
 #[cfg(feature = "tokio")]
 mod descriptor;
 pub(crate) mod handoff;
-pub(crate) mod keeper;
 pub(crate) mod local;
+pub(crate) mod medium;
 pub(crate) mod metrics;
 #[cfg(all(test, apus_loom))]
 mod model;
 mod paths;
-pub(crate) mod poll;
-pub(crate) mod run;
+pub(crate) mod poll_loop;
+pub(crate) mod poll_mode;
+pub(crate) mod poll_role;
 pub(crate) mod shard;
 pub(crate) mod signal;
 mod sync;
 mod token;
 pub(crate) mod tracer;
-pub(crate) mod turn;
+pub(crate) mod wait_target;
 pub(crate) mod waiter;
-mod waiting;
-pub(crate) mod wakes;
-pub(crate) mod want;
+pub(crate) mod wake_list;

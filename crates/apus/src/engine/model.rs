@@ -1,7 +1,7 @@
 //! Do the turn and the handoff hold what they promise, whatever the threads' timing?
 //!
 //! loom runs every interleaving of a small model that consists of the real [`Handoff`], [`Turn`],
-//! [`Waiter`] and [`Wakes`] under one lock, with a queue in place of the network. Run with
+//! [`Waiter`] and [`WakeList`] under one lock, with a queue in place of the network. Run with
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg apus_loom" cargo test --release -p apus --lib model
@@ -11,11 +11,11 @@
 //! and whoever is told finds what he was told of.
 
 use super::handoff::Handoff;
-use super::poll::Poll;
+use super::poll_mode::Poll;
+use super::poll_role::PollRole;
 use super::token::ThreadToken;
-use super::turn::Turn;
-use super::waiter::{Told, Waiter};
-use super::wakes::Wakes;
+use super::waiter::{Notice, Waiter};
+use super::wake_list::WakeList;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Mutex, MutexGuard};
 use loom::thread;
@@ -32,8 +32,8 @@ impl super::tracer::Traced for usize {
 #[derive(Default)]
 struct State {
     requests: Handoff<usize>,
-    turn: Turn,
-    wakes: Wakes,
+    role: PollRole,
+    wakes: WakeList,
     handoffs: u64,
 }
 
@@ -59,7 +59,7 @@ impl Model {
         let wakes = state.wakes.take();
         drop(state);
         if let Some(wakes) = wakes {
-            wakes.rouse();
+            wakes.wake();
         }
     }
 
@@ -87,15 +87,15 @@ impl Model {
         *handoffs += requests.assign(wakes);
     }
 
-    /// The loop of `Shard::turn`, for one message.
-    fn turn(&self) -> usize {
+    /// The loop of `Shard::run_loop`, for one message.
+    fn run_loop(&self) -> usize {
         loop {
             let mut state = self.pass();
             let message = state.requests.take();
             Self::assign(&mut state);
             if let Some(message) = message {
-                let State { turn, wakes, .. } = &mut *state;
-                turn.pass(wakes);
+                let State { role, wakes, .. } = &mut *state;
+                role.pass(wakes);
                 self.release(state);
                 return message.message;
             }
@@ -110,26 +110,26 @@ impl Model {
         if let Some(message) = state.requests.take() {
             return message.message;
         }
-        if state.turn.take() {
+        if state.role.take() {
             drop(state);
-            return self.turn();
+            return self.run_loop();
         }
         let waiter = Arc::new(Waiter::thread());
         state.requests.enlist(waiter.clone());
-        state.turn.enlist(waiter.clone());
+        state.role.enlist(waiter.clone());
         self.release(state);
         let waited = waiter.wait(Poll::Block.spin(), None);
         assert_eq!(waited.spurious, 0, "E3: woken for nothing");
         let mut state = self.state.lock().unwrap();
-        match waiter.told() {
-            Some(Told::Ready) => {
-                state.turn.delist(&waiter);
+        match waiter.notice() {
+            Some(Notice::Ready) => {
+                state.role.delist(&waiter);
                 state.requests.take_reserved().message
             }
-            Some(Told::Turn) => {
+            Some(Notice::PollRole) => {
                 state.requests.delist(&waiter);
                 drop(state);
-                self.turn()
+                self.run_loop()
             }
             None => panic!("E3: woken without being told anything"),
         }
@@ -141,7 +141,7 @@ impl Model {
 fn model_a_dedicated_engine_hands_each_message_over_once() {
     loom::model(|| {
         let model = Model::new(2);
-        assert!(model.state.lock().unwrap().turn.take());
+        assert!(model.state.lock().unwrap().role.take());
         let receivers: Vec<_> = (0..2)
             .map(|_| {
                 let model = model.clone();
@@ -175,7 +175,7 @@ fn model_waiters_pass_the_turn_on() {
         let mut got = [model.recv(), other.join().unwrap()];
         got.sort_unstable();
         assert_eq!(got, [0, 1]);
-        assert!(model.state.lock().unwrap().turn.is_free(), "N1: the turn was let go");
+        assert!(model.state.lock().unwrap().role.is_free(), "N1: the turn was let go");
     });
 }
 
@@ -184,7 +184,7 @@ fn model_waiters_pass_the_turn_on() {
 fn model_one_receiver_waits_twice() {
     loom::model(|| {
         let model = Model::new(2);
-        assert!(model.state.lock().unwrap().turn.take());
+        assert!(model.state.lock().unwrap().role.take());
         let receiver = {
             let model = model.clone();
             thread::spawn(move || model.recv() + model.recv())
@@ -201,7 +201,7 @@ fn model_one_receiver_waits_twice() {
 fn model_a_message_that_comes_in_the_last_moment_is_not_missed() {
     loom::model(|| {
         let model = Model::new(1);
-        assert!(model.state.lock().unwrap().turn.take());
+        assert!(model.state.lock().unwrap().role.take());
         let receiver = {
             let model = model.clone();
             thread::spawn(move || model.recv())

@@ -4,8 +4,8 @@ use super::backlog::Backlog;
 use super::clock::Clock;
 use super::core::Core;
 use super::cpu::Cpu;
-use super::local::{Inlet, Path};
-use super::poll::PollMode;
+use super::local::{Path, Receiver};
+use super::poll_mode::PollMode;
 use super::signal::Signal;
 use super::tracer::Tracer;
 use crate::overload::{Quotas, Work};
@@ -37,7 +37,7 @@ pub(crate) struct Shard {
     core: Mutex<Core>,
     /// Where messages come from. Locked by the thread that has the turn, and by nobody else, so
     /// that nobody ever waits for it.
-    pub(super) receive: Mutex<Inlet>,
+    pub(super) receive: Mutex<Receiver>,
     /// The way through memory to peers of this host.
     path: Option<Path>,
     pub(super) signal: Signal,
@@ -105,7 +105,7 @@ impl Shard {
         let cpu = core.cpu.clone();
         Ok(Self {
             core: Mutex::new(core),
-            receive: Mutex::new(Inlet::new(receive, path.as_ref())),
+            receive: Mutex::new(Receiver::new(receive, path.as_ref())),
             path,
             signal: Signal::new()?,
             due: AtomicU64::new(0),
@@ -154,13 +154,13 @@ impl Shard {
     }
 
     /// Greets peers that may be on this host. Makes system calls: no lock is held.
-    fn greet(&self, peers: Vec<SocketAddr>) {
+    fn connect(&self, peers: Vec<SocketAddr>) {
         let Some(path) = &self.path else { return };
         for peer in peers {
-            let name = path.greet(peer);
+            let name = path.connect(peer);
             let now = self.clock.now();
             if let Some(local) = &mut self.lock().local {
-                local.routes.greeted(peer, name, now);
+                local.routes.connecting(peer, name, now);
             }
         }
     }
@@ -214,7 +214,7 @@ impl Locked<'_> {
     /// Tells whoever has the turn when the next timer is due; whether it sleeps for too long and must
     /// be kicked. While the turn is free nobody looks, and whoever takes it publishes anew.
     fn publish_due(&mut self) -> bool {
-        if self.turn.is_free() {
+        if self.role.is_free() {
             return false;
         }
         let due = self.next_due();
@@ -235,17 +235,17 @@ impl Drop for Locked<'_> {
         let shard = self.shard;
         let kick = self.publish_due();
         let wakes = self.wakes.take();
-        let greetings = self.local.as_mut().and_then(|local| local.routes.take_greetings());
+        let connects = self.local.as_mut().and_then(|local| local.routes.take_connects());
         self.metrics.wakeups += wakes.as_ref().map_or(0, |wakes| wakes.len() as u64);
         self.guard = None;
         if let Some(wakes) = wakes {
-            wakes.rouse();
+            wakes.wake();
         }
         if kick {
             shard.signal.raise();
         }
-        if let Some(peers) = greetings {
-            shard.greet(peers);
+        if let Some(peers) = connects {
+            shard.connect(peers);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! How is the thread that sleeps in the kernel with the turn told to look up?
 
-use super::local::Inlet;
+use super::local::Receiver;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use smallvec::SmallVec;
 use std::io;
@@ -27,15 +27,15 @@ pub(crate) struct Wanted {
 pub(crate) struct Woken {
     /// Something happened to the driver.
     pub(crate) driver: bool,
-    /// A local peer has rung, and was not attended to yet.
-    pub(crate) rung: bool,
+    /// A local peer has rung, and was not outcome to yet.
+    pub(crate) doorbell: bool,
     /// The signal was raised.
     pub(crate) signal: bool,
 }
 
 impl Woken {
     /// By who knows what: everything is to be looked at.
-    pub(crate) const UNKNOWN: Self = Self { driver: true, rung: true, signal: false };
+    pub(crate) const UNKNOWN: Self = Self { driver: true, doorbell: true, signal: false };
 }
 
 impl Signal {
@@ -62,11 +62,11 @@ impl Signal {
     /// The system's, except for interruptions.
     pub(crate) fn sleep(
         &self,
-        inlet: &mut Inlet,
+        receiver: &mut Receiver,
         wanted: Wanted,
         nanos: Option<u64>,
     ) -> io::Result<Woken> {
-        if let Some(woken) = inlet.sleep_beside_pairs(self, wanted, nanos) {
+        if let Some(woken) = receiver.sleep_beside_pairs(self, wanted, nanos) {
             if woken.signal {
                 self.lower();
             }
@@ -75,13 +75,14 @@ impl Signal {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, wanted.readable);
         flags.set(PollFlags::OUT, wanted.writable);
-        let (driver, bell) = inlet.descriptors();
+        let (driver, doorbell) = receiver.descriptors();
         let mut fds = SmallVec::<[PollFd<'_>; 3]>::new();
         fds.push(PollFd::new(&self.event, PollFlags::IN));
         fds.push(PollFd::from_borrowed_fd(driver, flags));
         fds.extend(
-            bell.filter(|_| wanted.readable)
-                .map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN)),
+            doorbell
+                .filter(|_| wanted.readable)
+                .map(|doorbell| PollFd::from_borrowed_fd(doorbell, PollFlags::IN)),
         );
         let timeout = nanos.map(timespec);
         match poll(&mut fds, timeout.as_ref()) {
@@ -90,7 +91,7 @@ impl Signal {
             Err(error) => return Err(error.into()),
         }
         let has = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
-        let woken = Woken { driver: has(1), rung: has(2), signal: has(0) };
+        let woken = Woken { driver: has(1), doorbell: has(2), signal: has(0) };
         if woken.signal {
             self.lower();
         }

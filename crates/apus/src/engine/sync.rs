@@ -40,7 +40,7 @@ impl Sleeper {
     }
 
     /// Ends its sleep on `word`.
-    pub(crate) fn rouse(&self, word: &AtomicU32) {
+    pub(crate) fn wake(&self, word: &AtomicU32) {
         let _ = rustix::thread::futex::wake(word, rustix::thread::futex::Flags::PRIVATE, 1);
     }
 }
@@ -55,7 +55,7 @@ impl Sleeper {
         loom::thread::park();
     }
 
-    pub(crate) fn rouse(&self, _: &AtomicU32) {
+    pub(crate) fn wake(&self, _: &AtomicU32) {
         self.thread.unpark();
     }
 }

@@ -6,9 +6,9 @@
 //! - **W2** A thread is roused exactly if it had announced that it would sleep: rousing is a system
 //!   call, and nobody is roused for nothing.
 //! - **W3** What was told is seen by the waiter together with everything the teller did before (the
-//!   swap in [`Waiter::tell`] releases, the loads in [`Waiter::told`] acquire).
+//!   swap in [`Waiter::notify`] releases, the loads in [`Waiter::notice`] acquire).
 
-use super::poll::Spin;
+use super::poll_mode::Spin;
 use super::sync::{AtomicU32, Ordering, Sleeper};
 use apus_trace::{Event, recorder};
 use std::sync::{Arc, Mutex};
@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 
 /// What a waiter is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Notice {
     /// What it waits for is there.
     Ready,
     /// It has the turn now.
-    Turn,
+    PollRole,
 }
 
 /// What threads sleep on, as traces say it ([`apus_trace::event::SLEEPS`]).
@@ -33,7 +33,7 @@ const WAITING: u32 = 0;
 /// It has announced that it sleeps.
 const ASLEEP: u32 = 1;
 const READY: u32 = 2;
-const TURN: u32 = 3;
+const POLL_ROLE: u32 = 3;
 
 /// Somebody who waits.
 #[derive(Debug)]
@@ -80,12 +80,12 @@ impl Waiter {
         self.state.store(WAITING, Ordering::Relaxed);
     }
 
-    /// Tells it something; whether [`Waiter::rouse`] must be called, once the core lock is free.
+    /// Tells it something; whether [`Waiter::wake`] must be called, once the core lock is free.
     #[must_use]
-    pub(crate) fn tell(&self, told: Told) -> bool {
-        let value = match told {
-            Told::Ready => READY,
-            Told::Turn => TURN,
+    pub(crate) fn notify(&self, notice: Notice) -> bool {
+        let value = match notice {
+            Notice::Ready => READY,
+            Notice::PollRole => POLL_ROLE,
         };
         let before = self.state.swap(value, Ordering::AcqRel);
         debug_assert!(before == WAITING || before == ASLEEP, "W1: told twice");
@@ -96,9 +96,9 @@ impl Waiter {
     }
 
     /// Lets it run.
-    pub(crate) fn rouse(&self) {
+    pub(crate) fn wake(&self) {
         match &self.kind {
-            Kind::Thread(thread) => thread.rouse(&self.state),
+            Kind::Thread(thread) => thread.wake(&self.state),
             Kind::Task(waker) => {
                 waker.lock().unwrap_or_else(std::sync::PoisonError::into_inner).wake_by_ref();
             }
@@ -106,17 +106,17 @@ impl Waiter {
     }
 
     /// What it was told, if anything yet.
-    pub(crate) fn told(&self) -> Option<Told> {
+    pub(crate) fn notice(&self) -> Option<Notice> {
         match self.state.load(Ordering::Acquire) {
-            READY => Some(Told::Ready),
-            TURN => Some(Told::Turn),
+            READY => Some(Notice::Ready),
+            POLL_ROLE => Some(Notice::PollRole),
             _ => None,
         }
     }
 
     /// Whether it has not been told anything.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.told().is_none()
+        self.notice().is_none()
     }
 
     fn sleep(&self, time: Option<Duration>) {
@@ -131,38 +131,38 @@ impl Waiter {
     /// Waits: spins first, as long as the policy says, and sleeps then. `None` when the deadline
     /// passes. Returns how often the thread was woken for nothing.
     pub(crate) fn wait(&self, mut spin: Spin, deadline: Option<Instant>) -> Waited {
-        let mut waited = Waited { told: None, slept: false, spun: 0, spurious: 0, ended: 0 };
-        let told = spin.until(deadline, || self.told().is_some());
+        let mut waited = Waited { notice: None, slept: false, spun: 0, spurious: 0, ended: 0 };
+        let told = spin.until(deadline, || self.notice().is_some());
         waited.spun = spin.spent();
         if told {
             waited.ended = recorder::stamp();
-            waited.told = self.told();
+            waited.notice = self.notice();
             return waited;
         }
         // W2: announce, unless something has been told meanwhile.
         let announced =
             self.state.compare_exchange(WAITING, ASLEEP, Ordering::AcqRel, Ordering::Acquire);
         if announced.is_err() {
-            waited.told = self.told();
+            waited.notice = self.notice();
             return waited;
         }
         waited.slept = true;
         loop {
             let Some(left) = time_left(deadline) else {
-                // Told at the last moment, or not: the caller looks again under the core lock.
+                // Notice at the last moment, or not: the caller looks again under the core lock.
                 let _ = self.state.compare_exchange(
                     ASLEEP,
                     WAITING,
                     Ordering::AcqRel,
                     Ordering::Acquire,
                 );
-                waited.told = self.told();
+                waited.notice = self.notice();
                 return waited;
             };
             self.sleep(left);
             waited.ended = recorder::stamp();
-            waited.told = self.told();
-            if waited.told.is_some() {
+            waited.notice = self.notice();
+            if waited.notice.is_some() {
                 return waited;
             }
             waited.spurious += u64::from(time_left(deadline).is_some());
@@ -173,7 +173,7 @@ impl Waiter {
 /// How a wait went.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waited {
-    pub(crate) told: Option<Told>,
+    pub(crate) notice: Option<Notice>,
     /// Whether the thread slept, and did not only spin.
     pub(crate) slept: bool,
     /// Nanoseconds for which it spun, as far as it has looked at the clock.

@@ -63,5 +63,5 @@ fn a_reply_that_waits_for_others_leaves_although_its_thread_is_busy() {
 /// The protocol forgets what has not left when the endpoint is shut down.
 #[test]
 fn a_reply_that_waits_for_others_leaves_before_its_endpoint_is_shut_down() {
-    a_reply_that_waits_arrives_whatever_its_thread_does(Endpoint::shutdown);
+    a_reply_that_waits_arrives_whatever_its_thread_does(|server| server.shutdown());
 }

@@ -105,16 +105,16 @@ fn page() -> String {
         if family.group != group {
             group = family.group;
             page +=
-                &format!("\n## {}\n\n| name | sort | meaning |\n|---|---|---|\n", family.title());
+                &format!("\n## {}\n\n| name | kind | meaning |\n|---|---|---|\n", family.title());
         }
         let label =
             family.label.map_or_else(String::new, |label| format!(".{}", label.to_uppercase()));
-        let sort = match family.sort {
+        let kind = match family.kind {
             FamilyKind::Counter => "counter",
             FamilyKind::Gauge => "gauge",
             FamilyKind::Histogram => "histogram",
         };
-        page += &format!("| `{}{label}` | {sort} | {} |\n", family.name, family.help);
+        page += &format!("| `{}{label}` | {kind} | {} |\n", family.name, family.help);
     }
     page +=
         "\n## Canaries\n\nCounters that should not move; `apus metrics` says so if they do.\n\n";

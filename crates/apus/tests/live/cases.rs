@@ -40,7 +40,7 @@ fn it_answers_while_it_has_endpoints() {
     assert!(snapshot.cpu_nanos > 0 && snapshot.program.starts_with("live"), "{snapshot:?}");
     let later = found[0].snapshot().unwrap();
     assert!(later.monotonic_nanos > snapshot.monotonic_nanos);
-    assert_eq!(apus::introspection::own().endpoints.len(), 2);
+    assert_eq!(apus::introspection::own_snapshot().endpoints.len(), 2);
 
     drop(server.clone());
     drop(server);
@@ -74,9 +74,9 @@ fn live_rpcs_are_shown() {
 fn nonsense_is_refused() {
     let _endpoint = Endpoint::client().unwrap();
     let process = Process::new(id());
-    let Err(Error::Refused { message, .. }) = process.ask("dance") else { panic!() };
+    let Err(Error::Refused { message, .. }) = process.request("dance") else { panic!() };
     assert!(message.contains("`dance`") && message.contains("`metrics`"), "{message}");
-    let help = String::from_utf8(process.ask("help").unwrap()).unwrap();
+    let help = String::from_utf8(process.request("help").unwrap()).unwrap();
     assert!(help.contains("`rpcs`"), "{help}");
 
     let folder = std::env::var_os("APUS_RUNTIME_DIR").unwrap();

@@ -127,7 +127,7 @@ fn histograms_have_fixed_bounds_and_rise() {
 #[test]
 fn an_exporter_serves_the_process() {
     let (server, client) = after_calls(1);
-    let exporter = Exporter::of("127.0.0.1:0".parse().unwrap(), false, {
+    let exporter = Exporter::with_source("127.0.0.1:0".parse().unwrap(), false, {
         let (server, client) = (server.clone(), client.clone());
         move || vec![snapshot([&server, &client])]
     });

@@ -114,6 +114,11 @@ impl Peers {
         Some((id, true))
     }
 
+    /// The id of the next call to `address` in the udp profile.
+    pub(crate) fn next_call_id(&mut self, address: Address) -> u64 {
+        self.find(address).map_or(self.next_id, |peer| self.slots[peer].calls.next_id())
+    }
+
     /// Forgets a peer at once if nothing is going on with it and it never proved to be there.
     pub(crate) fn forget_stranger(&mut self, id: PeerId) {
         let peer = &self.slots[id];

@@ -52,7 +52,7 @@ pub(crate) fn look_period(config: &Config, link_mbps: u64) -> u64 {
 }
 
 impl Transport {
-    /// When [`Transport::handle_timeout`] (or, for [`Reason::Pacer`], `poll_transmit`) should be
+    /// When [`Transport::handle_timeout`] (or, for [`TimeoutReason::Pacer`], `poll_transmit`) should be
     /// called next, and why. An instant in the past means now. `None`: nothing is going on.
     #[must_use]
     pub fn next_timeout(&self) -> Option<(Instant, TimeoutReason)> {

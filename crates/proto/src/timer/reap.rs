@@ -53,7 +53,7 @@ impl Transport {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Call, Command, Config, Instant, Transport, Unreachable};
+    use crate::{Call, Config, Instant, Transport, Unreachable};
 
     /// Every packet to a closed port may bring a report of its own, each about all RPCs with the peer.
     #[test]
@@ -64,7 +64,7 @@ mod tests {
         for cookie in 0..20 {
             let payload = "x".into();
             let call = Call { to, payload, cookie, deadline: None, idempotent: false };
-            transport.command(now, Command::Call(call)).unwrap();
+            transport.call(now, call).unwrap();
             transport.handle_unreachable(now, to, Unreachable::PortClosed);
         }
         assert_eq!(transport.reaper.doomed.len(), 20);

@@ -1,38 +1,13 @@
 //! What can the application want?
 
 use super::{Event, Transport};
-use crate::error::CommandError;
+use crate::error::{CommandError, Rejected};
 use crate::message::{MessageIn, MessageOut, Payload};
 use crate::metrics::Progress;
 use crate::peer::{Address, PeerId};
 use crate::rpc::{Client, ClientState, Rpc, RpcKey, ServerState, ServerStep, Side};
 use crate::time::Instant;
 use apus_wire::{AckList, Body, Flags, Profile, Refusal, Role};
-
-/// Something that the application wants done.
-#[derive(Clone, Debug)]
-pub enum Command {
-    /// Send a request and wait for the response: [`Event::Response`] or [`Event::Failed`] follows,
-    /// exactly one of them (RPC-3).
-    Call(Call),
-    /// Answer a request.
-    Reply {
-        /// The RPC of the [`Event::Request`].
-        rpc: RpcKey,
-        /// The response, at least one byte.
-        payload: Payload,
-    },
-    /// Let a call go: no event will follow. The server may have executed it already.
-    Cancel {
-        /// What `Call` gave.
-        rpc: RpcKey,
-    },
-    /// Let a request go without answering it: the client gets an error that says so.
-    Abandon {
-        /// The RPC of the [`Event::Request`].
-        rpc: RpcKey,
-    },
-}
 
 /// A request to be sent.
 #[derive(Clone, Debug)]
@@ -51,57 +26,84 @@ pub struct Call {
 }
 
 impl Transport {
-    /// Carries out a command. Returns the RPC that it is about; for a call, its new name.
+    /// Sends a request: [`Event::Response`] or [`Event::Failed`] follows, exactly one of them (RPC-3).
+    /// Returns the name of the call.
     ///
     /// # Errors
     ///
-    /// A [`CommandError`]; nothing has changed then. If it is
-    /// [back-pressure](CommandError::is_back_pressure), [`Event::Room`] tells when to try again.
-    pub fn command(&mut self, now: Instant, command: Command) -> Result<RpcKey, CommandError> {
+    /// [`Rejected`], with the payload; nothing has changed then. If the reason is
+    /// [back-pressure](CommandError::is_back_pressure), [`Event::Room`] follows when it is worth trying again.
+    pub fn call(&mut self, now: Instant, call: Call) -> Result<RpcKey, Rejected> {
         self.advance(now);
-        match command {
-            Command::Call(call) => self.call(call),
-            Command::Reply { rpc, payload } => self.reply(rpc, payload),
-            Command::Cancel { rpc } => self.cancel(rpc),
-            Command::Abandon { rpc } => self.abandon(rpc),
+        match self.peer_of_call(call.to, &call.payload) {
+            Ok(peer) => Ok(self.begin_call(peer, call)),
+            Err(reason) => Err(Rejected { reason, payload: call.payload }),
         }
     }
 
-    /// Whether a call to `to` with this request would be accepted now: for those who want to keep the
-    /// payload if they must wait for room. Says whether its RPC would be selected by those who
-    /// [watch](Transport::set_probe_filter).
+    /// Answers the request of an [`Event::Request`] with `payload`, at least one byte.
     ///
     /// # Errors
     ///
-    /// What [`Transport::command`] would say.
-    pub fn check_call(
-        &mut self,
-        now: Instant,
-        to: Address,
-        payload: &Payload,
-    ) -> Result<bool, CommandError> {
+    /// [`Rejected`], with the payload; nothing has changed then. [`CommandError::UnknownRpc`] means that the
+    /// client has gone or has cancelled the call. If the reason is
+    /// [back-pressure](CommandError::is_back_pressure), [`Event::Room`] follows when it is worth trying again.
+    pub fn reply(&mut self, now: Instant, rpc: RpcKey, payload: Payload) -> Result<(), Rejected> {
         self.advance(now);
-        let peer = self.peer_of_call(to, payload)?;
-        let id = match self.identity.profile {
-            Profile::Udp => self.peers[peer].calls.next_id(),
-            Profile::Kernel => self.next_kernel_id,
-        };
-        Ok(self.notes.are_wanted_of(id))
+        match self.peer_of_reply(rpc, &payload) {
+            Ok((peer, state)) => {
+                self.begin_reply(rpc, peer, state, payload);
+                Ok(())
+            }
+            Err(reason) => Err(Rejected { reason, payload }),
+        }
     }
 
-    /// The same for a reply.
+    /// Cancels a call: no event follows. The server may have executed it already.
     ///
     /// # Errors
     ///
-    /// What [`Transport::command`] would say.
-    pub fn check_reply(
-        &mut self,
-        now: Instant,
-        rpc: RpcKey,
-        payload: &Payload,
-    ) -> Result<(), CommandError> {
+    /// [`CommandError::UnknownRpc`] if the call has ended, [`CommandError::WrongState`] if `rpc` is a request
+    /// that was received.
+    pub fn cancel(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
         self.advance(now);
-        self.peer_of_reply(rpc, payload).map(drop)
+        let entry = self.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        if entry.role() != Role::Client {
+            return Err(CommandError::WrongState);
+        }
+        self.disown(rpc);
+        self.remove_client(rpc);
+        Ok(())
+    }
+
+    /// Drops the request of an [`Event::Request`] without a reply: the call fails at the client with
+    /// [`Refusal::Abandoned`].
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError::UnknownRpc`] if the RPC has ended, [`CommandError::WrongState`] if `rpc` is a call or
+    /// was replied to.
+    pub fn abandon(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
+        self.advance(now);
+        let entry = self.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        let server = entry.server().ok_or(CommandError::WrongState)?;
+        // Only a request that the application has can be abandoned.
+        server.state.after(ServerStep::Reply).ok_or(CommandError::WrongState)?;
+        self.refuse_live(rpc, Refusal::Abandoned);
+        Ok(())
+    }
+
+    /// Whether the next call to `to` will be [selected](Transport::selected). Costs one comparison if there is no
+    /// [probe filter](Transport::set_probe_filter).
+    pub fn selects_next_call(&mut self, to: Address) -> bool {
+        if !self.notes.are_wanted() {
+            return false;
+        }
+        let id = match self.identity.profile {
+            Profile::Udp => self.peers.next_call_id(peer_address(Profile::Udp, to)),
+            Profile::Kernel => self.next_kernel_id,
+        };
+        self.notes.are_wanted_of(id)
     }
 
     /// Whom a call goes to, if it may be made.
@@ -120,8 +122,8 @@ impl Transport {
         Ok(peer)
     }
 
-    fn call(&mut self, call: Call) -> Result<RpcKey, CommandError> {
-        let peer = self.peer_of_call(call.to, &call.payload)?;
+    /// Makes a call to `peer`, for which there is room.
+    fn begin_call(&mut self, peer: PeerId, call: Call) -> RpcKey {
         let length = call.payload.len() as u64;
         self.reserve_send(peer, Role::Client, length);
         let id = self.allocate_id(peer);
@@ -145,7 +147,7 @@ impl Transport {
             &mut self.metrics.progress;
         *client_requests_started += 1;
         *client_request_bytes_started += length;
-        Ok(rpc)
+        rpc
     }
 
     /// Whom a reply goes to, and the state after it, if it may be given.
@@ -163,8 +165,8 @@ impl Transport {
         Ok((peer, state))
     }
 
-    fn reply(&mut self, rpc: RpcKey, payload: Payload) -> Result<RpcKey, CommandError> {
-        let (peer, state) = self.peer_of_reply(rpc, &payload)?;
+    /// Sends a reply, for which there is room.
+    fn begin_reply(&mut self, rpc: RpcKey, peer: PeerId, state: ServerState, payload: Payload) {
         let length = payload.len() as u64;
         self.reserve_send(peer, Role::Server, length);
         let outgoing = self.message_out(peer, payload);
@@ -180,26 +182,6 @@ impl Transport {
         self.outbox.messages.update(&mut self.rpcs, rpc);
         self.metrics.progress.server_responses_started += 1;
         self.metrics.progress.server_response_bytes_started += length;
-        Ok(rpc)
-    }
-
-    fn cancel(&mut self, rpc: RpcKey) -> Result<RpcKey, CommandError> {
-        let entry = self.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
-        if entry.role() != Role::Client {
-            return Err(CommandError::WrongState);
-        }
-        self.disown(rpc);
-        self.remove_client(rpc);
-        Ok(rpc)
-    }
-
-    fn abandon(&mut self, rpc: RpcKey) -> Result<RpcKey, CommandError> {
-        let entry = self.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
-        let server = entry.server().ok_or(CommandError::WrongState)?;
-        // Only a request that the application has can be let go.
-        server.state.after(ServerStep::Reply).ok_or(CommandError::WrongState)?;
-        self.refuse_live(rpc, Refusal::Abandoned);
-        Ok(rpc)
     }
 
     /// Tells the server of a live RPC of its own that it will not be served.

@@ -12,8 +12,8 @@ use bytes::Bytes;
 #[non_exhaustive]
 #[repr(u64)]
 pub enum Event {
-    /// A request has arrived. Answer with [`crate::Command::Reply`] or let it go with
-    /// [`crate::Command::Abandon`]. The bytes of `payload` count as received until
+    /// A request has arrived. Answer it with [`crate::Transport::reply`] or drop it with
+    /// [`crate::Transport::abandon`]. The bytes of `payload` count as received until
     /// [`crate::Transport::payload_consumed`].
     Request {
         /// Names the RPC in the answer.

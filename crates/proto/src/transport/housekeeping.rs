@@ -241,7 +241,7 @@ impl Transport {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::transport::{Call, Command, Event};
+    use crate::transport::{Call, Event};
 
     const NOW: Instant = Instant::ZERO;
 
@@ -257,7 +257,7 @@ mod tests {
     fn call(client: &mut Transport, to: &str, cookie: u64) -> Vec<u8> {
         let (to, payload) = (to.parse().unwrap(), vec![7; 5000].into());
         let call = Call { to, payload, cookie, deadline: None, idempotent: false };
-        client.command(NOW, Command::Call(call)).unwrap();
+        client.call(NOW, call).unwrap();
         let mut first = Vec::new();
         while let Some(transmit) = client.poll_transmit(NOW) {
             first = transmit.headers()[..transmit.header_len()].to_vec();
@@ -329,7 +329,7 @@ mod tests {
         client.set_packet_limit(to.parse().unwrap(), 1380);
         let (to, payload) = (to.parse().unwrap(), vec![7; 5000].into());
         let call = Call { to, payload, cookie: 1, deadline: None, idempotent: false };
-        client.command(NOW, Command::Call(call)).unwrap();
+        client.call(NOW, call).unwrap();
         assert_eq!(client.poll_transmit(NOW).unwrap().segment(), 1380 - DATA_HEADER_LEN);
     }
 }

@@ -5,6 +5,7 @@ use crate::metrics::{Live, Metrics};
 use crate::peer::Address;
 use crate::rpc::{ClientState, Rpc, RpcKey, ServerState, Side};
 use apus_wire::Role;
+use std::time::Duration;
 
 /// What one live RPC is doing (the kernel's HOMAIOCINFO).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,10 +21,10 @@ pub struct RpcInfo {
     pub role: Role,
     /// What it is doing.
     pub state: RpcState,
-    /// Nanoseconds since it was created.
-    pub age_nanos: u64,
-    /// Nanoseconds since the peer showed that it works on it.
-    pub silent_nanos: u64,
+    /// Time since it was created.
+    pub age: Duration,
+    /// Time since the peer showed that it works on it.
+    pub silent: Duration,
     /// RESENDs or NEED_ACKs sent since then.
     pub asks: u32,
     /// The message to us: length, received and granted bytes.
@@ -65,8 +66,8 @@ impl Transport {
             peer: self.peers[rpc.peer].address,
             role: rpc.role(),
             state: state_of(rpc),
-            age_nanos: self.now().since(rpc.started),
-            silent_nanos: self.now().since(rpc.heard),
+            age: self.now() - rpc.started,
+            silent: self.now() - rpc.heard,
             asks: rpc.asks,
             incoming: rpc.incoming.as_ref().map(|m| (m.length(), m.received(), m.granted())),
             outgoing: rpc.outgoing.as_ref().map(|m| (m.length(), m.sent(), m.granted())),

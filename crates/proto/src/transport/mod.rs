@@ -12,7 +12,7 @@ mod event;
 mod housekeeping;
 mod info;
 
-pub use command::{Call, Command};
+pub use command::Call;
 pub use event::Event;
 pub use housekeeping::Unreachable;
 pub use info::{RpcInfo, RpcState};

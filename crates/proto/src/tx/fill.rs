@@ -106,7 +106,7 @@ impl Transport {
         self.metrics.scheduling.throttled += u64::from(throttled && !was_throttled);
         let rpc = choice.rpc;
         if throttled && !was_throttled {
-            let wait = self.outbox.pacer.next_room().since(self.now());
+            let wait = self.outbox.pacer.next_room() - self.now();
             self.note(rpc, ProbeKind::Throttled { wait });
         }
         let cut = self.cut(rpc, room?.min(choice.most))?;

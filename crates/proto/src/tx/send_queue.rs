@@ -165,7 +165,7 @@ const EARNED_FOR: i64 = 64_000;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Call, Command, Instant, Transport};
+    use crate::{Call, Instant, Transport};
 
     /// Q3: while the network takes nothing, calls that come and go leave nothing behind.
     #[test]
@@ -176,12 +176,12 @@ mod tests {
             let to = ([10, 0, 0, 2], 2).into();
             let call =
                 Call { to, payload: "x".into(), cookie: 0, deadline: None, idempotent: false };
-            transport.command(now, Command::Call(call)).unwrap()
+            transport.call(now, call).unwrap()
         };
         let kept = [call(&mut transport), call(&mut transport)];
         for _ in 0..1_000 {
             let rpc = call(&mut transport);
-            transport.command(now, Command::Cancel { rpc }).unwrap();
+            transport.cancel(now, rpc).unwrap();
             let SendQueue { short, short_live, .. } = &transport.outbox.messages;
             assert_eq!(*short_live, kept.len());
             assert!(short.len() <= 2 * kept.len() + MAX_ENDED + 1, "{}", short.len());
@@ -197,7 +197,7 @@ mod tests {
         for (cookie, length) in [(0, 1_000_000), (1, 600_000)] {
             let (to, payload) = (([10, 0, 0, 2], 2).into(), vec![0; length].into());
             let call = Call { to, payload, cookie, deadline: None, idempotent: false };
-            transport.command(now, Command::Call(call)).unwrap();
+            transport.call(now, call).unwrap();
         }
         let (mut oldest, mut shortest) = (0, 0);
         while shortest < 500_000 {
@@ -221,7 +221,7 @@ mod tests {
         let call = |transport: &mut Transport, cookie, length| {
             let (to, payload) = (([10, 0, 0, 2], 2).into(), vec![0; length].into());
             let call = Call { to, payload, cookie, deadline: None, idempotent: false };
-            transport.command(now, Command::Call(call)).unwrap();
+            transport.call(now, call).unwrap();
         };
         call(&mut transport, 0, 900_000);
         call(&mut transport, 1, 1_000_000);

@@ -94,7 +94,7 @@ impl Fixture for Sockets {
     }
 
     /// A port that somebody answers for as the kernel module does for one that nobody has.
-    fn closed(&self) -> (SocketAddr, Box<dyn Any>) {
+    fn closed_address(&self) -> (SocketAddr, Box<dyn Any>) {
         let at = SocketAddr::new(self.hosts[1], 4242);
         let doorman = Doorman::new(self.namespace(1), at, PORT_UNREACHABLE);
         (at, Box::new(doorman))

@@ -68,7 +68,7 @@ impl Host {
     pub(crate) fn troubles(&mut self) -> Vec<(SocketAddr, NetworkError, Vec<u8>)> {
         let mut troubles = Vec::new();
         self.receive.reports(&mut |report| {
-            troubles.push((report.peer, report.trouble, report.packet.to_vec()));
+            troubles.push((report.peer, report.error, report.packet.to_vec()));
         });
         troubles
     }

@@ -33,7 +33,7 @@ impl Fixture for Sockets {
     }
 
     /// A socket that is connected to itself takes packets of nobody else, and keeps the port.
-    fn closed(&self) -> (SocketAddr, Box<dyn Any>) {
+    fn closed_address(&self) -> (SocketAddr, Box<dyn Any>) {
         let socket = UdpSocket::bind((self.host, 0)).unwrap();
         let address = socket.local_addr().unwrap();
         socket.connect(address).unwrap();

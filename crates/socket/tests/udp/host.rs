@@ -65,7 +65,7 @@ impl Host {
 
     pub(crate) fn troubles(&mut self) -> Vec<(SocketAddr, NetworkError)> {
         let mut troubles = Vec::new();
-        self.receive.reports(&mut |report| troubles.push((report.peer, report.trouble)));
+        self.receive.reports(&mut |report| troubles.push((report.peer, report.error)));
         troubles
     }
 

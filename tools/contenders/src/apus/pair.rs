@@ -105,7 +105,7 @@ pub fn both_sides() -> Result<(Pair, Pair), Error> {
         let mut client = Connecting::start(&name, &config)?;
         // Each side finds the other's part of the handshake complete when it advances.
         let mut server = listener.accept()?.ok_or(ConnectError::TimedOut)?;
-        let server = server.advance().map_err(ConnectError::Refused)?;
+        let server = server.advance().map_err(ConnectError::Rejected)?;
         let client = client.advance()?;
         client.zip(server).ok_or(ConnectError::TimedOut)
     };
@@ -142,7 +142,7 @@ fn accept(listener: &Listener, stop: &Stop) -> Result<Option<Arc<Pair>>, Error> 
         if stop.is_asked() {
             return Ok(None);
         }
-        let pair = accepting.advance().map_err(|why| refuse(ConnectError::Refused(why)))?;
+        let pair = accepting.advance().map_err(|why| refuse(ConnectError::Rejected(why)))?;
         if let Some(pair) = pair {
             return Ok(Some(Arc::new(pair)));
         }
@@ -183,7 +183,8 @@ fn answer(pair: &Pair, plan: &Plan, mut reply: impl FnMut(Bytes) -> Bytes) -> Re
         match exchange() {
             Ok(()) => {}
             Err(
-                error @ (SendError::Gone(Disconnected::Violation(_)) | SendError::TooLarge { .. }),
+                error @ (SendError::Disconnected(Disconnected::Violation(_))
+                | SendError::TooLarge { .. }),
             ) => {
                 return Err(Error::endpoint("answer requests".to_owned(), error));
             }

@@ -1,33 +1,33 @@
 //! What lies under the core lock?
 //!
 //! [`Core`] owns the protocol and the driver's sending half. What happens there has rooms of its own: what a [`pass`]
-//! of the loop hands to the protocol; [`sending`], and who waits for [`room`] to send; [`delivering`] what the protocol
-//! has to say, and [`taking`] it; [`closing`].
+//! of the loop hands to the protocol; [`transmission`], and who waits for [`room`] to send; [`delivery`] what the protocol
+//! has to say, and [`dequeue`] it; [`shutdown`].
 
-mod closing;
-mod delivering;
+mod delivery;
+mod dequeue;
 mod pass;
 mod room;
-mod sending;
-mod taking;
+mod shutdown;
+mod transmission;
 
-pub(crate) use delivering::{Arrived, Ended};
-pub(super) use taking::How;
+pub(crate) use delivery::{Arrived, Ended};
+pub(super) use dequeue::WaitKind;
 
 use super::alarm::Alarm;
 use super::backlog::Backlog;
 use super::calls::Calls;
 use super::clock::Clock;
-use super::cpu::{Cpu, Part};
+use super::cpu::{Cpu, CpuPart};
 use super::handoff::Handoff;
 use super::local::{Path, Underway};
 use super::metrics::EngineMetrics;
 use super::paths::Paths;
+use super::poll_role::PollRole;
 use super::token::ThreadToken;
 use super::tracer::Tracer;
-use super::turn::Turn;
 use super::waiter::Waiter;
-use super::wakes::Wakes;
+use super::wake_list::WakeList;
 use crate::error::Closed;
 use crate::overload::{Budget, Quotas, Work};
 use apus_driver::TransmitHalf;
@@ -52,7 +52,7 @@ pub(crate) struct Core {
     /// How many of those may wait.
     pub(super) backlog: Backlog,
     pub(crate) completions: Handoff<Ended>,
-    pub(crate) turn: Turn,
+    pub(crate) role: PollRole,
     /// Those who wait for room to send, and how often there has been some.
     room: Vec<Arc<Waiter>>,
     room_changes: u64,
@@ -62,17 +62,17 @@ pub(crate) struct Core {
     pub(super) draining: Vec<Arc<Waiter>>,
     /// Whether the endpoint was closed before that.
     gave_up: bool,
-    pub(crate) wakes: Wakes,
+    pub(crate) wakes: WakeList,
     /// Until when the thread with the turn sleeps in the kernel, while it does.
     pub(crate) sleeping_until: Option<Instant>,
     /// Whether it wakes when the full socket has room; nobody needs to tell it then that it is full.
     pub(super) sleeps_for_room: bool,
     /// Whether that thread must look up, whatever the time.
-    pub(crate) look_up: bool,
+    pub(crate) check_now: bool,
     /// What wakes the keeper, if there is one.
-    pub(super) keeper: Option<Arc<Alarm>>,
+    pub(super) background_poller: Option<Arc<Alarm>>,
     /// If it sleeps until the turn is free: for how long the turn shall be free then.
-    pub(super) sleeping_keeper: Option<Duration>,
+    pub(super) background_wake_after: Option<Duration>,
     /// How often the turn had changed hands when its alarm was set.
     pub(super) free_since: Option<u64>,
     /// The thread that handles packets at the moment.
@@ -119,18 +119,18 @@ impl Core {
             requests: Handoff::default(),
             backlog,
             completions: Handoff::default(),
-            turn: Turn::default(),
+            role: PollRole::default(),
             room: Vec::new(),
             room_changes: 0,
             too_many_calls: false,
             draining: Vec::new(),
             gave_up: false,
-            wakes: Wakes::default(),
+            wakes: WakeList::default(),
             sleeping_until: None,
             sleeps_for_room: false,
-            look_up: false,
-            keeper: None,
-            sleeping_keeper: None,
+            check_now: false,
+            background_poller: None,
+            background_wake_after: None,
             free_since: None,
             producer: ThreadToken::current(),
             corks: 0,
@@ -149,7 +149,7 @@ impl Core {
 
     /// Looks at the clock: once per pass of the loop, as a look costs as much as a fifth of what a
     /// packet does.
-    pub(crate) fn look_at_clock(&mut self) {
+    pub(crate) fn read_clock(&mut self) {
         self.time = self.clock.now();
     }
 
@@ -157,7 +157,7 @@ impl Core {
     /// at the clock.
     pub(crate) fn command_time(&mut self) -> Instant {
         if self.held_back == 0 || self.corks == 0 {
-            self.look_at_clock();
+            self.read_clock();
         }
         self.time
     }
@@ -166,7 +166,7 @@ impl Core {
     /// somebody wants it to look up, or if packets wait for room in the socket.
     pub(crate) fn next_due(&self) -> Instant {
         let is_full = self.is_stuck() && !self.sleeps_for_room;
-        if self.look_up || self.has_more_to_do() || is_full {
+        if self.check_now || self.has_more_to_do() || is_full {
             return Instant::ZERO;
         }
         let network = self.transport.next_timeout().map_or(Instant::NEVER, |(at, _)| at);
@@ -184,26 +184,26 @@ impl Core {
     }
 
     /// The thread with the turn passes it on, or lets it go.
-    pub(super) fn pass_turn(&mut self) {
+    pub(super) fn pass_role(&mut self) {
         self.finish();
-        let passed = self.turn.pass(&mut self.wakes);
+        let passed = self.role.pass(&mut self.wakes);
         self.metrics.turn_passes += u64::from(passed);
-        if !passed && let Some(after) = self.sleeping_keeper.take() {
-            self.free_since = Some(self.turn.changes());
-            self.wake_keeper(after);
+        if !passed && let Some(after) = self.background_wake_after.take() {
+            self.free_since = Some(self.role.changes());
+            self.wake_background_poller(after);
         }
     }
 
     /// Has the keeper look after that time.
-    fn wake_keeper(&self, after: Duration) {
-        if let Some(keeper) = &self.keeper {
-            keeper.set(after);
+    fn wake_background_poller(&self, after: Duration) {
+        if let Some(alarm) = &self.background_poller {
+            alarm.set(after);
         }
     }
 
     /// Freezes the traces of peers and our own; how many peers were asked.
     pub(crate) fn freeze_peers(&mut self) -> usize {
-        self.look_at_clock();
+        self.read_clock();
         let count = self.ask_peers_to_freeze();
         self.transmit();
         recorder::freeze(recorder::FreezeReason::Demand);
@@ -235,10 +235,10 @@ impl Core {
         EngineMetrics {
             quota_exhaustions: Work::ALL.map(|work| self.budget.exhausted(work)).iter().sum(),
             feedback_stops: self.backlog.stops(),
-            receive_nanos: self.cpu.nanos(Part::Receive),
-            protocol_nanos: self.cpu.nanos(Part::Protocol),
-            send_nanos: self.cpu.nanos(Part::Send),
-            poll_nanos: self.cpu.nanos(Part::Poll),
+            receive_nanos: self.cpu.nanos(CpuPart::Receive),
+            protocol_nanos: self.cpu.nanos(CpuPart::Protocol),
+            send_nanos: self.cpu.nanos(CpuPart::Send),
+            poll_nanos: self.cpu.nanos(CpuPart::Poll),
             ..self.metrics
         }
     }

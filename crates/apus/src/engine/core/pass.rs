@@ -1,9 +1,9 @@
 //! What does a pass of the loop hand to the protocol?
 //!
-//! A pass is written down in [`run`](crate::engine::run); each method here is one of its lines.
+//! A pass is written down in [`poll_loop`](crate::engine::poll_loop); each method here is one of its lines.
 
 use super::Core;
-use crate::engine::cpu::Part;
+use crate::engine::cpu::CpuPart;
 use crate::engine::token::ThreadToken;
 use crate::overload::Work;
 use apus_driver::{Arrival, Ecn, NetworkError, NetworkReport, ReceiveHalf};
@@ -13,7 +13,7 @@ use apus_trace::recorder;
 impl Core {
     /// A pass of the loop begins, with so many packets.
     pub(in crate::engine) fn begin_pass(&mut self, arrived: usize) {
-        self.look_at_clock();
+        self.read_clock();
         self.producer = ThreadToken::current();
         self.tracer.renew(&mut self.transport);
         self.budget.begin();
@@ -42,8 +42,8 @@ impl Core {
     /// Hands the packets of the last receive to the protocol.
     pub(crate) fn handle_packets(&mut self, receive: &mut dyn ReceiveHalf) {
         let now = self.time;
-        let began = self.cpu.begin(Part::Protocol);
-        self.backlog.look(now);
+        let began = self.cpu.begin(CpuPart::Protocol);
+        self.backlog.note_poll(now);
         let Self { transport, paths, metrics, backlog, requests, tracer, .. } = self;
         transport.set_request_room(backlog.room(requests.len(), now));
         metrics.receive_batches += 1;
@@ -56,15 +56,15 @@ impl Core {
             transport.handle_packet(now, arrival.from, arrival.packet);
             tracer.fetch(transport);
         });
-        self.cpu.end(Part::Protocol, began);
+        self.cpu.end(CpuPart::Protocol, began);
     }
 
     /// Tells the protocol what the network says about packets sent earlier.
     pub(crate) fn handle_report(&mut self, report: &NetworkReport<'_>) {
-        self.look_at_clock();
+        self.read_clock();
         let now = self.time;
         self.metrics.reports += 1;
-        let trouble = match report.trouble {
+        let trouble = match report.error {
             NetworkError::PortClosed => Unreachable::PortClosed,
             NetworkError::ProtocolUnreachable => Unreachable::Protocol,
             NetworkError::HostUnreachable => Unreachable::Host,

@@ -1,7 +1,7 @@
 //! Who waits for room to send, and who tells them that there is some?
 
 use super::Core;
-use crate::engine::waiter::{Told, Waiter};
+use crate::engine::waiter::{Notice, Waiter};
 use std::sync::Arc;
 
 impl Core {
@@ -26,12 +26,12 @@ impl Core {
     }
 
     /// There is room to send: all who wait for it try again.
-    pub(crate) fn tell_room(&mut self) {
+    pub(crate) fn notify_room(&mut self) {
         self.room_changes += 1;
         // The thread with the turn may wait for room, and is on no list.
-        self.look_up = true;
+        self.check_now = true;
         for waiter in self.room.drain(..) {
-            self.wakes.tell(waiter, Told::Ready);
+            self.wakes.notify(waiter, Notice::Ready);
         }
     }
 
@@ -44,7 +44,7 @@ impl Core {
     /// A call is over: its end was received, or nobody wants it any more.
     pub(crate) fn call_ended(&mut self) {
         if std::mem::take(&mut self.too_many_calls) {
-            self.tell_room();
+            self.notify_room();
         }
     }
 }

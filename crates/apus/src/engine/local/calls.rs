@@ -1,18 +1,19 @@
 //! What becomes of calls that go through memory?
 
-use super::held::{HeldBack, Message, What};
+use super::cork::{CorkedMessages, Message, What};
 use super::path::Path;
 use super::routes::Routes;
 use crate::call::CallOptions;
 use crate::engine::calls::{Held, Key, LocalCall};
 use crate::engine::core::Core;
-use crate::engine::tracer::{Watched, stage};
+use crate::engine::tracer::{SlowWatch, stage};
 use apus_local::{Disconnected, Pair, SendError};
-use apus_proto::{Call, Command, CommandError, Execution, FailureKind, Instant, Payload, RpcError};
+use apus_proto::{Call, CommandError, Execution, FailureKind, Instant, Payload, RpcError};
 use apus_trace::Event;
 use std::collections::{BTreeSet, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What an endpoint knows of its calls and requests in memory. Lives under the core lock.
 #[derive(Debug)]
@@ -27,17 +28,17 @@ pub(crate) struct Underway {
     wants_room: bool,
     deadlines: BTreeSet<(Instant, Key)>,
     /// What a cork holds back.
-    pub(super) held: HeldBack,
+    pub(super) held: CorkedMessages,
     /// Requests that were neither answered nor let go (W2).
     pub(super) serving: u64,
     /// Those of them, by pair and id, whose answers nobody wants.
     pub(super) cancelled: HashSet<(u64, u64)>,
     /// When to look whether the peers have read everything, if somebody waits for that: they do not say so.
-    look_again: Option<Instant>,
+    drain_check_at: Option<Instant>,
 }
 
 /// Nanoseconds between two looks whether peers have read everything.
-const LOOK_AGAIN: u64 = 200_000;
+const DRAIN_CHECK_INTERVAL: Duration = Duration::from_micros(200);
 
 impl Underway {
     pub(crate) fn new(path: Path) -> Self {
@@ -48,17 +49,17 @@ impl Underway {
             bytes: 0,
             wants_room: false,
             deadlines: BTreeSet::new(),
-            held: HeldBack::default(),
+            held: CorkedMessages::default(),
             serving: 0,
             cancelled: HashSet::new(),
-            look_again: None,
+            drain_check_at: None,
         }
     }
 
     /// When something is to be done even if nothing comes.
     pub(in crate::engine) fn next_due(&self) -> Instant {
         let deadline = self.deadlines.first().map_or(Instant::NEVER, |(at, _)| *at);
-        deadline.min(self.look_again.unwrap_or(Instant::NEVER))
+        deadline.min(self.drain_check_at.unwrap_or(Instant::NEVER))
     }
 
     /// Whether peers have read everything and answered all calls.
@@ -69,8 +70,8 @@ impl Underway {
     }
 
     /// Somebody waits until they have.
-    pub(in crate::engine) fn look_again(&mut self, now: Instant) {
-        self.look_again.get_or_insert(now.plus(LOOK_AGAIN));
+    pub(in crate::engine) fn schedule_drain_check(&mut self, now: Instant) {
+        self.drain_check_at.get_or_insert(now + DRAIN_CHECK_INTERVAL);
     }
 
     /// A call has ended, or is let go. Whether somebody waits for the room that it has made.
@@ -110,13 +111,13 @@ impl Core {
         }
         let number = pair.number();
         let key = self.calls.next_key();
-        let watched = self.tracer.watch_locally(key.cookie(), to, self.clock);
+        let slow_watch = self.tracer.watch_locally(key.cookie(), to, self.clock);
         let ticket = match held {
             Some(_) => None,
             None => match pair.send(key.cookie(), payload.slices()) {
                 Ok(ticket) => Some(ticket),
                 // The end of the pair has not been received yet.
-                Err(SendError::Gone(_)) => return None,
+                Err(SendError::Disconnected(_)) => return None,
                 Err(error) => return Some(Err(command_error(error))),
             },
         };
@@ -125,7 +126,7 @@ impl Core {
         let payload = std::mem::take(payload);
         let timed = self.time_local_call();
         let call =
-            LocalCall { pair: number, ticket, deadline, idempotent, payload, timed, watched };
+            LocalCall { pair: number, ticket, deadline, idempotent, payload, timed, slow_watch };
         let inserted = self.calls.insert_local(call, cookie);
         debug_assert_eq!(inserted, key, "the id names the call");
         if let Some(local) = &mut self.local {
@@ -153,7 +154,7 @@ impl Core {
     /// What a call held is free again.
     fn let_go(&mut self, key: Key, held: Held) {
         if self.local.as_mut().is_some_and(|local| local.ended(key, held)) {
-            self.tell_room();
+            self.notify_room();
         }
     }
 
@@ -174,18 +175,18 @@ impl Core {
             if let Some((began, times)) = held.timed {
                 self.local_calls.record(began.elapsed().as_nanos() as u64, times);
             }
-            if let Some(watched) = held.watched {
-                self.see_whether_slow(watched);
+            if let Some(slow_watch) = held.slow_watch {
+                self.see_whether_slow(slow_watch);
             }
         }
         self.end_call(id, result);
     }
 
     /// A call has ended that freezes the trace if it was slow.
-    fn see_whether_slow(&mut self, watched: Watched) {
-        self.look_at_clock();
-        self.tracer.ended_locally(watched, self.time);
-        if self.tracer.tells_peers() {
+    fn see_whether_slow(&mut self, slow_watch: SlowWatch) {
+        self.read_clock();
+        self.tracer.ended_locally(slow_watch, self.time);
+        if self.tracer.freezes_peers() {
             // Nothing else may leave for long.
             self.transmit();
         }
@@ -213,7 +214,7 @@ impl Core {
             );
         }
         if let Some(local) = &mut self.local {
-            local.look_again = local.look_again.filter(|at| *at > now);
+            local.drain_check_at = local.drain_check_at.filter(|at| *at > now);
         }
     }
 
@@ -242,7 +243,7 @@ impl Core {
         }
         self.transmit();
         // Whoever waited for room in it tries again, and takes the other way.
-        self.tell_room();
+        self.notify_room();
     }
 
     /// Sends a call over the network whose pair has ended; whether it could be sent.
@@ -253,7 +254,7 @@ impl Core {
         let held = local.held();
         let payload = std::mem::take(&mut local.payload);
         let call = Call { to, payload, cookie: key.cookie(), deadline, idempotent };
-        let Ok(rpc) = self.transport.command(now, Command::Call(call)) else { return false };
+        let Ok(rpc) = self.transport.call(now, call) else { return false };
         self.let_go(key, held);
         self.metrics.local_fallbacks += 1;
         self.calls.reroute(key, rpc);
@@ -289,7 +290,7 @@ pub(super) fn command_error(error: SendError) -> CommandError {
         SendError::TooLarge { length, limit } => {
             CommandError::TooLarge { length, limit: u64::from(limit) }
         }
-        SendError::Gone(_) => CommandError::UnknownRpc,
+        SendError::Disconnected(_) => CommandError::UnknownRpc,
         // Full, and what a later crate may say.
         _ => CommandError::SendFull { limit: ROOM },
     }

@@ -7,8 +7,8 @@
 //! ```text
 //!   Submission ─▶ Routes: a pair? ─┬ no ──▶ Transport ─▶ network       (core lock)
 //!                                  └ yes ─▶ Pair::send                 (core lock, sending lock of the pair)
-//!   Locked::drop ─▶ Path::greet: who was to be greeted                 (no lock)
-//!   pass ─▶ Inlet: Local::receive ─▶ Taken                             (receiving locks of the pairs, one by one)
+//!   Locked::drop ─▶ Path::connect: who was to be greeted                 (no lock)
+//!   pass ─▶ Receiver: Local::receive ─▶ LocalEvent                             (receiving locks of the pairs, one by one)
 //!        ─▶ Core::handle_local ─▶ requests, calls                      (core lock)
 //! ```
 //!
@@ -32,14 +32,12 @@
 //!   let go.
 
 mod calls;
-mod held;
-mod inlet;
+mod cork;
 mod path;
+mod receiver;
 mod requests;
 mod routes;
-mod way;
 
 pub(super) use calls::Underway;
-pub(crate) use inlet::Inlet;
 pub(crate) use path::Path;
-pub(crate) use way::{Origin, Way};
+pub(crate) use receiver::Receiver;

@@ -45,7 +45,7 @@ impl Path {
     /// who can be greeted.
     ///
     /// Makes system calls, 20 µs or so: not under a lock.
-    pub(crate) fn greet(&self, to: SocketAddr) -> Option<PeerName> {
+    pub(crate) fn connect(&self, to: SocketAddr) -> Option<PeerName> {
         let to = SocketAddr::new(to.ip().to_canonical(), to.port());
         if !is_of_this_host(to.ip()) {
             return None;
@@ -53,7 +53,7 @@ impl Path {
         for name in PeerName::candidates(to) {
             match self.local.start_connect(&name) {
                 Ok(()) => return Some(name),
-                Err(ConnectError::NobodyListens) => {}
+                Err(ConnectError::NotListening) => {}
                 // Another user's, too many pairs, a full queue: perhaps later.
                 Err(_) => return None,
             }

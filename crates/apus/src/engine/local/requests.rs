@@ -1,10 +1,10 @@
 //! What becomes of requests that come through memory?
 
 use super::calls::command_error;
-use super::held::{Message, What};
-use super::inlet::{Inlet, Taken};
-use super::way::Origin;
+use super::cork::{Message, What};
+use super::receiver::{LocalEvent, Receiver};
 use crate::engine::core::{Arrived, Core};
+use crate::engine::medium::Origin;
 use apus_local::{Pair, SendError};
 use apus_proto::{CommandError, Payload, Refusal};
 use bytes::Bytes;
@@ -12,26 +12,26 @@ use std::sync::Arc;
 
 impl Core {
     /// Handles what came through memory with the last look.
-    pub(in crate::engine) fn handle_local(&mut self, inlet: &mut Inlet) {
-        let Some(taken) = inlet.taken() else { return };
+    pub(in crate::engine) fn handle_local(&mut self, receiver: &mut Receiver) {
+        let Some(taken) = receiver.taken() else { return };
         let mut room = self.backlog.room(self.requests.len(), self.time);
         for one in taken.drain(..) {
             match one {
-                Taken::Request { pair, id, payload } => {
+                LocalEvent::Request { pair, id, payload } => {
                     let accepted = self.accept_locally(pair, id, payload, room);
                     room -= usize::from(accepted);
                 }
-                Taken::Cancelled { pair, id } => self.cancelled_locally(pair, id),
-                Taken::Ended { pair, id, result } => self.end_locally(pair, id, result),
-                Taken::Freeze { pair } => self.asked_to_freeze(&pair),
-                Taken::Room => {
+                LocalEvent::Cancelled { pair, id } => self.cancelled_locally(pair, id),
+                LocalEvent::Ended { pair, id, result } => self.end_locally(pair, id, result),
+                LocalEvent::Freeze { pair } => self.asked_to_freeze(&pair),
+                LocalEvent::Room => {
                     self.flush_local();
-                    self.tell_room();
+                    self.notify_room();
                 }
-                Taken::Gone { pair, why } => self.pair_ended(&pair, why),
+                LocalEvent::Gone { pair, why } => self.pair_ended(&pair, why),
             }
         }
-        inlet.set_full(self.transport.is_receive_full());
+        receiver.set_full(self.transport.is_receive_full());
     }
 
     /// Takes a request in, or refuses it; whether it was taken.
@@ -92,7 +92,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// As for [`apus_proto::Command::Reply`]. [`CommandError::UnknownRpc`]: the client has gone, or does not want the answer.
+    /// As for [`apus_proto::Transport::reply`]. [`CommandError::UnknownRpc`]: the client has gone, or does not want the answer.
     pub(crate) fn reply_locally(
         &mut self,
         pair: &Arc<Pair>,
@@ -117,7 +117,7 @@ impl Core {
                 Ok(())
             }
             Err(error) => {
-                local.serving -= u64::from(matches!(error, SendError::Gone(_)));
+                local.serving -= u64::from(matches!(error, SendError::Disconnected(_)));
                 Err(command_error(error))
             }
         }

@@ -1,13 +1,14 @@
 //! Who is reached through memory, and who over the network?
 //!
 //! Peers are greeted when they are called for the first time, and again after a while if that came to nothing. What
-//! is to be greeted is decided under the core lock, and done when the lock is free ([`Routes::take_greetings`]).
+//! is to be greeted is decided under the core lock, and done when the lock is free ([`Routes::take_connects`]).
 
 use apus_local::{Local, Pair, PeerName, PeerState};
 use apus_proto::Instant;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The ways to all peers that were called. Lives under the core lock.
 #[derive(Debug, Default)]
@@ -15,7 +16,7 @@ pub(crate) struct Routes {
     /// That of the last call: most callers talk to one server at a time.
     last: Option<(SocketAddr, Last)>,
     known: HashMap<SocketAddr, Route>,
-    to_greet: Vec<SocketAddr>,
+    to_connect: Vec<SocketAddr>,
 }
 
 #[derive(Clone, Debug)]
@@ -28,9 +29,9 @@ enum Last {
 enum Route {
     Pair(Arc<Pair>),
     /// It is about to be greeted.
-    ToGreet,
+    ToConnect,
     /// It was greeted under this name.
-    Greeted {
+    Connecting {
         name: PeerName,
         since: Instant,
     },
@@ -40,11 +41,11 @@ enum Route {
 
 /// Nanoseconds after which a peer that was not reached is greeted again: it may have been started. Ours: greeting nobody
 /// takes 10 µs.
-const AGAIN: u64 = 1_000_000_000;
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Nanoseconds for which the answer to a greeting is waited for. Ours: a server answers within 10 ms, unless it is
 /// stopped.
-const PATIENCE: u64 = 1_000_000_000;
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Peers that are known at most. Ours: as many as there are ports; then the table starts anew, which costs a greeting
 /// each.
@@ -64,7 +65,7 @@ impl Routes {
             None => false,
         };
         if !is_fresh {
-            self.last = self.look(to, now, local).map(|last| (to, last));
+            self.last = self.resolve(to, now, local).map(|last| (to, last));
         }
         match &self.last {
             Some((_, Last::Pair(pair))) => Some(pair),
@@ -73,32 +74,32 @@ impl Routes {
     }
 
     /// What is known of `to`, if it stays as it is for a while.
-    fn look(&mut self, to: SocketAddr, now: Instant, local: &Local) -> Option<Last> {
+    fn resolve(&mut self, to: SocketAddr, now: Instant, local: &Local) -> Option<Last> {
         let route = match self.known.get(&to) {
             Some(Route::Pair(pair)) => return Some(Last::Pair(pair.clone())),
-            Some(Route::ToGreet) => return None,
+            Some(Route::ToConnect) => return None,
             Some(Route::NetworkUntil(until)) if now < *until => {
                 return Some(Last::NetworkUntil(*until));
             }
-            Some(Route::Greeted { name, since }) => match local.peer_state(name) {
+            Some(Route::Connecting { name, since }) => match local.peer_state(name) {
                 PeerState::Pair(pair) => Route::Pair(pair),
-                PeerState::Greeted if now.since(*since) < PATIENCE => return None,
-                PeerState::Greeted => {
-                    local.reject(name);
-                    Route::NetworkUntil(now.plus(AGAIN))
+                PeerState::Connecting if now - *since < PATIENCE => return None,
+                PeerState::Connecting => {
+                    local.cancel_connect(name);
+                    Route::NetworkUntil(now + AGAIN)
                 }
                 // It has refused.
-                _ => Route::NetworkUntil(now.plus(AGAIN)),
+                _ => Route::NetworkUntil(now + AGAIN),
             },
             Some(Route::NetworkUntil(_)) | None => {
-                self.to_greet.push(to);
-                Route::ToGreet
+                self.to_connect.push(to);
+                Route::ToConnect
             }
         };
         let last = match &route {
             Route::Pair(pair) => Some(Last::Pair(pair.clone())),
             Route::NetworkUntil(until) => Some(Last::NetworkUntil(*until)),
-            Route::ToGreet | Route::Greeted { .. } => None,
+            Route::ToConnect | Route::Connecting { .. } => None,
         };
         if self.known.len() >= MAX_ROUTES {
             self.known.clear();
@@ -108,15 +109,15 @@ impl Routes {
     }
 
     /// Who is to be greeted, if anybody is; once.
-    pub(crate) fn take_greetings(&mut self) -> Option<Vec<SocketAddr>> {
-        (!self.to_greet.is_empty()).then(|| std::mem::take(&mut self.to_greet))
+    pub(crate) fn take_connects(&mut self) -> Option<Vec<SocketAddr>> {
+        (!self.to_connect.is_empty()).then(|| std::mem::take(&mut self.to_connect))
     }
 
     /// `to` was greeted under this name, or could not be.
-    pub(crate) fn greeted(&mut self, to: SocketAddr, name: Option<PeerName>, now: Instant) {
+    pub(crate) fn connecting(&mut self, to: SocketAddr, name: Option<PeerName>, now: Instant) {
         let route = match name {
-            Some(name) => Route::Greeted { name, since: now },
-            None => Route::NetworkUntil(now.plus(AGAIN)),
+            Some(name) => Route::Connecting { name, since: now },
+            None => Route::NetworkUntil(now + AGAIN),
         };
         self.known.insert(to, route);
     }

@@ -1,12 +1,12 @@
 //! What does an endpoint record of what happens to its RPCs?
 //!
 //! The protocol notes what happens ([`apus_proto::probe`]) to RPCs that are traced, and what should be rare of all; the
-//! notes are fetched after each call into it, and become records ([`notes`]), with the time. What the protocol cannot know is
+//! notes are fetched after each call into it, and become records ([`probe_events`]), with the time. What the protocol cannot know is
 //! added: when packets came from the kernel and are given to it, who is told of a message, and when the
 //! application has it. What a message needs for that on its way travels with it: `Option<Rpc>`, `None` if it is not
 //! traced.
 
-mod notes;
+mod probe_events;
 
 use super::clock::Clock;
 use crate::trace::FreezeTriggers;
@@ -40,12 +40,12 @@ pub(crate) struct Tracer {
     /// Traced requests that are complete and were not delivered yet, in the order in which they will be.
     complete: VecDeque<(RpcKey, Rpc)>,
     /// Whether the trace was frozen, and peers shall be asked to freeze theirs.
-    tells_peers: bool,
+    freezes_peers: bool,
 }
 
 /// A call through memory, traced or not, that freezes the trace if it is slow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Watched {
+pub(crate) struct SlowWatch {
     since: Instant,
     rpc: Rpc,
 }
@@ -59,7 +59,7 @@ pub(crate) trait Traced {
 static DROP_REASONS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| DropReason::ALL.iter().map(|reason| reason.name()).collect());
 
-/// Names of the reasons for which calls fail, by [`notes::fail_number`].
+/// Names of the reasons for which calls fail, by [`probe_events::fail_number`].
 static FAIL_REASONS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| ["other"].into_iter().chain(FailureKind::NAMES).collect());
 
@@ -81,7 +81,7 @@ impl Tracer {
             from_kernel: None,
             leaving: SmallVec::new(),
             complete: VecDeque::new(),
-            tells_peers: false,
+            freezes_peers: false,
         }
     }
 
@@ -91,7 +91,7 @@ impl Tracer {
         let below = recorder::below();
         if below != self.below {
             self.below = below;
-            let slow = self.triggers.slow_nanos();
+            let slow = self.triggers.slow.unwrap_or(std::time::Duration::MAX);
             let watch = ProbeFilter { multiplier: recorder::MULTIPLIER, below, slow };
             transport.set_probe_filter((below > 0).then_some(watch));
             self.complete.clear();
@@ -138,19 +138,19 @@ impl Tracer {
 
     fn freeze_if(&mut self, yes: bool, reason: FreezeReason) {
         if yes && recorder::freeze(reason) {
-            self.tells_peers = self.triggers.tell_peers;
+            self.freezes_peers = self.triggers.tell_peers;
         }
     }
 
     /// Whether peers are to be asked to freeze their traces.
-    pub(crate) const fn tells_peers(&self) -> bool {
-        self.tells_peers
+    pub(crate) const fn freezes_peers(&self) -> bool {
+        self.freezes_peers
     }
 
     /// The same, once.
     #[inline]
-    pub(crate) const fn take_tells_peers(&mut self) -> bool {
-        std::mem::replace(&mut self.tells_peers, false)
+    pub(crate) const fn take_freezes_peers(&mut self) -> bool {
+        std::mem::replace(&mut self.freezes_peers, false)
     }
 
     /// Whether the driver has pieces of traced messages.
@@ -218,19 +218,19 @@ impl Tracer {
         cookie: u64,
         to: SocketAddr,
         clock: Clock,
-    ) -> Option<Watched> {
+    ) -> Option<SlowWatch> {
         if self.triggers.slow.is_none() || !recorder::is_on() {
             return None;
         }
         let rpc = Rpc::new(cookie << 1, Side::Client, self.place(to));
-        Some(Watched { since: clock.now(), rpc })
+        Some(SlowWatch { since: clock.now(), rpc })
     }
 
     /// The whole response to such a call is here.
-    pub(crate) fn ended_locally(&mut self, watched: Watched, now: Instant) {
-        let took = now.since(watched.since);
+    pub(crate) fn ended_locally(&mut self, slow_watch: SlowWatch, now: Instant) {
+        let took = (now - slow_watch.since).as_nanos() as u64;
         if took > self.triggers.slow_nanos() {
-            recorder::record_rpc(watched.rpc, Event::Slow, 0, took);
+            recorder::record_rpc(slow_watch.rpc, Event::Slow, 0, took);
             self.freeze_if(true, FreezeReason::SlowRpc);
         }
     }
