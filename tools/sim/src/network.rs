@@ -1,24 +1,25 @@
-//! What is it that carries messages?
+//! Interface of a network that carries messages.
 //!
-//! A fabric whose hosts run a transport, or an oracle that needs none: an experiment sees no difference.
+//! A network is a fabric whose hosts run a transport, or an oracle that needs none. Experiments do
+//! not distinguish the two.
 
 use crate::fabric::Counters;
 use crate::message::{Message, Outcome};
 use apus_workload::time::Nanos;
 
-/// Carries messages, and tells what became of them.
+/// Carries messages, and reports their outcomes.
 pub trait Network {
-    /// An application hands a message over, at `message.at`. Time never goes back between calls.
+    /// Submits a message at `message.at`. Time never decreases between calls.
     fn submit(&mut self, message: &Message);
 
-    /// Lets everything happen that happens up to and including `until`; `tell` learns of it in order of
+    /// Simulates up to and including `until`. `report` is called with the outcomes in order of
     /// time.
     fn advance(&mut self, until: Nanos, tell: &mut dyn FnMut(Nanos, Outcome));
 
-    /// Begins counting anew.
+    /// Resets the counters.
     fn reset_counters(&mut self) {}
 
-    /// What has been counted; nothing, where there are no queues and no packets.
+    /// Returns the counters; all 0 for a network without queues and packets.
     fn counters(&self) -> Counters {
         Counters::default()
     }

@@ -150,7 +150,7 @@ impl Setting<'_> {
         Ok(())
     }
 
-    fn experiment(&self, carrier: Carrier, reckoned_with: Config, seed: u64) -> Experiment {
+    fn experiment(&self, carrier: Carrier, load_config: Config, seed: u64) -> Experiment {
         let Options { pattern, answer, .. } = *self.options;
         let (messages, warm_up) = self.options.messages_of(self.workload);
         let mut fabric = Settings { seed, ..self.options.fabric };
@@ -160,7 +160,7 @@ impl Setting<'_> {
         Experiment {
             fabric,
             carrier,
-            reckoned_with,
+            load_config,
             workload: self.workload.clone(),
             load: self.load,
             pattern,
@@ -284,8 +284,7 @@ mod tests {
         let plan = Plan::new(&options()).unwrap();
         let (first, other) = (&plan.points[0].experiment, &plan.points[9].experiment);
         assert_ne!(first.carrier, other.carrier);
-        let reckoned =
-            [first, other].map(|each| (each.reckoned_with.clone(), each.load, each.seed));
+        let reckoned = [first, other].map(|each| (each.load_config.clone(), each.load, each.seed));
         assert_eq!(reckoned[0], reckoned[1]);
         assert_eq!(first.fabric.mark_at, None);
         assert_eq!(other.fabric.mark_at, Some(8 * 1_538));

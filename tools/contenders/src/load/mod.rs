@@ -1,8 +1,8 @@
 //! Load generators.
 //!
-//! - [`open_loop`]: requests begin when they are due, whether or not earlier ones are complete; a
+//! - [`open_loop()`]: requests begin when they are due, whether or not earlier ones are complete; a
 //!   slow client cannot reduce its load. Experiments compare these results.
-//! - [`closed_loop`]: a fixed number of requests is always outstanding. Measures the highest rate
+//! - [`closed_loop()`]: a fixed number of requests is always outstanding. Measures the highest rate
 //!   of a client.
 //! - [`unloaded()`]: one request at a time. Measures the best possible time of each size.
 //!

@@ -1,9 +1,10 @@
-//! What do datacenters use today?
+//! DCTCP, the transport of today's datacenters.
 //!
-//! DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257) as Linux has it: TCP connections, one between each pair of
-//! hosts, established and kept; switches mark packets while their queue is longer than a threshold, receivers
-//! tell senders exactly which were marked, and senders reduce their windows in proportion to the fraction.
-//! What is modelled, what is not and why: `docs/adr/0015-dctcp-baseline.md`.
+//! DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257) as in Linux: one permanent TCP connection
+//! between each pair of hosts. Switches mark packets while their queue is longer than a threshold,
+//! receivers report to senders exactly which packets were marked, and senders reduce their windows
+//! in proportion to the marked fraction. `docs/adr/0015-dctcp-baseline.md` lists what is modelled
+//! and what is not.
 //!
 //! ```text
 //!   host ── fair_queue, one flow for each

@@ -1,14 +1,16 @@
-//! Which segments are on their way, and what is known of each?
+//! Scoreboard of the segments in flight.
 //!
-//! A segment is retransmitted as it was cut, so that it arrives as a whole or not at all, and a block of a
-//! selective acknowledgement covers whole segments. Source of the states and counts: Linux, `tcp_sacktag_*`
-//! and `tcp_packets_in_flight`; RFC 6675 section 2.
+//! A segment is retransmitted with its original boundaries, so that it arrives as a whole or not at
+//! all, and a block of a selective acknowledgement covers whole segments. Source of the states and
+//! counts: Linux, `tcp_sacktag_*` and `tcp_packets_in_flight`; RFC 6675 section 2.
 //!
 //! # Invariants
 //!
-//! - **B1** Segments lie in the order of the stream, without gaps.
-//! - **B2** The counts are those of the flags: `sacked`, `lost`, and `again` of those that are lost.
-//! - **B3** What is sacked is neither lost nor under way again; only what is lost is under way again.
+//! - SCOREBOARD-1: Segments are in the order of the stream, without gaps.
+//! - SCOREBOARD-2: The counts are those of the flags: `sacked`, `lost`, and `again` among the lost
+//!   ones.
+//! - SCOREBOARD-3: A sacked segment is neither lost nor retransmitted; only lost segments are
+//!   retransmitted.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,41 +23,42 @@ use apus_workload::time::Nanos;
 pub(super) struct Sent {
     pub(super) start: Position,
     pub(super) end: Position,
-    /// When it was sent last.
+    /// Time of the last transmission.
     pub(super) at: Nanos,
-    /// Has arrived beyond a gap.
+    /// Whether it has arrived beyond a gap.
     pub(super) sacked: bool,
-    /// Is taken for lost.
+    /// Whether it counts as lost.
     pub(super) lost: bool,
-    /// Was lost, and has been sent again.
+    /// Whether it was lost and has been retransmitted.
     again: bool,
-    /// Was ever sent twice, as a probe too: its ACK measures nothing.
+    /// Whether it was ever sent twice, even as a probe: its ACK is no measurement.
     pub(super) ever_again: bool,
 }
 
-/// What one ACK tells of segments that were not known to have arrived.
+/// Segments that one ACK newly reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct News {
-    /// How many have arrived.
+    /// Number of segments.
     pub(super) delivered: u32,
-    /// Whether the first byte that is waited for has moved.
+    /// Whether the first unacknowledged byte has moved.
     pub(super) advanced: bool,
-    /// Whether any is known from a block beyond a gap.
+    /// Whether a block beyond a gap reports any of them.
     pub(super) sacked: bool,
-    /// When the oldest was sent that was acknowledged in order; no measure if any of them was sent twice.
+    /// Send time of the oldest one acknowledged in order; no measurement if any of them was sent
+    /// twice.
     acked_from: Option<Nanos>,
-    /// The same beyond gaps.
+    /// Send time of the oldest one beyond gaps.
     sacked_from: Option<Nanos>,
-    /// Whether any that was acknowledged in order had been sent twice.
+    /// Whether any of those acknowledged in order was sent twice.
     ambiguous: bool,
-    /// Highest end of those that have arrived.
+    /// Highest end of the segments.
     pub(super) highest: Position,
-    /// Lowest end of those that have arrived and were sent once.
+    /// Lowest end of the segments that were sent once.
     pub(super) lowest_once: Option<Position>,
 }
 
 impl News {
-    /// When the segment was sent from whose return the round-trip time follows.
+    /// Returns the send time of the segment that measures the round-trip time.
     pub(super) fn measure(&self) -> Option<Nanos> {
         if self.ambiguous { None } else { self.acked_from.or(self.sacked_from) }
     }
@@ -70,19 +73,19 @@ impl News {
     }
 }
 
-/// The segments under way.
+/// Segments in flight.
 #[derive(Debug, Default)]
 pub(super) struct Scoreboard {
     segments: VecDeque<Sent>,
     sacked: u32,
     lost: u32,
     again: u32,
-    /// Everything that is lost and not under way again begins here or later.
+    /// All lost segments that wait for their retransmission begin here or later.
     repair_from: Position,
 }
 
 impl Scoreboard {
-    /// A segment has been sent for the first time.
+    /// Adds a segment that is sent for the first time.
     pub(super) fn push(&mut self, range: Range<Position>, now: Nanos) {
         debug_assert!(self.segments.back().is_none_or(|last| last.end == range.start), "B1");
         self.segments.push_back(Sent {
@@ -96,7 +99,7 @@ impl Scoreboard {
         });
     }
 
-    /// Segments that are sent and not acknowledged in order.
+    /// Returns the number of segments sent and not acknowledged in order.
     pub(super) fn len(&self) -> u32 {
         self.segments.len() as u32
     }
@@ -105,32 +108,32 @@ impl Scoreboard {
         self.segments.is_empty()
     }
 
-    /// Segments that are likely in the network.
+    /// Returns the number of segments that are probably in the network.
     pub(super) fn in_flight(&self) -> u32 {
         self.len() - self.sacked - self.lost + self.again
     }
 
-    /// Segments beyond a gap.
+    /// Returns the number of segments beyond gaps.
     pub(super) const fn sacked(&self) -> u32 {
         self.sacked
     }
 
-    /// Segments that are taken for lost, be they under way again or not.
+    /// Returns the number of lost segments, retransmitted or not.
     pub(super) const fn lost(&self) -> u32 {
         self.lost
     }
 
-    /// Segments that are under way again.
+    /// Returns the number of retransmitted segments in flight.
     pub(super) const fn again(&self) -> u32 {
         self.again
     }
 
-    /// Whether a lost segment waits for its retransmission.
+    /// Returns whether a lost segment waits for its retransmission.
     pub(super) const fn has_repair(&self) -> bool {
         self.lost > self.again
     }
 
-    /// Whether a segment is lost and waits for its retransmission.
+    /// Returns whether this segment is lost and waits for its retransmission.
     pub(super) fn waits_for_repair(&self, index: usize) -> bool {
         let segment = &self.segments[index];
         segment.lost && !segment.again
@@ -144,12 +147,12 @@ impl Scoreboard {
         self.segments.get(index)
     }
 
-    /// Index of the first segment that ends behind a position.
+    /// Returns the index of the first segment that ends behind a position.
     fn index_behind(&self, position: Position) -> usize {
         self.segments.partition_point(|segment| segment.end <= position)
     }
 
-    /// Everything before `upto` has arrived; `seen` sees each segment of which this is new.
+    /// Acknowledges everything before `upto`; `seen` is called with each segment that is new.
     pub(super) fn acknowledge(
         &mut self,
         upto: Position,
@@ -174,7 +177,7 @@ impl Scoreboard {
         }
     }
 
-    /// What lies in a block has arrived; `seen` sees each segment of which this is new.
+    /// Acknowledges the segments of a block; `seen` is called with each segment that is new.
     pub(super) fn sack(
         &mut self,
         block: &Range<Position>,
@@ -202,7 +205,8 @@ impl Scoreboard {
         }
     }
 
-    /// Takes a segment for lost, if it has not arrived; one that was sent again needs to be sent once more.
+    /// Marks a segment as lost, unless it has arrived. One that was retransmitted has to be
+    /// retransmitted once more.
     pub(super) fn lose(&mut self, index: usize) {
         let segment = &mut self.segments[index];
         if segment.sacked || (segment.lost && !segment.again) {
@@ -214,7 +218,7 @@ impl Scoreboard {
         self.repair_from = self.repair_from.min(segment.start);
     }
 
-    /// Takes nothing for lost any more.
+    /// Clears all loss marks.
     pub(super) fn find_again(&mut self) {
         for segment in &mut self.segments {
             segment.lost = false;
@@ -224,7 +228,7 @@ impl Scoreboard {
         self.again = 0;
     }
 
-    /// The next lost segment, which is sent now.
+    /// Retransmits the next lost segment.
     pub(super) fn repair(&mut self, now: Nanos) -> Option<Range<Position>> {
         if !self.has_repair() {
             return None;
@@ -240,7 +244,7 @@ impl Scoreboard {
         Some(segment.start..segment.end)
     }
 
-    /// The last segment, which is sent once more as a probe.
+    /// Retransmits the last segment as a probe.
     pub(super) fn probe(&mut self, now: Nanos) -> Option<Range<Position>> {
         let segment = self.segments.back_mut()?;
         segment.ever_again = true;
@@ -248,7 +252,7 @@ impl Scoreboard {
         Some(segment.start..segment.end)
     }
 
-    /// Whether B2 and B3 hold.
+    /// Returns whether SCOREBOARD-2 and SCOREBOARD-3 hold.
     #[cfg(test)]
     pub(super) fn is_sound(&self) -> bool {
         let count = |what: fn(&Sent) -> bool| {
@@ -267,7 +271,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Ten segments of ten bytes, the n-th sent at n.
+    /// Returns ten segments of ten bytes, the n-th sent at n.
     fn board() -> Scoreboard {
         let mut board = Scoreboard::default();
         for number in 0..10 {
@@ -285,7 +289,7 @@ mod tests {
         board.lose(1);
         board.lose(0);
         board.lose(3);
-        assert_eq!((board.lost(), board.in_flight()), (2, 5), "what has arrived is not lost");
+        assert_eq!((board.lost(), board.in_flight()), (2, 5), "an arrived segment is not lost");
         assert_eq!(board.repair(20), Some(0..10), "the lowest comes first");
         assert_eq!(board.repair(21), Some(10..20));
         assert_eq!(board.repair(22), None);
@@ -316,7 +320,7 @@ mod tests {
 
     /// Karn's algorithm.
     #[test]
-    fn what_was_sent_twice_measures_nothing() {
+    fn a_segment_sent_twice_is_no_measurement() {
         let mut board = board();
         board.lose(0);
         board.repair(50);
@@ -330,7 +334,7 @@ mod tests {
         Push,
         /// Everything before this segment.
         Acknowledge(u64),
-        /// From this segment on, so many.
+        /// From this segment on, this number of segments.
         Sack(u64, u64),
         Lose(usize),
         Repair,
@@ -349,8 +353,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is done, the counts are those of the flags, each segment arrives once, and what is lost is
-        /// repaired from the lowest on.
+        /// After any steps, the counts are those of the flags, each segment arrives once, and lost
+        /// segments are repaired from the lowest on.
         #[test]
         fn counts_are_those_of_the_flags(steps in proptest::collection::vec(step(), 0..150)) {
             let mut board = Scoreboard::default();

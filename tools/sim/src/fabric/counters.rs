@@ -1,4 +1,4 @@
-//! What has a fabric seen since its counters were reset?
+//! Measurement of a fabric since its counters were reset.
 
 use super::port::Meter;
 use super::route::Kind;
@@ -6,19 +6,19 @@ use super::{Event, Fabric, PortId};
 use crate::host::Host;
 use apus_workload::time::Nanos;
 
-/// How long queues were, over all ports of a kind. Bytes waiting, without the packet on the link.
+/// Length of queues over all ports of a kind, in waiting bytes without the packet on the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueueLength {
     /// Mean over time and ports.
     pub mean: f64,
-    /// The longest of any port.
+    /// Maximum over ports.
     pub max: u64,
 }
 
-/// What a fabric has seen.
+/// Counters of a network.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counters {
-    /// Time over which this was counted.
+    /// Time over which was counted.
     pub time: Nanos,
     /// Queues of TORs towards spines.
     pub tor_to_spine: QueueLength,
@@ -26,27 +26,27 @@ pub struct Counters {
     pub spine_to_tor: QueueLength,
     /// Queues of TORs towards hosts.
     pub tor_to_host: QueueLength,
-    /// Share of the time for which the links to hosts were busy, on average.
+    /// Mean share of the time in which the links to hosts were busy.
     pub utilisation: f64,
-    /// Share of the time for which the links to hosts were idle although their hosts withheld permission
-    /// from senders, on average (published numbers, figure 16).
+    /// Mean share of the time in which the links to hosts were idle although their hosts withheld
+    /// grants from senders (published numbers, figure 16).
     pub wasted: f64,
     /// Bytes on the links to hosts by priority level.
     pub level_bytes: [u64; 8],
-    /// Packets with payload that have reached their hosts.
+    /// Packets with payload that reached their hosts.
     pub data_packets: u64,
-    /// Packets of any kind that have reached their hosts.
+    /// Packets of any kind that reached their hosts.
     pub packets: u64,
-    /// Packets dropped by switches for lack of room.
+    /// Packets that switches dropped because a buffer was full.
     pub dropped: u64,
-    /// Packets marked by switches.
+    /// Packets that switches marked.
     pub marked: u64,
 }
 
-/// What is counted for the whole fabric and not port by port.
+/// Counts of the whole fabric, in addition to those of each port.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// When counting began.
+    /// Beginning of the measurement.
     since: Nanos,
     pub(super) level_bytes: [u64; 8],
     pub(super) data_packets: u64,
@@ -54,7 +54,7 @@ pub(super) struct Tally {
     /// Time between two samples.
     sample_every: Nanos,
     samples: u64,
-    /// Links that idled although their hosts withheld permission, over all samples.
+    /// Idle links whose hosts withheld grants, summed over all samples.
     wasted: u64,
 }
 
@@ -65,7 +65,7 @@ impl Tally {
 }
 
 impl<H: Host> Fabric<H> {
-    /// Looks which links to hosts idle although their hosts keep senders waiting.
+    /// Counts the idle links whose hosts withhold grants.
     pub(super) fn sample(&mut self) {
         let now = self.events.now();
         for (station, port) in self.stations.iter().zip(&self.ports) {
@@ -76,7 +76,7 @@ impl<H: Host> Fabric<H> {
         self.events.put(now + self.tally.sample_every, Event::Sample);
     }
 
-    /// Begins counting anew.
+    /// Resets all counters.
     pub(super) fn begin_counting(&mut self) {
         let now = self.events.now();
         self.tally = Tally::new(now, self.tally.sample_every);
@@ -85,7 +85,7 @@ impl<H: Host> Fabric<H> {
         }
     }
 
-    /// What has been counted.
+    /// Returns the counters.
     pub(super) fn counted(&self) -> Counters {
         let now = self.events.now();
         let tally = &self.tally;

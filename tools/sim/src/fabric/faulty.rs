@@ -1,7 +1,7 @@
-//! What happens in a fabric in which something goes wrong?
+//! Faults in a fabric.
 //!
-//! All events pass through here before they happen, if there are faults at all. Packets for a
-//! paused host wait until it wakes up; those for a host that is down are dropped.
+//! If faults are configured, all events pass through here before they are handled. Packets for a
+//! paused host wait until it resumes; packets for a host that is down are dropped.
 
 use super::{Event, Fabric};
 use crate::fault::{Counters, Lot, Outages, Settings, State, Trouble};
@@ -12,7 +12,7 @@ use apus_workload::time::Nanos;
 use super::packets::Place;
 
 impl<H: Host> Fabric<H> {
-    /// The same fabric, in which things go wrong. `seed` decides when.
+    /// Adds faults to the fabric. `seed` determines when they occur.
     #[must_use]
     pub fn with_faults(mut self, settings: Settings, outages: Outages, seed: u64) -> Self {
         let trouble = Trouble::new(settings, outages, self.topology.shape.hosts(), seed);
@@ -26,8 +26,8 @@ impl<H: Host> Fabric<H> {
         self
     }
 
-    /// From now on nothing goes wrong any more. Packets that are late come late; hosts that are paused or down
-    /// come back when they were going to.
+    /// Stops new faults. Delayed packets still arrive late, and hosts that are paused or down
+    /// return when they were going to.
     pub fn heal(&mut self) {
         let now = self.events.now();
         if let Some(trouble) = &mut self.trouble {
@@ -35,12 +35,12 @@ impl<H: Host> Fabric<H> {
         }
     }
 
-    /// What has gone wrong so far.
+    /// Returns the counters of faults so far.
     pub fn faults(&self) -> Counters {
         self.trouble.as_ref().map_or_else(Counters::default, |trouble| trouble.counters)
     }
 
-    /// Makes an event happen, or something else in its place.
+    /// Handles an event, or replaces it by a fault.
     pub(super) fn happen_in_trouble(&mut self, event: Event, tell: &mut dyn FnMut(Nanos, Outcome)) {
         match event {
             Event::Arrive(place) => self.arrive_in_trouble(place, tell),
@@ -49,14 +49,15 @@ impl<H: Host> Fabric<H> {
             Event::Return(host) => self.come_back(host, tell),
             Event::Attend(host) | Event::Timer(host) => match self.state(host) {
                 State::Up => self.happen(event, tell),
-                // It is attended to when it comes back, and gets its timer then.
+                // The host is served when it returns, and gets its timer then.
                 State::Paused(_) | State::Down => self.stations[host as usize].timer = Nanos::MAX,
             },
             Event::Enqueue(..) | Event::PortFree(_) | Event::Sample => self.happen(event, tell),
         }
     }
 
-    /// Whether what an application hands over now comes to nothing, or comes later.
+    /// Returns whether a message from an application is lost or postponed because its host is not
+    /// up.
     pub(super) fn keeps_back(&mut self, message: &Message) -> bool {
         let state = self.state(message.from);
         if let (State::Paused(_), Some(trouble)) = (state, &mut self.trouble) {
@@ -70,7 +71,7 @@ impl<H: Host> Fabric<H> {
         self.trouble.as_ref().map_or(State::Up, |trouble| trouble.state(host, now))
     }
 
-    /// A packet has passed its last link.
+    /// Handles a packet that has passed its last link.
     fn arrive_in_trouble(&mut self, place: Place, tell: &mut dyn FnMut(Nanos, Outcome)) {
         let now = self.events.now();
         let Some(trouble) = &mut self.trouble else { return };
@@ -100,7 +101,7 @@ impl<H: Host> Fabric<H> {
         }
     }
 
-    /// A packet's fate has been drawn; what does its host do?
+    /// Delivers a packet, unless its host is paused or down.
     fn deliver(&mut self, place: Place, tell: &mut dyn FnMut(Nanos, Outcome)) {
         let to = self.packets.get(place).to;
         let state = self.state(to);
@@ -118,7 +119,7 @@ impl<H: Host> Fabric<H> {
         }
     }
 
-    /// A host dies, and with it what its applications would have done when it woke up.
+    /// Crashes a host. Requests that its applications were to submit when it resumed are lost.
     fn crash(&mut self, host: HostId) {
         let now = self.events.now();
         if let Some(trouble) = &mut self.trouble {
@@ -127,7 +128,7 @@ impl<H: Host> Fabric<H> {
         self.stations[host as usize].host.crash(now);
     }
 
-    /// A host may be awake again, or up again.
+    /// Resumes a host that is no longer paused or down.
     fn come_back(&mut self, host: HostId, tell: &mut dyn FnMut(Nanos, Outcome)) {
         if self.state(host) != State::Up {
             return;

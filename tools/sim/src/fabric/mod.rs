@@ -1,4 +1,4 @@
-//! How does a packet get from one host to another?
+//! Simulated fabric: carries packets from host to host over links and switches.
 //!
 //! ```text
 //!   Host::transmit ─▶ host's link ─▶ enqueue at TOR ─▶ … ─▶ enqueue at TOR ─▶ arrive ─▶ Host::receive
@@ -6,15 +6,19 @@
 //!        └── link free                  └──┴── port free: strict priority      └─▶ outcomes, link, timer
 //! ```
 //!
-//! All that happens is an `Event`; `Fabric::happen` is the table of contents. An uncontended hop costs
-//! one event (the packet's place in the next queue), a contended one two (and the link becomes free).
+//! Everything that happens is an event; `Fabric::handle_event` lists them. An uncontended hop costs
+//! one event (the packet's arrival at the next queue), a contended one two (and the end of the
+//! transmission before it).
 //!
 //! # Invariants
 //!
-//! - **P1** A place in an event or a queue holds a packet, and no place is in two of them.
-//! - **P2** A port whose queue is not empty has exactly one event for the moment when its link is free.
-//! - **P3** The same settings, hosts and messages give the same events: everything that is random comes from
-//!   the seed, and events of the same nanosecond happen in the order in which they were caused.
+//! - FABRIC-SIM-1: An index in an event or a queue refers to a packet, and no index is in two of
+//!   them.
+//! - FABRIC-SIM-2: A port with a non-empty queue has exactly one event for the end of its current
+//!   transmission.
+//! - FABRIC-SIM-3: Equal settings, hosts and messages give equal events: everything random comes
+//!   from the seed, and events of the same nanosecond are handled in the order in which they were
+//!   scheduled.
 
 mod counters;
 mod events;
@@ -44,30 +48,30 @@ use packets::{Packets, Place};
 use port::Port;
 use route::{Hop, Routes};
 
-/// Number of a port of a switch.
+/// Index of a switch port.
 type PortId = u32;
 
-/// What can happen.
+/// An event of the fabric.
 #[derive(Clone, Copy, Debug, Default)]
 enum Event {
-    /// A packet stands at the output of a switch.
+    /// A packet reaches the output of a switch.
     Enqueue(PortId, Place),
-    /// A port has sent its packet.
+    /// A port has finished its transmission.
     PortFree(PortId),
     /// A packet has passed the software of its host.
     Arrive(Place),
-    /// A host's link can take the next packet, or an application has called.
+    /// A host's link is free, or an application has called.
     Attend(HostId),
     /// A host's deadline has passed.
     Timer(HostId),
-    /// It is time to look who idles.
+    /// A sample of idle links is due.
     #[default]
     Sample,
-    /// A packet is late enough; only if there are faults.
+    /// A delayed packet is delivered; only with faults.
     Deliver(Place),
-    /// A host dies; only if there are faults.
+    /// A host crashes; only with faults.
     Crash(HostId),
-    /// A host wakes up or comes back; only if there are faults.
+    /// A host resumes or restarts; only with faults.
     Return(HostId),
 }
 
@@ -75,13 +79,13 @@ enum Event {
 #[derive(Debug)]
 struct Station<H> {
     host: H,
-    /// Until when its link is taken.
+    /// Time until which its link is busy.
     busy_until: Nanos,
-    /// When it has a timer event; [`Nanos::MAX`] if it has none.
+    /// Time of its timer event; [`Nanos::MAX`] without one.
     timer: Nanos,
 }
 
-/// Hosts, switches and links, and what happens there.
+/// Hosts, switches and links.
 #[derive(Debug)]
 pub struct Fabric<H: Host> {
     topology: Topology,
@@ -89,18 +93,19 @@ pub struct Fabric<H: Host> {
     packets: Packets<H::Body>,
     stations: Vec<Station<H>>,
     ports: Vec<Port>,
-    /// Free bytes of each pool of memory.
+    /// Free bytes of each buffer pool.
     pools: Vec<u64>,
     routes: Routes,
-    /// From a host's decision to send to the packet's place in the TOR's queue, but for its time on the link.
+    /// Delay from a host's decision to send to the packet's arrival at the TOR's queue, except for
+    /// its time on the link.
     way_to_tor: Nanos,
     tally: Tally,
-    /// What goes wrong, if anything does.
+    /// Faults, if configured.
     trouble: Option<Box<Trouble>>,
 }
 
 impl<H: Host> Fabric<H> {
-    /// A fabric whose hosts are made by `host`, in which nothing has happened yet.
+    /// Returns a fabric at time 0 whose hosts `host` creates.
     pub fn new(settings: &Settings, mut host: impl FnMut(HostId) -> H) -> Self {
         let topology = settings.topology;
         let rng = Pcg64Mcg::seed_from_u64(settings.seed);
@@ -132,46 +137,47 @@ impl<H: Host> Fabric<H> {
         }
     }
 
-    /// Where everything is.
+    /// Returns the topology.
     pub const fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// The clock.
+    /// Returns the time of the clock.
     pub fn now(&self) -> Nanos {
         self.events.now()
     }
 
-    /// A host.
+    /// Returns a host.
     ///
     /// # Panics
     ///
-    /// If there is no such host.
+    /// There is no such host.
     pub fn host(&self, id: HostId) -> &H {
         &self.stations[id as usize].host
     }
 
-    /// Does something with a host that gets nothing from the fabric: its user turns up. Then it is attended to.
+    /// Runs `something` on a host that otherwise waits for events, for example because its user
+    /// acts. The host is then served.
     ///
     /// # Panics
     ///
-    /// If there is no such host.
+    /// There is no such host.
     pub fn attend(&mut self, id: HostId, something: impl FnOnce(&mut H)) {
         something(&mut self.stations[id as usize].host);
         self.events.put(self.events.now(), Event::Attend(id));
     }
 
-    /// All hosts.
+    /// Returns all hosts.
     pub fn hosts(&self) -> impl Iterator<Item = &H> {
         self.stations.iter().map(|station| &station.host)
     }
 
-    /// Packets that are on a link or in a queue.
+    /// Returns the number of packets on links and in queues.
     pub fn under_way(&self) -> usize {
         self.packets.len()
     }
 
-    /// Makes an event happen.
+    /// Handles an event.
     #[inline]
     fn happen(&mut self, event: Event, tell: &mut dyn FnMut(Nanos, Outcome)) {
         match event {
@@ -183,13 +189,13 @@ impl<H: Host> Fabric<H> {
             Event::Sample => self.sample(),
             Event::Deliver(_) | Event::Crash(_) | Event::Return(_) => {
                 unreachable!(
-                    "without faults nobody puts these in, and with them `faulty` takes them"
+                    "without faults these are never scheduled, and with faults they are handled elsewhere"
                 )
             }
         }
     }
 
-    /// A packet stands at the output of a switch: it leaves at once, waits, or is dropped.
+    /// Handles a packet at the output of a switch: transmits, queues or drops it.
     fn enqueue(&mut self, id: PortId, place: Place) {
         let now = self.events.now();
         let port = &mut self.ports[id as usize];
@@ -216,7 +222,7 @@ impl<H: Host> Fabric<H> {
         }
     }
 
-    /// The link of a port has become free: the next packet leaves.
+    /// Transmits the next packet of a port whose link has become free.
     fn port_free(&mut self, id: PortId) {
         let now = self.events.now();
         let port = &mut self.ports[id as usize];
@@ -232,7 +238,7 @@ impl<H: Host> Fabric<H> {
         }
     }
 
-    /// Puts a packet on the link of a port.
+    /// Transmits a packet on the link of a port.
     #[inline]
     fn send(&mut self, id: PortId, place: Place) {
         let packet = self.packets.get(place);
@@ -250,7 +256,7 @@ impl<H: Host> Fabric<H> {
         }
     }
 
-    /// A packet is at its host.
+    /// Delivers a packet to its host.
     fn arrive(&mut self, place: Place, tell: &mut dyn FnMut(Nanos, Outcome)) {
         let packet = self.packets.get(place);
         let to = packet.to;
@@ -265,12 +271,12 @@ impl<H: Host> Fabric<H> {
         self.settle(to, tell);
     }
 
-    /// A host's timer event.
+    /// Handles a host's timer event.
     fn timer(&mut self, id: HostId, tell: &mut dyn FnMut(Nanos, Outcome)) {
         let now = self.events.now();
         let station = &mut self.stations[id as usize];
         if station.timer != now {
-            // An earlier deadline has taken its place.
+            // An earlier deadline has replaced it.
             return;
         }
         station.timer = Nanos::MAX;
@@ -280,7 +286,7 @@ impl<H: Host> Fabric<H> {
         self.settle(id, tell);
     }
 
-    /// After a host has taken something: outcomes, the link, the timer.
+    /// Serves a host after it has changed: outcomes, link, timer.
     #[inline]
     fn settle(&mut self, id: HostId, tell: &mut dyn FnMut(Nanos, Outcome)) {
         let now = self.events.now();
@@ -292,7 +298,7 @@ impl<H: Host> Fabric<H> {
             self.transmit(id);
         }
         let station = &mut self.stations[id as usize];
-        // A deadline that has been put off is noticed when the event for the old one happens.
+        // A deadline that has been postponed is noticed when the event of the old one is handled.
         if let Some(at) = station.host.next_timeout()
             && at < station.timer
         {
@@ -301,7 +307,7 @@ impl<H: Host> Fabric<H> {
         }
     }
 
-    /// Puts the host's next packet, if it has one, on its free link.
+    /// Transmits the host's next packet, if there is one, on its free link.
     fn transmit(&mut self, id: HostId) {
         let now = self.events.now();
         let station = &mut self.stations[id as usize];

@@ -1,21 +1,21 @@
-//! Where are the packets that are under way?
+//! Table of the packets on links and in queues.
 //!
-//! In one table whose places are used again, the one freed last first, so that it stays in the cache. What
-//! moves through queues and events is the place's number. The queues of ports are linked through the table
-//! ([`Packets::next`]): a queue needs no memory of its own.
+//! Freed entries are reused, the last one first, so that it is still in the cache. Queues and
+//! events hold the index of the entry. The queues of ports are linked through the table
+//! ([`Packets::next`]), so a queue needs no memory of its own.
 
 use crate::packet::Packet;
 
-/// A place in the table.
+/// Index of an entry.
 pub(super) type Place = u32;
 
-/// No place: the end of a queue.
+/// No entry: the end of a queue.
 pub(super) const NOWHERE: Place = u32::MAX;
 
-/// Packets under way.
+/// Packets on links and in queues.
 #[derive(Debug)]
 pub(super) struct Packets<B> {
-    /// Free places hold what was there last.
+    /// Free entries keep their last content.
     places: Vec<Entry>,
     bodies: Vec<B>,
     free: Vec<Place>,
@@ -24,7 +24,7 @@ pub(super) struct Packets<B> {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     packet: Packet,
-    /// What stands behind it in its queue.
+    /// Next packet in the same queue.
     next: Place,
 }
 
@@ -33,7 +33,7 @@ impl<B: Default> Packets<B> {
         Self { places: Vec::new(), bodies: Vec::new(), free: Vec::new() }
     }
 
-    /// A place for the packet that `write` writes, unless it says that there is none.
+    /// Adds the packet that `write` writes, unless `write` returns `false`.
     #[inline]
     pub(super) fn insert(
         &mut self,
@@ -54,13 +54,13 @@ impl<B: Default> Packets<B> {
 }
 
 impl<B> Packets<B> {
-    /// Frees the place of a packet.
+    /// Frees the entry of a packet.
     #[inline]
     pub(super) fn remove(&mut self, place: Place) {
         self.free.push(place);
     }
 
-    /// The packet at a place.
+    /// Returns the header of a packet.
     #[inline]
     pub(super) fn get(&self, place: Place) -> &Packet {
         &self.places[place as usize].packet
@@ -71,7 +71,7 @@ impl<B> Packets<B> {
         &mut self.places[place as usize].packet
     }
 
-    /// What its hosts make of it.
+    /// Returns the body of a packet, which only hosts interpret.
     #[inline]
     pub(super) fn body(&self, place: Place) -> &B {
         &self.bodies[place as usize]
@@ -82,19 +82,19 @@ impl<B> Packets<B> {
         &mut self.bodies[place as usize]
     }
 
-    /// What stands behind this packet in its queue.
+    /// Returns the next packet in the same queue.
     #[inline]
     pub(super) fn next(&self, place: Place) -> Place {
         self.places[place as usize].next
     }
 
-    /// Puts `next` behind this packet.
+    /// Appends `next` to this packet.
     #[inline]
     pub(super) fn link(&mut self, place: Place, next: Place) {
         self.places[place as usize].next = next;
     }
 
-    /// Packets under way.
+    /// Returns the number of packets.
     pub(super) fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }

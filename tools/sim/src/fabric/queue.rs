@@ -1,17 +1,15 @@
-//! Which packet leaves a port next?
-//!
-//! The first of the highest level that has one: strict priority, eight levels, each first in, first out.
+//! Transmit queue of a port: strict priority over eight levels, each first in, first out.
 //!
 //! # Invariants
 //!
-//! - **Q1** A bit of `waiting` is set exactly if its level is not empty.
+//! - QUEUE-1: A bit of `waiting` is set exactly if its level is not empty.
 
 use super::packets::{NOWHERE, Packets, Place};
 
 /// Priority levels of a port. Source: published numbers A.1, and IEEE 802.1Q.
 pub(super) const LEVELS: usize = 8;
 
-/// The queues of a port.
+/// Queues of a port.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     first: [Place; LEVELS],
@@ -28,7 +26,7 @@ impl Queue {
         self.waiting == 0
     }
 
-    /// Puts a packet at the end of its level.
+    /// Appends a packet to its level.
     #[inline]
     pub(super) fn push<B>(&mut self, packets: &mut Packets<B>, place: Place) {
         let level = usize::from(packets.get(place).priority) % LEVELS;
@@ -42,7 +40,7 @@ impl Queue {
         self.last[level] = place;
     }
 
-    /// Takes the packet that leaves next.
+    /// Removes the packet that leaves next.
     #[inline]
     pub(super) fn pop<B>(&mut self, packets: &Packets<B>) -> Option<Place> {
         let level = self.waiting.checked_ilog2()? as usize;

@@ -1,11 +1,11 @@
-//! What happens to this packet, and to this host, now?
+//! Fault injection: the fate of each packet and the state of each host.
 //!
 //! # Invariants
 //!
-//! - **F1** The same packets at the same times meet the same fate: chance is drawn packet by packet, from one
-//!   stream.
-//! - **F2** Once healed, nothing goes wrong any more, but what is late already comes late, and who has died
-//!   for good stays dead.
+//! - FAULT-1: The same packets at the same times have the same fate: random numbers are drawn
+//!   packet by packet from one stream.
+//! - FAULT-2: After healing there are no new faults. Delayed packets still arrive late, and hosts
+//!   that crashed forever stay down.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -15,44 +15,44 @@ use super::{Corruption, Counters, Outages, Settings};
 use crate::message::{HostId, Message};
 use apus_workload::time::Nanos;
 
-/// Keeps the stream of faults apart from that of the ways.
+/// Separates the stream of faults from that of paths.
 const STREAM: u64 = 0x6661_756c_7473;
 
-/// What a host does.
+/// State of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// What it should.
+    /// Running.
     Up,
-    /// Nothing, until then.
+    /// Suspended until this time.
     Paused(Nanos),
-    /// It does not exist.
+    /// Crashed.
     Down,
 }
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lot {
-    /// Whether the packet itself does not arrive.
+    /// Whether the packet itself is lost.
     pub(crate) lost: bool,
-    /// By how much it is late.
+    /// Delay of the packet.
     pub(crate) delay: Nanos,
-    /// By how much copies of it are late.
+    /// Delays of copies of it.
     pub(crate) copies: [Option<Nanos>; 2],
-    /// Chooses the bit that turns over; `None`: it is intact.
+    /// Random number that selects the flipped bit; `None` for an intact packet.
     pub(crate) corrupted: Option<u64>,
 }
 
-/// Faults at work.
+/// Injects faults into a running fabric.
 #[derive(Debug)]
 pub(crate) struct Trouble {
     settings: Settings,
     outages: Outages,
     rng: Pcg64Mcg,
-    /// By host.
+    /// Burst state by host.
     bursts: Vec<Burst>,
-    /// Until when a spike holds everything up, by host.
+    /// End of the current delay spike by host.
     spikes: Vec<Nanos>,
-    /// What applications of paused hosts will hand over when they wake up, in the order of time.
+    /// Messages that applications of paused hosts submit when these resume, in order of time.
     pub(crate) held: Vec<Message>,
     pub(crate) counters: Counters,
 }
@@ -70,19 +70,19 @@ impl Trouble {
         }
     }
 
-    /// When hosts die, and when paused ones wake up.
+    /// Returns when hosts crash.
     pub(crate) fn crashes(&self) -> impl Iterator<Item = (Nanos, HostId)> + '_ {
         self.outages.crashes.iter().map(|crash| (crash.at, crash.host))
     }
 
-    /// When hosts must be attended to again.
+    /// Returns when hosts resume or restart.
     pub(crate) fn returns(&self) -> impl Iterator<Item = (Nanos, HostId)> + '_ {
         let pauses = self.outages.pauses.iter().map(|pause| (pause.until, pause.host));
         let crashes = self.outages.crashes.iter().map(|crash| (crash.until, crash.host));
         pauses.chain(crashes).filter(|(at, _)| *at < Nanos::MAX)
     }
 
-    /// What a host does now.
+    /// Returns the state of a host.
     pub(crate) fn state(&self, host: HostId, now: Nanos) -> State {
         let crashes = self.outages.crashes.iter().filter(|crash| crash.host == host);
         if crashes.clone().any(|crash| (crash.at..crash.until).contains(&now)) {
@@ -93,7 +93,7 @@ impl Trouble {
         asleep.map(|pause| pause.until).max().map_or(State::Up, State::Paused)
     }
 
-    /// Draws what becomes of a packet at its last link.
+    /// Draws the fate of a packet at its last link.
     pub(crate) fn lot(&mut self, now: Nanos, from: HostId, to: HostId) -> Lot {
         let mut lot = Lot::default();
         if self.outages.partitions.iter().any(|partition| partition.cuts(now, from, to)) {
@@ -121,7 +121,7 @@ impl Trouble {
         lot
     }
 
-    /// Nothing goes wrong from now on (F2).
+    /// Stops new faults (FAULT-2).
     pub(crate) fn heal(&mut self, now: Nanos) {
         self.settings = Settings::default();
         for partition in &mut self.outages.partitions {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_happens_as_often_as_it_should() {
+    fn each_fault_occurs_with_its_probability() {
         let settings = Settings {
             loss: 1_000,
             duplication: 2_000,
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spike_holds_everything_to_the_host_up() {
+    fn a_spike_delays_all_packets_to_the_host() {
         let settings = Settings { spike: 10_000, spike_of: 1_000, ..Settings::default() };
         let mut trouble = trouble(settings, Outages::default());
         let until = (0..20).map(|_| trouble.lot(0, 0, 1).delay).max().unwrap();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_down_is_not_paused() {
+    fn a_crash_takes_precedence_over_a_pause() {
         let pause = Pause { host: 1, from: 100, until: 300 };
         let outages = Outages {
             pauses: vec![pause, Pause { until: 400, ..pause }],
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn after_healing_nothing_goes_wrong() {
+    fn after_healing_there_are_no_faults() {
         let settings = Settings { loss: 10_000, ..Settings::default() };
         let cut = Partition { side: vec![0], from: 0, until: 1_000 };
         let outages = Outages { partitions: vec![cut], ..Outages::default() };

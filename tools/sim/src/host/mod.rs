@@ -1,13 +1,14 @@
-//! What is a host to the fabric?
+//! Interface between a fabric and its hosts.
 //!
-//! Something that takes messages from applications and packets from its link, and gives packets when its
-//! link is free. The fabric knows nothing else about it, so that the transports that are compared are in
-//! exactly the same place.
+//! A host accepts messages from applications and packets from its link, and returns packets when
+//! its link is free. The fabric knows nothing else about it, so that all transports under
+//! comparison are in the same position.
 //!
-//! # The law
+//! # Contract
 //!
-//! After any call that takes something, [`Host::poll_outcome`] is called until it is empty,
-//! [`Host::transmit`] as soon as the link is free, and [`Host::handle_timeout`] at [`Host::next_timeout`].
+//! After any call that passes something to the host, [`Host::poll_outcome`] is called until it
+//! returns `None`, [`Host::transmit`] as soon as the link is free, and [`Host::handle_timeout`] at
+//! [`Host::next_timeout`].
 
 mod apus;
 mod module;
@@ -23,45 +24,46 @@ use apus_workload::time::Nanos;
 
 /// A host with a transport.
 pub trait Host {
-    /// What a packet carries besides its addresses: a header, a segment.
+    /// Contents of a packet in addition to its addresses: a header or a segment.
     type Body: Clone + Default;
 
-    /// An application hands a message over.
+    /// Accepts a message from an application.
     fn submit(&mut self, now: Nanos, message: &Message);
 
-    /// A packet has arrived and passed the host's software.
+    /// Handles a packet that has arrived and passed the host's software.
     fn receive(&mut self, now: Nanos, packet: &Packet, body: &Self::Body);
 
-    /// Makes `packet` and `body` the next one, if there is one to be sent now. The link is free; asked again
-    /// when it has sent the packet, or after the next call that takes something.
+    /// Writes the next packet to `packet` and `body`, if there is one to be sent now. The link is
+    /// free. Called again when it has transmitted the packet, or after the next call that passes
+    /// something to the host.
     ///
-    /// What both were before has no meaning: their memory is used again, because a packet is built in the
-    /// place from which it travels.
+    /// The previous content of both is meaningless: packets are built in place, in memory that is
+    /// reused.
     fn transmit(&mut self, now: Nanos, packet: &mut Packet, body: &mut Self::Body) -> bool;
 
-    /// When to call [`Host::handle_timeout`].
+    /// Returns when to call [`Host::handle_timeout`].
     fn next_timeout(&self) -> Option<Nanos>;
 
-    /// A deadline has passed.
+    /// Handles a deadline.
     fn handle_timeout(&mut self, now: Nanos);
 
-    /// The next thing that applications learn.
+    /// Returns the next outcome for applications.
     fn poll_outcome(&mut self) -> Option<Outcome>;
 
-    /// Whether the host knows of messages to it whose sender waits for its permission to go on; what a
-    /// receiver that idles meanwhile wastes (published numbers, figure 16).
+    /// Returns whether the host withholds grants from the sender of some incoming message. Idle
+    /// time of a receiver meanwhile is wasted (published numbers, figure 16).
     fn withholds(&self) -> bool {
         false
     }
 
-    /// The host dies. It has lost everything that it knew, its packets too that have not left: what is called
-    /// from now on is another life of it.
+    /// Crashes the host. All its state is lost, including packets that have not been transmitted;
+    /// later calls belong to its next life.
     fn crash(&mut self, now: Nanos) {
         let _ = now;
     }
 
-    /// Turns a bit of what a packet carries over; `chance` is a random number that chooses which. Only what
-    /// carries bytes can do that.
+    /// Flips a bit of a packet's contents, which the random number `chance` selects. Only contents
+    /// with bytes support it.
     fn corrupt(body: &mut Self::Body, chance: u64)
     where
         Self: Sized,
@@ -69,6 +71,6 @@ pub trait Host {
         let _ = (body, chance);
     }
 
-    /// Which host this is.
+    /// Returns the id of this host.
     fn id(&self) -> HostId;
 }

@@ -1,7 +1,7 @@
-//! How much does the module let others send?
+//! Grants of the module.
 //!
-//! The eight messages with the fewest bytes missing share `max_incoming`; the oldest one gets some more for its
-//! age (rows G-1 to G-8).
+//! The eight messages with the fewest missing bytes share `max_incoming`; the oldest message gets
+//! additional grants for its age (rows G-1 to G-8).
 
 use apus_wire::{Body, Grant};
 
@@ -11,15 +11,15 @@ use apus_workload::time::{MICROSECOND, Nanos};
 
 /// Most bytes granted and not received (row G-5).
 const MAX_INCOMING: u32 = 400_000;
-/// Messages that are granted at the same time (row G-1).
+/// Most messages with grants at the same time (row G-1).
 const MAX_OVERCOMMIT: usize = 8;
-/// The highest level for scheduled packets (row U-2).
+/// Highest level of scheduled packets (row U-2).
 const MAX_SCHED_PRIO: usize = 3;
-/// The level of what is granted for age, the second highest (row G-8).
+/// Level of grants for age, the second highest (row G-8).
 const FIFO_LEVEL: u8 = 6;
 /// Bytes of one grant for age.
 const FIFO_INCREMENT: u32 = 50_000;
-/// As long as 5 % of 25 Gbit/s take for these bytes.
+/// Time that these bytes take at 5 % of 25 Gbit/s.
 const FIFO_INTERVAL: Nanos = 320 * MICROSECOND;
 
 impl Module {
@@ -48,14 +48,14 @@ impl Module {
             let wanted = (message.received() + window).min(message.length());
             let more = wanted.saturating_sub(message.granted);
             let room = MAX_INCOMING.saturating_sub(outstanding);
-            // Row G-7: the lowest levels, the shortest message highest.
+            // Row G-7: the lowest levels, with the highest of them for the shortest message.
             let level = (active - 1 - rank).min(MAX_SCHED_PRIO) as u8;
             outstanding += self.raise(*name, more.min(room), level);
         }
         self.grant_oldest(&waiting, window);
     }
 
-    /// Row G-8.
+    /// Grants to the oldest message (row G-8).
     fn grant_oldest(&mut self, waiting: &[(u32, u64, RpcName)], window: u32) {
         if self.now < self.next_fifo {
             return;
@@ -68,13 +68,13 @@ impl Module {
         }
     }
 
-    /// Notes that the sender may go as far as `offset`.
+    /// Records that the sender may transmit up to `offset`.
     pub(super) fn allow(&mut self, name: RpcName, offset: u32) {
         let allowed = self.allowed.entry(name).or_default();
         *allowed = offset.max(*allowed);
     }
 
-    /// Grants so many bytes more, as far as the message has them; how many that were.
+    /// Grants up to `more` further bytes of the message. Returns how many were granted.
     fn raise(&mut self, name: RpcName, more: u32, level: u8) -> u32 {
         let Some(message) = self.rpcs.get_mut(&name).and_then(|rpc| rpc.inc.as_mut()) else {
             return 0;

@@ -1,13 +1,14 @@
-//! How does a host behave that runs the Linux kernel's Homa module?
+//! Model of a host that runs the Linux kernel's Homa module.
 //!
-//! As the module's documentation and its packets say, in a model of our own that shares no code with the
-//! protocol core: what either believes of the other is found out by letting them talk. Two uses: hosts of a
-//! simulated fabric, mixed with hosts that run apus in the kernel profile; and the judge of what apus sends,
-//! because [`Module::handle_packet`] says about each packet whether the module would take it ([`Objection`]).
+//! It follows the module's documentation and recorded packets, and shares no code with the protocol
+//! core, so that wrong assumptions of either show when the two communicate. It has two uses: hosts
+//! of a simulated fabric, mixed with hosts that run apus in the kernel profile; and verification of
+//! what apus sends, because [`Module::handle_packet`] returns for each packet whether the module
+//! would accept it ([`Objection`]).
 //!
 //! ```text
-//!   rx         what each packet does, and what is wrong with it        incoming   the list of gaps
-//!   tx         what leaves next, and its header                        outgoing   segments that never change
+//!   rx         effect of each packet, and objections to it             incoming   the list of gaps
+//!   tx         choice and headers of packets                           outgoing   segments that never change
 //!   timer      ticks of a millisecond: silence, RESEND, NEED_ACK       grants     SRPT, windows, the oldest
 //! ```
 //!
@@ -15,8 +16,8 @@
 //!
 //! # What is absent
 //!
-//! Receive buffers that run out, the pacer, GSO and GRO, more than two ports, fairness of grants over peers. An
-//! application of the module cannot let a request go.
+//! Exhaustion of receive buffers, the pacer, GSO and GRO, more than two ports, fairness of grants
+//! over peers. An application of the module cannot cancel a request.
 
 mod grants;
 mod incoming;
@@ -47,49 +48,50 @@ use rpc::{Rpc, State};
 
 /// Bytes of a message that leave without grants (row U-1).
 pub const UNSCHEDULED: u32 = 40_000;
-/// Longest message (row P-8).
+/// Length of the longest message (row P-8).
 pub const LONGEST: u32 = 1_000_000;
-/// Version of the cutoffs that every host begins with.
+/// Initial version of the cutoffs of every host.
 const CUTOFF_VERSION: u16 = 1;
 /// The cutoffs (row U-2).
 const CUTOFFS: [u32; 8] = [0, 0, 0, 0, 1_000_000, 15_000, 2_800, 200];
-/// Port of the one socket that calls (row L-4).
+/// Port of the client socket (row L-4).
 pub const CLIENT_PORT: u16 = 0x8000;
 /// The highest level.
 const HIGHEST: u8 = 7;
 
-/// What the application learns.
+/// An event for the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A request is complete.
     Request {
-        /// Names the RPC in the reply.
+        /// Key of the RPC, for the reply.
         rpc: RpcName,
         /// The whole request.
         payload: Bytes,
     },
     /// A call has completed.
     Response {
-        /// What the caller gave along.
+        /// Value given to the call.
         cookie: u64,
         /// The whole response.
         payload: Bytes,
     },
     /// A call has failed.
     Failed {
-        /// What the caller gave along.
+        /// Value given to the call.
         cookie: u64,
-        /// Whether its deadline has passed; otherwise its server was silent for too long.
+        /// Whether the deadline has passed; otherwise the server was silent for too long.
         late: bool,
     },
 }
 
-/// One host with the module, and one socket of each kind: port [`CLIENT_PORT`] calls, another one serves.
+/// A host with the module and two sockets: port [`CLIENT_PORT`] for calls and another one for
+/// service.
 #[derive(Debug)]
 pub struct Module {
-    /// The server's port.
+    /// Port of the server socket.
     port: u16,
-    /// The client's.
+    /// Port of the client socket.
     client_port: u16,
     /// Payload bytes of a full packet.
     segment: u32,
@@ -97,16 +99,16 @@ pub struct Module {
     peers: BTreeMap<IpAddr, Peer>,
     events: VecDeque<Event>,
     control: VecDeque<tx::Control>,
-    /// RPCs whose messages have segments to be sent again.
+    /// RPCs with segments to retransmit.
     resends: VecDeque<RpcName>,
-    /// RPCs whose messages have bytes that may leave: bytes left, age, name.
+    /// RPCs with messages that may be transmitted: bytes left, age, key.
     sendable: BTreeSet<(u32, u64, RpcName)>,
     /// RPCs whose incoming messages need grants.
     scheduled: BTreeSet<RpcName>,
-    /// Up to where their senders were ever allowed to go, those that have ended included: the module forgets
-    /// that, but who judges must not.
+    /// Offsets up to which senders were ever allowed to transmit, also for RPCs that have ended:
+    /// the module forgets these, but the verification needs them.
     allowed: BTreeMap<RpcName, u32>,
-    /// When the oldest message may be granted something for its age again.
+    /// Time from which on the oldest message may get another grant for its age.
     next_fifo: Nanos,
     deadlines: BTreeSet<(Nanos, RpcName)>,
     next_id: u64,
@@ -116,12 +118,12 @@ pub struct Module {
 }
 
 impl Module {
-    /// A host that has not talked to anybody. Its calls have even ids from `first_id` on; a full packet carries
-    /// `segment` bytes of payload.
+    /// Returns a host without any history. Its calls have even ids from `first_id` on; a full
+    /// packet carries `segment` bytes of payload.
     ///
     /// # Panics
     ///
-    /// If `segment` is 0.
+    /// `segment` is 0.
     #[must_use]
     pub fn new(port: u16, segment: u32, first_id: u64) -> Self {
         assert!(segment > 0, "packets carry something");
@@ -146,24 +148,24 @@ impl Module {
         }
     }
 
-    /// The same host, with another port for the socket that calls.
+    /// Sets the port of the client socket.
     #[must_use]
     pub const fn calling_from(mut self, port: u16) -> Self {
         self.client_port = port;
         self
     }
 
-    /// The next call gets this id, as the module's parameter `next_id` says.
+    /// Sets the id of the next call, like the module's parameter `next_id`.
     pub const fn set_next_id(&mut self, id: u64) {
         self.next_id = id & !1;
     }
 
-    /// Sends a request to port `port` of host `to`: [`Event::Response`] or [`Event::Failed`] follows, the latter at
-    /// `deadline` at the latest.
+    /// Sends a request to port `port` of host `to`. [`Event::Response`] or
+    /// [`Event::Failed`] follows, the latter no later than `deadline`.
     ///
     /// # Panics
     ///
-    /// If the message is empty or longer than [`LONGEST`].
+    /// The message is empty or longer than [`LONGEST`].
     pub fn call(
         &mut self,
         now: Nanos,
@@ -185,11 +187,11 @@ impl Module {
         name
     }
 
-    /// Answers a request; `false` if its client is gone.
+    /// Answers a request. Returns `false` if its client has ended the RPC.
     ///
     /// # Panics
     ///
-    /// If the message is empty or longer than [`LONGEST`].
+    /// The message is empty or longer than [`LONGEST`].
     pub fn reply(&mut self, now: Nanos, name: RpcName, payload: Bytes) -> bool {
         self.now = now;
         let out = self.outgoing(payload);
@@ -203,24 +205,25 @@ impl Module {
         true
     }
 
-    /// Lets a call go, without a word to its server (row L-9); `false` if it has ended.
+    /// Cancels a call without notifying its server (row L-9). Returns `false` if the call has
+    /// ended.
     pub fn abort(&mut self, name: RpcName) -> bool {
         self.remove(name).is_some()
     }
 
-    /// What the application should know.
+    /// Returns the next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// What an RPC is doing, in words; empty if it has ended.
+    /// Describes the state of an RPC; empty if it has ended.
     #[must_use]
     pub fn describe(&self, name: RpcName) -> String {
         self.rpcs.get(&name).map_or_else(String::new, ToString::to_string)
     }
 
-    /// Whether an RPC waits for grants of a client that may be gone: it does so for ever, whatever happens (row
-    /// L-6).
+    /// Returns whether an RPC waits for grants of a client that may have ended: it then waits
+    /// forever, whatever happens (row L-6).
     #[must_use]
     pub fn waits_for_grants(&self, name: RpcName) -> bool {
         self.rpcs.get(&name).is_some_and(|rpc| {
@@ -229,12 +232,12 @@ impl Module {
         })
     }
 
-    /// RPCs that live.
+    /// Returns the RPCs that have not ended.
     pub fn live(&self) -> impl Iterator<Item = RpcName> + '_ {
         self.rpcs.keys().copied()
     }
 
-    /// When [`Module::handle_timeout`] wants to be called; `None` if nothing is going on.
+    /// Returns when [`Module::handle_timeout`] must be called; `None` without RPCs.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Nanos> {
         let tick = (!self.rpcs.is_empty()).then_some(self.next_tick);
@@ -259,7 +262,7 @@ impl Module {
         self.rpcs.insert(name, rpc);
     }
 
-    /// Puts an RPC where its outgoing message belongs among those that may leave.
+    /// Updates the position of an RPC among the messages that may be transmitted.
     fn update(&mut self, name: RpcName) {
         let Some(rpc) = self.rpcs.get_mut(&name) else { return };
         let wanted = rpc.out.as_ref().and_then(Outgoing::sendable).filter(|_| rpc.may_send());
@@ -274,7 +277,7 @@ impl Module {
         }
     }
 
-    /// Takes an RPC out of every table.
+    /// Removes an RPC from all tables.
     fn remove(&mut self, name: RpcName) -> Option<Rpc> {
         let rpc = self.rpcs.remove(&name)?;
         if let Some(left) = rpc.queued {
@@ -288,7 +291,7 @@ impl Module {
     }
 }
 
-/// The first tick after `now`.
+/// Returns the first tick after `now`.
 const fn next_multiple(now: Nanos) -> Nanos {
     (now / MILLISECOND + 1) * MILLISECOND
 }

@@ -1,4 +1,4 @@
-//! What does a packet do in the module, and what is wrong with it?
+//! Reception of packets by the module, and objections to them.
 
 use std::net::IpAddr;
 
@@ -12,16 +12,17 @@ use super::rpc::{Rpc, RpcName, State};
 use super::{CUTOFF_VERSION, Event, LONGEST, Module};
 use apus_workload::time::Nanos;
 
-/// RESEND of this module has a level, and an ACK is always full (8.2 items 1 and 21).
+/// Returns whether a packet is too short. RESEND of this module has a level, and an ACK is always
+/// full (8.2 items 1 and 21).
 fn is_short(kind: Kind, bytes: &[u8]) -> bool {
     bytes.len() < kind.header_len()
 }
 
-/// What a packet came with.
+/// Origin of a packet.
 #[derive(Clone, Copy)]
 struct From {
     peer: IpAddr,
-    /// The RPC, as the module knows it.
+    /// The module's key of the RPC.
     name: RpcName,
     /// Ports of an answer.
     ports: (u16, u16),
@@ -34,11 +35,11 @@ impl From {
 }
 
 impl Module {
-    /// Takes a packet that came from host `from`, without IP header.
+    /// Handles a packet without IP header that came from host `from`.
     ///
     /// # Errors
     ///
-    /// The [`Objection`] that the module has, or that 8.2 has although the module would not notice.
+    /// The [`Objection`] of the module, or one from 8.2 that the module itself does not detect.
     pub fn handle_packet(
         &mut self,
         now: Nanos,
@@ -70,7 +71,7 @@ impl Module {
         used
     }
 
-    /// Where a packet belongs. Ports are looked at only to find a socket (row P-23).
+    /// Returns the RPC of a packet. Ports only select a socket (row P-23).
     fn source(&self, peer: IpAddr, header: &Header) -> Result<From, Objection> {
         let role = header.sender_id.sender().peer();
         let port = if role == Role::Server { self.port } else { self.client_port };
@@ -83,7 +84,7 @@ impl Module {
 
     fn on_data(&mut self, from: From, data: &Data, payload: &[u8]) -> Result<(), Objection> {
         let used = self.add(from, data, payload);
-        // The ack counts whatever becomes of the data (rows P-9, P-10).
+        // The ack counts whether or not the data are accepted (rows P-9, P-10).
         let acked = data.ack.map_or(Ok(()), |ack| self.acknowledge(from.peer, ack));
         if data.cutoff_version != CUTOFF_VERSION {
             self.announce(from.peer, from.ports, from.id());
@@ -98,7 +99,7 @@ impl Module {
         Ok(())
     }
 
-    /// Puts the bytes into their message, which may begin with them (row P-6).
+    /// Stores the bytes in their message, which may begin with them (row P-6).
     fn add(&mut self, from: From, data: &Data, payload: &[u8]) -> Result<(), Objection> {
         if data.message_length > LONGEST {
             return Err(Objection::TooLong);
@@ -159,7 +160,7 @@ impl Module {
         }
     }
 
-    /// Row P-11.
+    /// Handles GRANT (row P-11).
     fn on_grant(&mut self, from: From, offset: u32, level: u8) -> Result<(), Objection> {
         let rpc = self.rpcs.get_mut(&from.name).ok_or(Objection::UnknownRpc)?;
         rpc.silent_ticks = 0;
@@ -173,7 +174,7 @@ impl Module {
         Ok(())
     }
 
-    /// Row P-13.
+    /// Handles RESEND (row P-13).
     fn on_resend(&mut self, from: From, resend: &Resend) -> Result<(), Objection> {
         let Some(rpc) = self.rpcs.get_mut(&from.name) else {
             self.answer(from.peer, from.ports, from.id(), Body::RpcUnknown);
@@ -196,7 +197,7 @@ impl Module {
         Ok(())
     }
 
-    /// Row P-14.
+    /// Handles RPC_UNKNOWN (row P-14).
     fn on_unknown(&mut self, from: From) -> Result<(), Objection> {
         let rpc = self.rpcs.get_mut(&from.name).ok_or(Objection::UnknownRpc)?;
         if from.name.role == Role::Server {
@@ -220,7 +221,7 @@ impl Module {
         Ok(())
     }
 
-    /// Row P-18.
+    /// Handles NEED_ACK (row P-18).
     fn on_need_ack(&mut self, from: From) -> Result<(), Objection> {
         if from.name.role == Role::Server {
             return Err(Objection::WrongEnd);
@@ -234,7 +235,7 @@ impl Module {
         Ok(())
     }
 
-    /// Row P-19.
+    /// Handles ACK (row P-19).
     fn on_ack(&mut self, from: From, list: &AckList) -> Result<(), Objection> {
         if from.name.role == Role::Client {
             return Err(Objection::WrongEnd);
@@ -246,7 +247,7 @@ impl Module {
         Ok(())
     }
 
-    /// Row L-6.
+    /// Ends an acknowledged RPC (row L-6).
     fn acknowledge(&mut self, peer: IpAddr, ack: Ack) -> Result<(), Objection> {
         if !ack.client_id.is_multiple_of(2) || ack.server_port != self.port {
             return Err(Objection::NotMine);

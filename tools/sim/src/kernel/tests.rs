@@ -1,4 +1,4 @@
-//! Does the model do what the module does?
+//! Agreement of the model with the module's documentation and recordings.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -16,11 +16,11 @@ fn kind(packet: &Packet) -> Kind {
     Written::parse(Profile::Kernel, &packet.bytes).unwrap().body.kind()
 }
 
-/// Two modules, and what they say.
+/// Two modules, and the packets between them.
 struct Pair {
     modules: [Module; 2],
     now: Nanos,
-    /// What was said since it was looked at last: who, and what.
+    /// Packets since the last call of `said`: sender and kind.
     said: Vec<(usize, Kind)>,
 }
 
@@ -35,7 +35,7 @@ impl Pair {
         self.modules[0].call(self.now, to, vec![7; bytes].into(), 1, None);
     }
 
-    /// Everything that is to be said is, and arrives unless it is lost.
+    /// Transmits until neither module has a packet. Packets arrive unless they are `lost`.
     fn talk(&mut self, lost: impl Fn(usize, Kind) -> bool) {
         while let Some((from, packet)) = (0..2).find_map(|from| {
             let packet = self.modules[from].transmit(self.now)?;
@@ -51,7 +51,7 @@ impl Pair {
         }
     }
 
-    /// The same for so many ticks.
+    /// Transmits for `ticks` ticks.
     fn ticks(&mut self, ticks: u64, lost: impl Fn(usize, Kind) -> bool) {
         for _ in 0..ticks {
             self.now = (self.now / MILLISECOND + 1) * MILLISECOND;
@@ -87,12 +87,12 @@ fn a_first_exchange_and_the_next_one() {
     pair.call(100);
     pair.talk(|_, _| false);
     assert_eq!(pair.said(), [(0, Data)]);
-    assert!(!pair.modules[1].live().any(|name| name == rpc), "the ack came along");
+    assert!(!pair.modules[1].live().any(|name| name == rpc), "acknowledged by the request");
 }
 
 /// Rows P-17, P-18: two ticks after the response, and on every tick.
 #[test]
-fn a_response_is_asked_about_until_it_is_acknowledged() {
+fn need_ack_is_sent_until_a_response_is_acknowledged() {
     let mut pair = Pair::new();
     pair.call(100);
     pair.talk(|_, _| false);
@@ -108,9 +108,9 @@ fn a_response_is_asked_about_until_it_is_acknowledged() {
     assert_eq!(pair.modules[1].live().count(), 0);
 }
 
-/// Rows T-3 and T-4: every five ticks, and no more after a hundred.
+/// Rows T-3 and T-4: every five ticks, and none after a hundred.
 #[test]
-fn a_silent_server_is_asked_nineteen_times() {
+fn a_silent_server_gets_nineteen_resends() {
     let mut pair = Pair::new();
     pair.call(100);
     pair.talk(|from, _| from == 0);
@@ -124,8 +124,9 @@ fn a_silent_server_is_asked_nineteen_times() {
     assert_eq!(pair.modules[0].next_timeout(), None);
 }
 
-/// Row G-5, and the first two GRANTs of the recording of 500,000-byte echoes, (201424, 0) and (251424, 6): the
-/// window of one message counts from what has come, and the oldest gets 50,000 for its age.
+/// Row G-5, and the first two GRANTs of the recording of 500,000-byte echoes, (201424, 0) and
+/// (251424, 6): the window of one message counts from the received bytes, and the oldest message
+/// gets 50,000 for its age.
 #[test]
 fn a_long_message_is_granted() {
     let mut pair = Pair::new();
@@ -141,9 +142,9 @@ fn a_long_message_is_granted() {
     assert_eq!(grants, [(201_424, 0), (251_424, 6)]);
 }
 
-/// 8.2: what a peer must get right is noticed if it does not.
+/// 8.2: violations of the rules for peers are detected.
 #[test]
-fn objections_say_what_is_wrong() {
+fn objections_name_the_violation() {
     let mut pair = Pair::new();
     pair.call(3_000);
     let first = pair.modules[0].transmit(0).unwrap().bytes;

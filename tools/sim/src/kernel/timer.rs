@@ -1,4 +1,4 @@
-//! What does the module do every millisecond?
+//! Periodic work of the module, every millisecond.
 
 use apus_wire::{Body, Role};
 
@@ -9,12 +9,12 @@ use apus_workload::time::Nanos;
 
 /// Silent ticks before the first RESEND, and between two (row T-3).
 const RESEND_TICKS: u32 = 5;
-/// Silent ticks after which an RPC is given up (row T-4).
+/// Silent ticks after which an RPC fails (row T-4).
 const TIMEOUT_TICKS: u32 = 100;
-/// Ticks from the end of a response to the first NEED_ACK; then one every tick (row P-17).
+/// Ticks from the end of a response to the first NEED_ACK; one per tick follows (row P-17).
 const REQUEST_ACK_TICKS: u32 = 2;
 
-/// What a tick finds out about an RPC.
+/// Action that a tick requires for an RPC.
 enum Finding {
     Nothing,
     Ask,
@@ -23,7 +23,7 @@ enum Finding {
 }
 
 impl Module {
-    /// Does what has become due.
+    /// Performs what is due.
     pub fn handle_timeout(&mut self, now: Nanos) {
         self.now = now;
         while let Some((at, name)) = self.deadlines.first().copied()
@@ -33,7 +33,7 @@ impl Module {
                 self.events.push_back(Event::Failed { cookie: rpc.cookie, late: true });
             }
         }
-        // A host that was asleep has missed its ticks.
+        // A host that was suspended has missed its ticks.
         if self.next_tick <= now {
             self.next_tick = next_multiple(now);
             self.tick();
@@ -59,7 +59,8 @@ impl Module {
         self.grant();
     }
 
-    /// One RESEND for each gap and for the tail; for everything, if nothing has come (row P-12).
+    /// Sends a RESEND for each gap and for the tail, or for everything if no packet has arrived
+    /// (row P-12).
     pub(super) fn request_missing(&mut self, name: RpcName) {
         let Some(rpc) = self.rpcs.get(&name) else { return };
         let resend =
@@ -72,7 +73,7 @@ impl Module {
         };
         for resend in wanted {
             if !resend.is_everything() {
-                // Whoever is asked for bytes may send them.
+                // A sender may transmit the bytes that a RESEND requests.
                 self.allow(name, resend.end());
             }
             self.say(name, Body::Resend(resend));
@@ -102,7 +103,7 @@ impl Rpc {
         }
     }
 
-    /// Row T-2.
+    /// Returns whether silence of the peer counts (row T-2).
     fn counts_silence(&self) -> bool {
         let all_here = self.inc.as_ref().is_some_and(|message| message.outstanding() == 0);
         let sendable = |message: &Outgoing| message.sendable().is_some();

@@ -1,4 +1,4 @@
-//! What leaves the module next?
+//! Transmission of packets by the module.
 
 use std::net::IpAddr;
 
@@ -12,16 +12,16 @@ use super::rpc::RpcName;
 use super::{CUTOFF_VERSION, CUTOFFS, HIGHEST, Module};
 use apus_workload::time::Nanos;
 
-/// A packet that leaves, without IP header.
+/// An outgoing packet without IP header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Where to.
+    /// Destination.
     pub to: IpAddr,
-    /// Its level, 0 to 7.
+    /// Priority level, 0 to 7.
     pub priority: u8,
     /// Header and payload.
     pub bytes: Bytes,
-    /// Bytes of the header.
+    /// Length of the header.
     pub header_len: usize,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Control {
     bytes: Bytes,
 }
 
-/// The header of a packet, written out.
+/// Writes the header of a packet.
 fn write(ports: (u16, u16), id: SenderId, body: Body<'_>) -> Vec<u8> {
     let dialect = Dialect::Kernel(KernelFields::OURS);
     let mut header = Header::new(body.kind(), ports.0, ports.1, id, dialect);
@@ -45,7 +45,7 @@ fn write(ports: (u16, u16), id: SenderId, body: Body<'_>) -> Vec<u8> {
 }
 
 impl Module {
-    /// The next packet; `None` if nothing may leave now.
+    /// Returns the next packet; `None` if none may leave now.
     pub fn transmit(&mut self, now: Nanos) -> Option<Packet> {
         self.now = now;
         if let Some(Control { to, bytes }) = self.control.pop_front() {
@@ -55,20 +55,20 @@ impl Module {
         self.next_resend().or_else(|| self.next_segment())
     }
 
-    /// Says something about a live RPC.
+    /// Queues a control packet about a live RPC.
     pub(super) fn say(&mut self, name: RpcName, body: Body<'_>) {
         let Some(rpc) = self.rpcs.get(&name) else { return };
         let ports = (rpc.our_port, rpc.peer_port);
         self.answer(name.peer, ports, name.sender_id(), body);
     }
 
-    /// Says something to `to`, as the one that has `id`.
+    /// Queues a control packet to `to` with sender id `id`.
     pub(super) fn answer(&mut self, to: IpAddr, ports: (u16, u16), id: SenderId, body: Body<'_>) {
         let bytes = write(ports, id, body).into();
         self.control.push_back(Control { to, bytes });
     }
 
-    /// Tells a host the cutoffs, at most once per tick (row P-16).
+    /// Sends the cutoffs to a host, at most once per tick (row P-16).
     pub(super) fn announce(&mut self, to: IpAddr, ports: (u16, u16), id: SenderId) {
         let tick = self.now / apus_workload::time::MILLISECOND;
         let peer = self.peers.entry(to).or_default();
@@ -79,7 +79,7 @@ impl Module {
         }
     }
 
-    /// An RPC has segments to send again.
+    /// Adds an RPC to the retransmission queue, if it has segments to retransmit.
     pub(super) fn queue_resend(&mut self, name: RpcName) {
         let Some(rpc) = self.rpcs.get_mut(&name) else { return };
         if rpc.out.as_ref().is_some_and(super::outgoing::Outgoing::has_resends) && !rpc.again {
@@ -112,7 +112,7 @@ impl Module {
         None
     }
 
-    /// The shortest remaining message goes on.
+    /// Returns the next segment of the message with the fewest bytes left.
     fn next_segment(&mut self) -> Option<Packet> {
         let (_, _, name) = self.sendable.first().copied()?;
         let peer = self.peers.entry(name.peer).or_default();
@@ -124,7 +124,7 @@ impl Module {
         self.data(name, range, level, |data| Data { ack, ..data })
     }
 
-    /// A DATA packet with these bytes; `change` says what differs from a first transmission.
+    /// Returns a DATA packet with these bytes; `change` adapts the fields of a first transmission.
     fn data(
         &self,
         name: RpcName,

@@ -1,13 +1,14 @@
-//! Which messages wait for a link, in what order?
+//! Queues of messages that wait for links.
 //!
-//! Of all messages that wait between the same two hosts only the first can be the next: what holds it up
-//! holds up the others. So a link knows only the first of each pair, and to look through them costs no more
-//! than there are hosts, however long the queues are.
+//! Of all messages that wait between the same two hosts only the first can be the next: what blocks
+//! it blocks the others. A link therefore knows only the first message of each pair, and a search
+//! costs no more than the number of hosts, however long the queues are.
 //!
 //! # Invariants
 //!
-//! - **W1** `pairs` has every waiting message once, and no empty queue.
-//! - **W2** `firsts` of a link has exactly the first message of each queue in `pairs` that needs the link.
+//! - WAITING-1: `pairs` has every waiting message once, and no empty queue.
+//! - WAITING-2: `firsts` of a link has exactly the first message of each queue in `pairs` that
+//!   needs the link.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +17,10 @@ use super::schedule::{Key, LinkIndex, Rank};
 /// The two links that a message needs.
 type Pair = [LinkIndex; 2];
 
-/// Messages that wait, in order of their ranks.
+/// Waiting messages in order of rank.
 type Queue = BTreeSet<(Rank, Key)>;
 
-/// All messages that wait.
+/// All waiting messages.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pairs: BTreeMap<Pair, Queue>,
@@ -27,17 +28,17 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// None, for so many links.
+    /// Returns empty queues for `links` links.
     pub(super) fn new(links: usize) -> Self {
         Self { pairs: BTreeMap::new(), firsts: vec![Queue::new(); links].into() }
     }
 
-    /// The messages that may be the next on a link, in order.
+    /// Returns the messages that may be the next on a link, in order.
     pub(super) fn firsts(&self, link: LinkIndex) -> impl Iterator<Item = (Rank, Key)> + '_ {
         self.firsts[link].iter().copied()
     }
 
-    /// Puts a message among those that wait.
+    /// Adds a waiting message.
     pub(super) fn insert(&mut self, pair: Pair, rank: Rank, key: Key) {
         let queue = self.pairs.entry(pair).or_default();
         let first = queue.first().copied();
@@ -53,7 +54,7 @@ impl Waiting {
         }
     }
 
-    /// Takes the first message of a pair out; there is one.
+    /// Removes the first message of a pair, which must exist.
     pub(super) fn remove_first(&mut self, pair: Pair) {
         let queue = self.pairs.get_mut(&pair).expect("a message of the pair waits");
         let first = queue.pop_first().expect("W1");

@@ -1,15 +1,15 @@
-//! What does a connection send next?
+//! The sending half of a connection.
 //!
-//! The stream of messages to one peer, cut into segments when the link is free. First the retransmission or
-//! probe that a timer has asked for, then what is lost, then new data; the last two as far as the window
-//! allows.
+//! The stream of messages to one peer, divided into segments when the link is free. Retransmissions
+//! or probes that a timer has requested leave first, then lost segments, then new data; the last
+//! two as far as the window allows.
 //!
 //! # Invariants
 //!
-//! - **S1** `una <= next <= end`: acknowledged, sent, handed over.
-//! - **S2** The scoreboard holds exactly the bytes from `una` to `next`.
-//! - **S3** A timer runs exactly if the scoreboard is not empty.
-//! - **S4** A segment is sent exactly if [`Sender::can_send`] says so.
+//! - SENDER-1: `una <= next <= end`: acknowledged, sent, submitted.
+//! - SENDER-2: The scoreboard holds exactly the bytes from `una` to `next`.
+//! - SENDER-3: A timer runs exactly if the scoreboard is not empty.
+//! - SENDER-4: A segment is sent exactly if [`Sender::can_send`] returns `true`.
 
 mod on_ack;
 mod on_timer;
@@ -37,7 +37,7 @@ pub(super) struct Sender {
     una: Position,
     next: Position,
     end: Position,
-    /// Ends of the messages that are not wholly acknowledged, in order.
+    /// Ends of the messages that are not completely acknowledged, in order.
     messages: VecDeque<End>,
     board: Scoreboard,
     pub(super) window: Window,
@@ -49,9 +49,9 @@ pub(super) struct Sender {
     undo: Undo,
     probe: Probe,
     timer: Option<Timer>,
-    /// A retransmission timeout asks for the first segment, whatever the window says.
+    /// Whether a retransmission timeout requests the first segment, regardless of the window.
     head_due: bool,
-    /// When a segment was sent last.
+    /// Time of the last transmission.
     sent_at: Nanos,
     pub(super) counters: Counters,
 }
@@ -85,12 +85,12 @@ impl Sender {
         self.messages.push_back(End { at: self.end, number });
     }
 
-    /// Bytes that have been handed over and are not acknowledged.
+    /// Returns the bytes that were submitted and are not acknowledged.
     pub(super) const fn unacknowledged(&self) -> u64 {
         self.end - self.una
     }
 
-    /// Whether a segment may be sent now.
+    /// Returns whether a segment may be sent now.
     pub(super) fn can_send(&self) -> bool {
         let waits = self.next < self.end || self.board.has_repair();
         self.head_due
@@ -98,7 +98,7 @@ impl Sender {
             || (waits && self.board.in_flight() < self.window.size())
     }
 
-    /// Makes `segment` the next one, but for what it acknowledges, if one may be sent.
+    /// Writes the next segment, except for its acknowledgement, if one may be sent.
     pub(super) fn transmit(&mut self, config: &Config, now: Nanos, segment: &mut Segment) -> bool {
         let possible = self.can_send();
         let range = self.choose(config, now);
@@ -151,7 +151,7 @@ impl Sender {
         Some(range)
     }
 
-    /// A lost segment leaves again.
+    /// Retransmits a lost segment.
     fn retransmit(
         &mut self,
         config: &Config,
@@ -167,7 +167,7 @@ impl Sender {
         range
     }
 
-    /// The next segment of the stream, as long as it can be.
+    /// Sends the next segment of the stream with the largest possible length.
     fn send_new(&mut self, config: &Config, now: Nanos) -> Option<Range<Position>> {
         let range = self.next..self.end.min(self.next + u64::from(config.mss));
         if range.is_empty() {
@@ -195,13 +195,13 @@ impl Sender {
         }
     }
 
-    /// The messages that end in a part of the stream.
+    /// Returns the messages that end in a range of the stream.
     fn ends_in(&self, range: &Range<Position>) -> impl Iterator<Item = End> {
         let first = self.messages.partition_point(|end| end.at <= range.start);
         self.messages.range(first..).copied().take_while(|end| end.at <= range.end)
     }
 
-    /// The next message that is wholly acknowledged.
+    /// Returns the next message that is completely acknowledged.
     pub(super) fn poll_done(&mut self) -> Option<u32> {
         let first = self.messages.front().filter(|end| end.at <= self.una)?;
         let number = first.number;

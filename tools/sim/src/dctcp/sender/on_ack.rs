@@ -1,7 +1,7 @@
-//! What does an ACK change?
+//! Handling of ACKs.
 //!
-//! Source: Linux, `tcp_ack`, in its order: count what has arrived, estimate the marked fraction, look for
-//! losses, set the window, start the timer anew.
+//! Source: Linux, `tcp_ack`, in its order: count arrivals, estimate the marked fraction, detect
+//! losses, set the window, restart the timer.
 
 use super::Sender;
 use crate::dctcp::config::Config;
@@ -10,7 +10,7 @@ use crate::dctcp::segment::Ack;
 use apus_workload::time::Nanos;
 
 impl Sender {
-    /// An ACK has come. One of bytes that were never sent is ignored.
+    /// Handles an ACK. One of bytes that were never sent is ignored.
     pub(in crate::dctcp) fn on_ack(&mut self, config: &Config, now: Nanos, ack: &Ack) {
         if ack.upto > self.next || (self.board.is_empty() && ack.sack.is_none()) {
             return;
@@ -18,9 +18,9 @@ impl Sender {
         let duplicate = self.note_duplicate(ack);
         let news = self.count(now, ack);
         if news.delivered > 0 {
-            self.probe.cancel(); // It was to provoke just this.
+            self.probe.cancel(); // Its purpose is fulfilled.
         }
-        // An echo on data that acknowledges nothing new tells of marks that have been counted.
+        // An echo on data that acknowledges nothing new reports marks that were counted before.
         let echo = ack.echo && news.delivered > 0;
         self.fraction.on_ack(config, news.delivered, echo, self.una, self.next);
         self.probe_answered(ack, &news, duplicate);
@@ -35,7 +35,7 @@ impl Sender {
         }
     }
 
-    /// Takes in what has arrived.
+    /// Records the arrivals that the ACK reports.
     fn count(&mut self, now: Nanos, ack: &Ack) -> News {
         let mut news = News::default();
         let (rack, rtt) = (&mut self.rack, &self.rtt);
@@ -56,7 +56,7 @@ impl Sender {
         news
     }
 
-    /// Takes in that a segment has arrived twice; returns where it ends.
+    /// Records a duplicate segment and returns its end.
     fn note_duplicate(&mut self, ack: &Ack) -> Option<u64> {
         let sack = ack.sack.as_ref().filter(|sack| sack.duplicate)?;
         let end = sack.blocks.first()?.end;
@@ -68,7 +68,7 @@ impl Sender {
         Some(end)
     }
 
-    /// Lets the window follow. Source: Linux, `tcp_cong_control`.
+    /// Adapts the window. Source: Linux, `tcp_cong_control`.
     fn set_window(&mut self, news: &News, lost: u32) {
         if self.state.is_reducing() {
             let clean = news.advanced && lost == 0;

@@ -1,55 +1,56 @@
-//! In which state is the sender, and what moves it to the next?
+//! States of the sending half and their transitions.
 //!
-//! The states are Linux's (`tcp_fastretrans_alert`): all is well, something is out of order, marks reduce the
-//! window, a loss is repaired, a timeout is repaired.
+//! The states are those of Linux (`tcp_fastretrans_alert`): open, reduction because of marks,
+//! repair of a loss, repair after a timeout.
 
 use super::{Probe, Sender};
 use crate::dctcp::config::Config;
 use crate::dctcp::segment::Position;
 use apus_workload::time::Nanos;
 
-/// What the sender is about. The position is what must be acknowledged before it ends.
+/// State of the sender. The state ends when its position is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Nothing is wrong (`TCP_CA_Open`, `TCP_CA_Disorder`; they differ only in what Linux counts).
+    /// Normal operation (`TCP_CA_Open`, `TCP_CA_Disorder`, which differ only in Linux's counters).
     Open,
     /// Marks reduce the window, once for each window of data (`TCP_CA_CWR`).
     Reducing(Position),
-    /// Lost segments are sent again (`TCP_CA_Recovery`).
+    /// Lost segments are retransmitted (`TCP_CA_Recovery`).
     Recovery(Position),
-    /// A retransmission timeout has passed (`TCP_CA_Loss`).
+    /// A retransmission timeout has expired (`TCP_CA_Loss`).
     Loss(Position),
 }
 
 impl State {
-    /// Whether the window is governed by the reduction instead of growing.
+    /// Returns whether a reduction governs the window.
     pub(super) const fn is_reducing(self) -> bool {
         matches!(self, Self::Reducing(_) | Self::Recovery(_))
     }
 
-    /// Whether lost segments are being repaired.
+    /// Returns whether lost segments are being repaired.
     pub(super) const fn is_recovering(self) -> bool {
         matches!(self, Self::Recovery(_) | Self::Loss(_))
     }
 }
 
-/// What [`Sender::react`] has found.
+/// Result of [`Sender::react`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Findings {
-    /// Segments that are newly taken for lost.
+    /// Segments newly marked as lost.
     pub(super) lost: u32,
-    /// Whether the timer waits for segments that were overtaken.
+    /// Whether the timer waits for overtaken segments.
     pub(super) waiting: bool,
 }
 
-/// Whether the losses of a recovery were any. Source: Linux, `undo_marker` and `undo_retrans`.
+/// Verification of the losses of a recovery. Source: Linux, `undo_marker` and `undo_retrans`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// Where the last recovery began. Its proof may come when it is over; a new reduction forgets it.
+    /// Beginning of the last recovery. Its proof may arrive when it is over; a new reduction
+    /// discards it.
     from: Option<Position>,
-    /// Segments that were sent again and not reported as duplicates.
+    /// Retransmitted segments that were not reported as duplicates.
     open: u32,
-    /// Whether any was sent again.
+    /// Whether any segment was retransmitted.
     any: bool,
 }
 
@@ -63,26 +64,27 @@ impl Undo {
         self.any = true;
     }
 
-    /// A segment that ends here has arrived twice.
+    /// Records a duplicate segment with this end.
     pub(super) fn duplicate(&mut self, end: Position) {
         if self.from.is_some_and(|from| end > from) {
             self.open = self.open.saturating_sub(1);
         }
     }
 
-    /// Whether everything that was sent again had arrived before.
+    /// Returns whether all retransmissions were unnecessary.
     const fn is_proven(&self) -> bool {
         self.from.is_some() && self.any && self.open == 0
     }
 
-    /// The same when the recovery ends: if nothing was sent again, nothing was lost.
+    /// Returns whether all retransmissions were unnecessary, when the recovery ends: without any
+    /// retransmission, nothing was lost.
     const fn is_proven_at_the_end(&self) -> bool {
         self.from.is_some() && self.open == 0
     }
 }
 
 impl Sender {
-    /// Draws the conclusions from what has arrived, be it marked or not.
+    /// Reacts to arrivals, marked or not.
     pub(super) fn react(&mut self, config: &Config, now: Nanos, echo: bool) -> Findings {
         if echo {
             self.window.forget_undo();
@@ -116,7 +118,7 @@ impl Sender {
         Findings { lost: newly_lost, waiting: wait.is_some() }
     }
 
-    /// Ends what is over.
+    /// Leaves a state whose position is acknowledged.
     fn leave_state(&mut self) {
         match self.state {
             State::Reducing(until) if self.una > until => {
@@ -146,7 +148,7 @@ impl Sender {
         self.state = State::Open;
     }
 
-    /// What was taken for lost had only been late. Source: Linux, `tcp_undo_cwnd_reduction`.
+    /// Undoes a recovery whose segments were only late. Source: Linux, `tcp_undo_cwnd_reduction`.
     fn take_back(&mut self) {
         self.board.find_again();
         if self.window.undo() {
@@ -157,7 +159,7 @@ impl Sender {
         self.undo = Undo::default();
     }
 
-    /// Marks were seen. Source: Linux, `tcp_enter_cwr`.
+    /// Reacts to marks. Source: Linux, `tcp_enter_cwr`.
     pub(super) fn enter_reducing(&mut self) {
         self.counters.reductions += 1;
         self.undo = Undo::default();
@@ -166,7 +168,7 @@ impl Sender {
         self.state = State::Reducing(self.next);
     }
 
-    /// A loss was seen. Source: Linux, `tcp_enter_recovery`.
+    /// Reacts to a loss. Source: Linux, `tcp_enter_recovery`.
     pub(super) fn enter_recovery(&mut self, echo: bool) {
         self.counters.recoveries += 1;
         self.probe = Probe::default();
@@ -184,7 +186,7 @@ impl Sender {
         self.state = State::Recovery(until);
     }
 
-    /// A retransmission timeout has passed. Source: Linux, `tcp_enter_loss`.
+    /// Reacts to a retransmission timeout. Source: Linux, `tcp_enter_loss`.
     pub(super) fn enter_loss(&mut self, now: Nanos) {
         self.counters.timeouts += 1;
         let anew = match self.state {
@@ -202,7 +204,7 @@ impl Sender {
         self.state = State::Loss(self.next);
     }
 
-    /// Takes everything for lost but what was sent a moment ago.
+    /// Marks all segments as lost, except for recent ones.
     fn lose_all(&mut self, now: Nanos) {
         let mut index = 0;
         while let Some(segment) = self.board.get(index).copied() {
