@@ -5,7 +5,7 @@
 //! application. The baselines are UDP, TCP and unix sockets, as fast as we can make them.
 //!
 //! ```text
-//!   contender, meter    what a contender is, and which of its work counts
+//!   contender, meter    interface of a contender, and its measurement
 //!   apus, baseline      one request type, one client, one server
 //!   ping_pong           the exchange loop that all of them share
 //!   transport, load     requests and replies of any size between many hosts; open and closed loops

@@ -2,7 +2,7 @@
 //!
 //! Each simulated host runs [`apus_proto::Transport`] as it ships; links, switches and time use
 //! integers. An [`Experiment`] has all parameters of a run, and running it is a pure function: the
-//! same experiment gives the same [`Report`] on any machine.
+//! same experiment gives the same [`ExperimentReport`] on any machine.
 //!
 //! ```text
 //!   experiment           messages of a workload at a load, and their completion times
@@ -47,10 +47,10 @@ pub mod oracle;
 pub mod packet;
 pub mod preset;
 pub mod published;
+mod text;
 pub mod topology;
-pub mod words;
 
-pub use experiment::{Experiment, Report};
+pub use experiment::{Experiment, ExperimentReport};
 pub use fabric::Fabric;
 pub use host::Host;
 pub use message::{HostId, Message, Outcome};

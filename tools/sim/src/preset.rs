@@ -90,7 +90,7 @@ pub fn sigcomm18_experiment(
         packets: PacketOverhead::UDP_OVER_ETHERNET,
         messages: 10_000,
         warm_up: 10_000,
-        greet: true,
+        first_contact: true,
         seed,
     })
 }

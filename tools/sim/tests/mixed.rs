@@ -4,7 +4,7 @@ use apus_proto::Profile;
 use apus_sim::experiment::Carrier;
 use apus_sim::host::Answer;
 use apus_sim::preset;
-use apus_sim::{Experiment, Report};
+use apus_sim::{Experiment, ExperimentReport};
 use apus_workload::Workload;
 
 /// Messages of a few packets between the hosts of one rack.
@@ -24,7 +24,7 @@ fn mixed(answer: Answer) -> Experiment {
     experiment
 }
 
-fn run(experiment: &Experiment) -> Report {
+fn run(experiment: &Experiment) -> ExperimentReport {
     experiment.run(experiment.allowed_growth(), &mut |_| {})
 }
 

@@ -28,7 +28,7 @@ fn experiment(workload: u32, messages: u32) -> Experiment {
         packets: PACKETS,
         messages,
         warm_up: messages / 5,
-        greet: true,
+        first_contact: true,
         seed: 1,
     }
 }

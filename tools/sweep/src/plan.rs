@@ -168,7 +168,7 @@ impl Setting<'_> {
             packets: Options::PACKETS,
             messages,
             warm_up,
-            greet: self.greets(),
+            first_contact: self.greets(),
             seed,
         }
     }
@@ -358,7 +358,8 @@ mod tests {
     fn large_fabrics_are_not_greeted() {
         let shapes = vec!["9x16x4".parse().unwrap(), "100x100x4".parse().unwrap()];
         let plan = Plan::new(&Options { shapes, ..Options::new() }).unwrap();
-        let greet: Vec<bool> = plan.points.iter().map(|point| point.experiment.greet).collect();
+        let greet: Vec<bool> =
+            plan.points.iter().map(|point| point.experiment.first_contact).collect();
         assert_eq!(greet, [true, false]);
         assert_eq!(plan.points[1].config["first_contacts"], true);
     }

@@ -268,7 +268,7 @@ impl Caller<'_> {
                 Err(Error::Peer(what))
             }
             PairEvent::Room => Ok(None),
-            other => Err(Error::Peer(format!("{server} said {other:?}"))),
+            other => Err(Error::Peer(format!("{server} sent {other:?}"))),
         }
     }
 

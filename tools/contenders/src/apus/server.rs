@@ -7,12 +7,12 @@ use crate::meter::Meter;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 
-/// SendMode each request back until the endpoint is shut down.
+/// Sends each request back until the endpoint is shut down.
 pub fn echo(endpoint: &Endpoint) -> Result<(), Error> {
     echo_after(endpoint, || ())
 }
 
-/// SendMode each request back after some work, until the endpoint is shut down.
+/// Sends each request back after some work, until the endpoint is shut down.
 pub(crate) fn echo_after(endpoint: &Endpoint, mut work: impl FnMut()) -> Result<(), Error> {
     serve(endpoint, |mut request| {
         work();
@@ -22,7 +22,7 @@ pub(crate) fn echo_after(endpoint: &Endpoint, mut work: impl FnMut()) -> Result<
     })
 }
 
-/// SendMode each request back, for many small requests: receives all that are available, and lets the
+/// Sends each request back, for many small requests: receives all that are available, and lets the
 /// replies leave together.
 pub(super) fn echo_together(endpoint: &Endpoint) -> Result<(), Error> {
     let _together = endpoint.cork();

@@ -37,7 +37,7 @@ impl InFlight {
     ///
     /// The table is full.
     pub(super) fn begin(&mut self, request: Request) -> u32 {
-        let id = self.free.pop().expect("the caller looks whether it is full");
+        let id = self.free.pop().expect("the caller checks that there is room");
         self.slots[id as usize] = Some(request);
         id
     }

@@ -23,7 +23,7 @@ const MIN_RATIO: f64 = 1.5;
 /// finds cold caches, and cores that have slept.
 const CONSECUTIVE: u32 = 4;
 
-/// SendMode one request after another to the first peer, each size in turn, for about `duration`
+/// Sends one request after another to the first peer, each size in turn, for about `duration`
 /// nanoseconds. `sizes` increase. Returns each size with its least round trip time in nanoseconds.
 pub fn unloaded(
     client: &mut dyn Client,

@@ -109,7 +109,7 @@ pub trait Client {
     /// A system call fails, or the peer has disconnected.
     fn start(&mut self, id: u32, peer: usize, size: u32) -> Result<(), Error>;
 
-    /// SendMode and receives what is possible now, and adds the ids of requests that have ended to
+    /// Sends and receives what is possible now, and adds the ids of requests that have ended to
     /// `ended`. If nothing is possible, waits for up to `wait`; zero never waits. May return
     /// earlier without a result.
     ///

@@ -19,7 +19,7 @@ const QUICK: u32 = 16;
 
 /// Whether an ACK is pending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Owed {
+enum PendingAck {
     #[default]
     Nothing,
     /// Due at this time, unless data or a second segment arrives before.
@@ -34,9 +34,9 @@ pub(super) struct Acks {
     echo: bool,
     /// ACKs with the old echo, which leave first.
     before: VecDeque<Ack>,
-    owed: Owed,
+    pending: PendingAck,
     /// Position of the last ACK.
-    told: Position,
+    acked_to: Position,
     /// Whether a segment that ended a message waits for its ACK.
     pushed: bool,
     /// Whether data flows in both directions, so that ACKs wait for data to carry them.
@@ -59,16 +59,16 @@ impl Acks {
     }
 
     /// Returns whether an ACK is pending that a change of the echo would falsify.
-    pub(super) fn is_owed(&self) -> bool {
-        self.owed != Owed::Nothing
+    pub(super) fn is_pending(&self) -> bool {
+        self.pending != PendingAck::Nothing
     }
 
     /// Changes the echo. `old` is the ACK of the preceding segments, if one is pending.
     pub(super) fn change(&mut self, old: Option<Ack>) {
         self.echo = !self.echo;
-        self.owed = Owed::Now;
+        self.pending = PendingAck::Now;
         if let Some(old) = old {
-            self.told = old.upto;
+            self.acked_to = old.upto;
             self.pushed = false;
             self.before.push_back(old);
         }
@@ -92,16 +92,16 @@ impl Acks {
         if arrival != Arrival::InOrder {
             self.quick = QUICK;
             self.both_ways = false;
-            self.owed = Owed::Now;
+            self.pending = PendingAck::Now;
             return;
         }
-        let second = next - self.told > u64::from(config.mss) || (pushed && self.pushed);
+        let second = next - self.acked_to > u64::from(config.mss) || (pushed && self.pushed);
         self.pushed |= pushed;
         let alone = !self.both_ways && (self.quick > 0 || pushed);
         if second || alone {
-            self.owed = Owed::Now;
-        } else if self.owed == Owed::Nothing {
-            self.owed = Owed::By(now + config.ack_delay());
+            self.pending = PendingAck::Now;
+        } else if self.pending == PendingAck::Nothing {
+            self.pending = PendingAck::By(now + config.ack_delay());
         }
     }
 
@@ -113,14 +113,14 @@ impl Acks {
 
     /// Returns whether an ACK must be sent at once.
     pub(super) fn is_due(&self) -> bool {
-        self.owed == Owed::Now || !self.before.is_empty()
+        self.pending == PendingAck::Now || !self.before.is_empty()
     }
 
     /// Returns when an ACK must be sent.
     pub(super) const fn deadline(&self) -> Option<Nanos> {
-        match self.owed {
-            Owed::By(at) => Some(at),
-            Owed::Nothing | Owed::Now => None,
+        match self.pending {
+            PendingAck::By(at) => Some(at),
+            PendingAck::Nothing | PendingAck::Now => None,
         }
     }
 
@@ -128,7 +128,7 @@ impl Acks {
     pub(super) fn on_timer(&mut self, now: Nanos) {
         if self.deadline().is_some_and(|at| at <= now) {
             self.both_ways = false;
-            self.owed = Owed::Now;
+            self.pending = PendingAck::Now;
         }
     }
 
@@ -138,21 +138,21 @@ impl Acks {
     }
 
     /// Returns whether data that leaves now may carry the ACK.
-    pub(super) fn may_ride(&self) -> bool {
+    pub(super) fn may_piggyback(&self) -> bool {
         self.before.is_empty()
     }
 
     /// Records that everything before `next` was acknowledged with the current echo.
     pub(super) fn on_sent(&mut self, next: Position) {
-        self.told = next;
-        self.owed = Owed::Nothing;
+        self.acked_to = next;
+        self.pending = PendingAck::Nothing;
         self.pushed = false;
         self.quick = self.quick.saturating_sub(1);
     }
 
     /// Makes another ACK due, because one ACK cannot report everything.
     pub(super) const fn owe(&mut self) {
-        self.owed = Owed::Now;
+        self.pending = PendingAck::Now;
     }
 }
 

@@ -65,8 +65,8 @@ impl Config {
     pub const fn ack_delay(&self) -> Nanos {
         let half = self.min_rto / 2;
         let less = self.min_rto.saturating_sub(MILLISECOND);
-        let patience = if less > half { less } else { half };
-        if self.delayed_ack < patience { self.delayed_ack } else { patience }
+        let sender_timeout = if less > half { less } else { half };
+        if self.delayed_ack < sender_timeout { self.delayed_ack } else { sender_timeout }
     }
 }
 

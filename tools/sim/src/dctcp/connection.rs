@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::acks::Acks;
 use super::config::Config;
-use super::info::ConnectionInfo;
+use super::connection_info::ConnectionInfo;
 use super::reassembly::{Arrival, Reassembly};
 use super::segment::{Ack, Segment};
 use super::sender::Sender;
@@ -53,17 +53,17 @@ impl Connection {
             outcomes.push_back(Outcome::Done(number));
         }
         if segment.len > 0 {
-            self.take_in(config, now, segment, marked);
+            self.accept_data(config, now, segment, marked);
             while let Some(number) = self.reassembly.poll_delivered() {
                 outcomes.push_back(Outcome::Delivered(number));
             }
         }
     }
 
-    fn take_in(&mut self, config: &Config, now: Nanos, segment: &Segment, marked: bool) {
+    fn accept_data(&mut self, config: &Config, now: Nanos, segment: &Segment, marked: bool) {
         let duplicate = self.reassembly.fit(&segment.range()) == Arrival::Duplicate;
         if !duplicate && self.acks.changes(marked) {
-            let old = self.acks.is_owed().then(|| self.current_ack());
+            let old = self.acks.is_pending().then(|| self.current_ack());
             self.acks.change(old);
         }
         let arrival = self.reassembly.insert(segment);
@@ -88,8 +88,8 @@ impl Connection {
 
     /// Returns whether the due ACK would be complete on a segment with data. Selective ACKs have no
     /// room there.
-    pub(super) fn ack_may_ride(&self) -> bool {
-        self.acks.may_ride() && !self.reassembly.has_blocks()
+    pub(super) fn ack_may_piggyback(&self) -> bool {
+        self.acks.may_piggyback() && !self.reassembly.has_blocks()
     }
 
     /// Writes a segment without data.
@@ -120,7 +120,7 @@ impl Connection {
         self.acks.on_data_sent(config, now);
         let upto = self.reassembly.next();
         segment.ack = Ack { upto, echo: self.acks.echo(), sack: None };
-        if self.ack_may_ride() {
+        if self.ack_may_piggyback() {
             self.acks.on_sent(upto);
         }
         true

@@ -24,15 +24,15 @@ const REFILL_DELAY: Nanos = 40 * MILLISECOND;
 
 /// List that a flow is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    Nowhere,
+enum Membership {
+    None,
     New,
     Old,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Flow {
-    place: Place,
+    membership: Membership,
     /// Bytes that it may send with its current quantum.
     credit: i64,
     /// Time at which it left the lists.
@@ -50,20 +50,20 @@ pub(super) struct FairQueue {
 impl FairQueue {
     /// Adds a flow with the next number.
     pub(super) fn add(&mut self) {
-        let (place, credit) = (Place::Nowhere, INITIAL_QUANTUM);
-        self.flows.push(Flow { place, credit, idle_since: 0 });
+        let (membership, credit) = (Membership::None, INITIAL_QUANTUM);
+        self.flows.push(Flow { membership, credit, idle_since: 0 });
     }
 
     /// Activates a flow that has something to send.
     pub(super) fn activate(&mut self, flow: u32, now: Nanos) {
         let state = &mut self.flows[flow as usize];
-        if state.place != Place::Nowhere {
+        if state.membership != Membership::None {
             return;
         }
         if now - state.idle_since > REFILL_DELAY {
             state.credit = state.credit.max(QUANTUM);
         }
-        state.place = Place::New;
+        state.membership = Membership::New;
         self.new.push_back(flow);
     }
 
@@ -76,7 +76,7 @@ impl FairQueue {
             let state = &mut self.flows[flow as usize];
             if state.credit <= 0 {
                 state.credit += QUANTUM;
-                state.place = Place::Old;
+                state.membership = Membership::Old;
                 list.pop_front();
                 self.old.push_back(flow);
             } else if can_send(flow) {
@@ -85,10 +85,10 @@ impl FairQueue {
                 list.pop_front();
                 if from_new && !self.old.is_empty() {
                     // Prevents its return before the flows that wait.
-                    state.place = Place::Old;
+                    state.membership = Membership::Old;
                     self.old.push_back(flow);
                 } else {
-                    state.place = Place::Nowhere;
+                    state.membership = Membership::None;
                     state.idle_since = now;
                 }
             }
@@ -155,6 +155,6 @@ mod tests {
         assert_eq!(queue.next(0, |_| true), None);
         queue.activate(0, 0);
         assert_eq!(queue.next(0, |_| false), None);
-        assert_eq!(queue.flows[0].place, Place::Nowhere);
+        assert_eq!(queue.flows[0].membership, Membership::None);
     }
 }

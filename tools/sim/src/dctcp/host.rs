@@ -15,8 +15,8 @@ use foldhash::fast::FixedState;
 
 use super::config::Config;
 use super::connection::Connection;
+use super::connection_info::ConnectionInfo;
 use super::fair_queue::FairQueue;
-use super::info::ConnectionInfo;
 use super::segment::Segment;
 use crate::host::Host;
 use crate::message::{HostId, Message, Outcome};
@@ -33,7 +33,7 @@ struct Entry {
     /// Whether it is among the connections whose ACK is due.
     in_acks: bool,
     /// Its deadline in `deadlines`.
-    noted: Option<Nanos>,
+    scheduled: Option<Nanos>,
 }
 
 /// A host whose transport is DCTCP.
@@ -83,7 +83,7 @@ impl DctcpHost {
     fn index(&mut self, peer: HostId) -> u32 {
         *self.by_peer.entry(peer).or_insert_with(|| {
             let connection = Connection::new(&self.config, peer);
-            self.entries.push(Entry { connection, in_acks: false, noted: None });
+            self.entries.push(Entry { connection, in_acks: false, scheduled: None });
             self.queue.add();
             self.entries.len() as u32 - 1
         })
@@ -100,9 +100,9 @@ impl DctcpHost {
             self.queue.activate(index, now);
         }
         if let Some(deadline) = entry.connection.deadline()
-            && entry.noted.is_none_or(|noted| deadline < noted)
+            && entry.scheduled.is_none_or(|scheduled| deadline < scheduled)
         {
-            entry.noted = Some(deadline);
+            entry.scheduled = Some(deadline);
             self.deadlines.push(Reverse((deadline, index)));
         }
     }
@@ -119,8 +119,8 @@ impl DctcpHost {
         while let Some(index) = self.acks.front().copied() {
             let entry = &self.entries[index as usize];
             let due = entry.connection.ack_is_due();
-            let rides = due && entry.connection.ack_may_ride();
-            if rides && self.next_flow(now) == Some(index) {
+            let piggybacks = due && entry.connection.ack_may_piggyback();
+            if piggybacks && self.next_flow(now) == Some(index) {
                 return None;
             }
             let entry = &mut self.entries[index as usize];
@@ -189,8 +189,8 @@ impl Host for DctcpHost {
         {
             self.deadlines.pop();
             let entry = &mut self.entries[index as usize];
-            if entry.noted == Some(at) {
-                entry.noted = None;
+            if entry.scheduled == Some(at) {
+                entry.scheduled = None;
                 entry.connection.on_timer(&self.config, now);
                 self.settle(now, index);
             }

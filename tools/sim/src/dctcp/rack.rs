@@ -5,7 +5,7 @@
 //! third segment beyond a gap is sufficient proof, as three duplicate ACKs were.
 
 use super::rtt::Rtt;
-use super::scoreboard::{News, Scoreboard, Sent};
+use super::scoreboard::{NewlyAcked, Scoreboard, SentSegment};
 use super::segment::Position;
 use apus_workload::time::Nanos;
 
@@ -45,7 +45,7 @@ pub(super) struct Rack {
 
 impl Rack {
     /// Handles the arrival of a segment.
-    pub(super) fn arrived(&mut self, segment: &Sent, now: Nanos, rtt: &Rtt) {
+    pub(super) fn arrived(&mut self, segment: &SentSegment, now: Nanos, rtt: &Rtt) {
         let took = now - segment.at;
         if segment.ever_again && took < rtt.least() {
             return; // The ACK is of its first transmission.
@@ -58,9 +58,9 @@ impl Rack {
     }
 
     /// Detects reordering in the segments of an ACK, and updates the highest end.
-    pub(super) fn note(&mut self, news: &News) {
-        self.reordered |= news.lowest_once.is_some_and(|end| end < self.highest);
-        self.highest = self.highest.max(news.highest);
+    pub(super) fn note(&mut self, newly_acked: &NewlyAcked) {
+        self.reordered |= newly_acked.lowest_once.is_some_and(|end| end < self.highest);
+        self.highest = self.highest.max(newly_acked.highest);
     }
 
     /// Returns whether reordering was ever seen.
@@ -88,7 +88,7 @@ impl Rack {
     }
 
     /// Returns how long a segment may be overtaken before it counts as lost.
-    fn patience(&self, board: &Scoreboard, rtt: &Rtt, recovering: bool) -> Nanos {
+    fn reordering_window(&self, board: &Scoreboard, rtt: &Rtt, recovering: bool) -> Nanos {
         if !self.reordered && (recovering || board.sacked() >= DUPLICATE_THRESHOLD) {
             return 0;
         }
@@ -97,7 +97,7 @@ impl Rack {
 
     /// Marks segments as lost, if a segment has arrived since the last call. Returns how long to
     /// wait for other overtaken segments.
-    pub(super) fn look(
+    pub(super) fn detect(
         &mut self,
         board: &mut Scoreboard,
         rtt: &Rtt,
@@ -107,19 +107,19 @@ impl Rack {
         if !std::mem::take(&mut self.fresh) {
             return None;
         }
-        self.look_again(board, rtt, recovering, now)
+        self.redetect(board, rtt, recovering, now)
     }
 
     /// Marks segments as lost, without an arrival. Returns how long to wait for other overtaken
     /// segments.
-    pub(super) fn look_again(
+    pub(super) fn redetect(
         &self,
         board: &mut Scoreboard,
         rtt: &Rtt,
         recovering: bool,
         now: Nanos,
     ) -> Option<Nanos> {
-        let patience = self.took + self.patience(board, rtt, recovering);
+        let reordering_window = self.took + self.reordering_window(board, rtt, recovering);
         let mut wait = None;
         let mut index = 0;
         while let Some(segment) = board.get(index).copied() {
@@ -128,7 +128,7 @@ impl Rack {
                 break; // All following segments were sent later.
             }
             if overtaken && !segment.sacked {
-                let due = segment.at + patience;
+                let due = segment.at + reordering_window;
                 if due <= now {
                     board.lose(index);
                 } else if !board.waits_for_repair(index) {
@@ -142,7 +142,7 @@ impl Rack {
 
     /// Returns whether a segment was sent so recently that even a retransmission timeout does not
     /// prove its loss.
-    pub(super) const fn is_recent(&self, segment: &Sent, now: Nanos) -> bool {
+    pub(super) const fn is_recent(&self, segment: &SentSegment, now: Nanos) -> bool {
         segment.at + self.took > now
     }
 }

@@ -227,7 +227,7 @@ mod tests {
                 delivered.extend(std::iter::from_fn(|| reassembly.poll_delivered()));
                 prop_assert_eq!(delivered.len() as u64, complete);
                 let beyond = &reassembly.beyond;
-                prop_assert!(beyond.windows(2).all(|pair| pair[0].end < pair[1].start), "A1");
+                prop_assert!(beyond.windows(2).all(|pair| pair[0].end < pair[1].start), "REASSEMBLY-1");
                 let held: u64 = beyond.iter().map(|have| have.end - have.start).sum();
                 prop_assert_eq!(held / 10 + complete, model.len() as u64);
                 for (start, end) in blocks(&mut reassembly) {

@@ -21,7 +21,7 @@ pub(super) struct Usage {
 }
 
 /// State of a sender after it has sent a segment.
-pub(super) struct Moment {
+pub(super) struct SendSnapshot {
     pub(super) now: Nanos,
     pub(super) una: Position,
     pub(super) next: Position,
@@ -36,7 +36,7 @@ pub(super) struct Moment {
 
 impl Usage {
     /// Records a transmission. Returns how long the window has not been used up.
-    pub(super) fn on_sent(&mut self, moment: &Moment) -> Nanos {
+    pub(super) fn on_sent(&mut self, moment: &SendSnapshot) -> Nanos {
         if moment.una >= self.window_end
             || moment.full
             || (!self.full && moment.out > self.most_out)
@@ -74,9 +74,9 @@ impl Usage {
 mod tests {
     use super::*;
 
-    fn moment(una: Position, next: Position, full: bool) -> Moment {
+    fn moment(una: Position, next: Position, full: bool) -> SendSnapshot {
         let out = (next - una) as u32;
-        Moment { now: next * 10, una, next, out, full, size: 20, in_slow_start: true }
+        SendSnapshot { now: next * 10, una, next, out, full, size: 20, in_slow_start: true }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use apus_workload::time::Nanos;
 
 /// Least threshold. Source: RFC 5681 section 3.1 (4); RFC 8257 section 3.5; Linux,
 /// `dctcp_ssthresh`.
-const LEAST: u32 = 2;
+const MIN_THRESHOLD: u32 = 2;
 
 /// A threshold that was never set. Source: Linux, `TCP_INFINITE_SSTHRESH`.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
@@ -98,7 +98,7 @@ impl Window {
     fn begin(&mut self, threshold: u32, undo: bool) {
         self.undo = undo.then(|| (self.size, self.keep_threshold()));
         self.before = self.size;
-        self.threshold = threshold.max(LEAST);
+        self.threshold = threshold.max(MIN_THRESHOLD);
         self.credit = 0;
         self.delivered = 0;
         self.sent = 0;
@@ -107,7 +107,7 @@ impl Window {
     /// Lowers the threshold because of a loss during a reduction.
     pub(super) fn halve_threshold(&mut self) {
         self.undo = None;
-        self.threshold = (self.size / 2).max(LEAST);
+        self.threshold = (self.size / 2).max(MIN_THRESHOLD);
     }
 
     /// Records a transmission during a reduction.

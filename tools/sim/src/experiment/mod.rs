@@ -1,17 +1,17 @@
 //! Experiments: the messages of a workload in a fabric.
 //!
 //! An [`Experiment`] is a value, and [`Experiment::run`] is a pure function of it: the same
-//! experiment gives the same [`Report`] on any machine.
+//! experiment gives the same [`ExperimentReport`] on any machine.
 //!
 //! Messages come in three parts. *First contacts* between all pairs of hosts come first, because
 //! they cost a round trip and are not part of a steady state. The *warm-up* fills the queues. While
 //! the third part is submitted, everything that is delivered is measured.
 
 mod backlog;
-mod cost;
 mod load;
+mod measurement;
+mod message_rate;
 mod slowdown;
-mod tally;
 
 pub use load::{Load, Pattern};
 pub use slowdown::{Bin, CLOSINGS, Slowdown};
@@ -27,7 +27,7 @@ use crate::network::Network;
 use crate::oracle::Oracle;
 use crate::topology::Topology;
 use apus_workload::time::{MICROSECOND, Nanos};
-use tally::Tally;
+use measurement::Measurement;
 
 /// The transport that carries the messages.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,14 +70,14 @@ pub struct Experiment {
     /// Messages before the measurement.
     pub warm_up: u32,
     /// Whether all pairs of hosts exchange a first message before the workload.
-    pub greet: bool,
+    pub first_contact: bool,
     /// Seed of everything random except the paths of packets.
     pub seed: u64,
 }
 
 /// Result of an experiment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report {
+pub struct ExperimentReport {
     /// Completion times of messages.
     pub slowdown: Slowdown,
     /// Counters of the fabric during the measurement.
@@ -110,7 +110,7 @@ pub struct Progress {
     pub packets: u64,
 }
 
-impl Report {
+impl ExperimentReport {
     /// Returns whether the fabric carried the offered load. If not, the slowdowns have no meaning.
     #[must_use]
     pub fn is_steady(&self) -> bool {
@@ -126,7 +126,7 @@ impl Report {
 }
 
 /// Time between two first contacts, of all hosts together.
-const GREETING_GAP: Nanos = 100;
+const FIRST_CONTACT_GAP: Nanos = 100;
 /// Time from the last first contact until everything is quiet. Acknowledgments that no packet
 /// carries are requested after milliseconds, but do not disturb the first messages.
 const QUIET: Nanos = 100 * MICROSECOND;
@@ -145,7 +145,7 @@ impl Experiment {
     /// Runs the experiment. `allowed` is [`Experiment::allowed_growth`], which is computed once for
     /// several transports with the same messages. `progress` is called from time to time.
     #[must_use]
-    pub fn run(&self, allowed: f64, progress: &mut dyn FnMut(Progress)) -> Report {
+    pub fn run(&self, allowed: f64, progress: &mut dyn FnMut(Progress)) -> ExperimentReport {
         match &self.carrier {
             Carrier::Apus(config) => {
                 let shared = self.shared(config);
@@ -191,51 +191,51 @@ impl Experiment {
         network: &mut impl Network,
         allowed: f64,
         progress: &mut dyn FnMut(Progress),
-    ) -> Report {
-        let greetings = self.greetings();
-        let first = greetings.len() as u32;
+    ) -> ExperimentReport {
+        let first_contacts = self.first_contacts();
+        let first = first_contacts.len() as u32;
         let window = first + self.warm_up..first + self.warm_up + self.messages;
         let topology = self.fabric.topology;
         let sizes = self.workload.sizes();
-        let mut tally =
-            Tally::new(topology, self.packets, self.answer, sizes, first, window.clone());
+        let mut measurement =
+            Measurement::new(topology, self.packets, self.answer, sizes, first, window.clone());
         let (mut packets, mut now, mut began) = (0, 0, (0, 0));
-        let mut silent = (0, 0);
+        let mut unreported = (0, 0);
 
-        for message in greetings.iter().copied().chain(self.load(&greetings)) {
+        for message in first_contacts.iter().copied().chain(self.load(&first_contacts)) {
             now = message.at;
-            network.advance(now, &mut |at, outcome| tally.tell(at, outcome));
+            network.advance(now, &mut |at, outcome| measurement.record_outcome(at, outcome));
             if message.number == window.end {
                 break;
             }
             if message.number == window.start {
                 packets = network.counters().data_packets;
                 network.reset_counters();
-                began = (now, tally.wire_bytes);
-                tally.begin();
+                began = (now, measurement.wire_bytes);
+                measurement.begin();
             }
             network.submit(&message);
-            tally.submitted(&message);
-            silent = (silent.0 + 1, silent.1 + u64::from(message.bytes));
-            if silent.0 >= PROGRESS_EVERY.0 || silent.1 >= PROGRESS_EVERY.1 {
-                silent = (0, 0);
+            measurement.submitted(&message);
+            unreported = (unreported.0 + 1, unreported.1 + u64::from(message.bytes));
+            if unreported.0 >= PROGRESS_EVERY.0 || unreported.1 >= PROGRESS_EVERY.1 {
+                unreported = (0, 0);
                 let share = f64::from(message.number) / f64::from(window.end);
                 let packets = packets + network.counters().data_packets;
                 progress(Progress { share, packets });
             }
         }
         let counters = network.counters();
-        let slowdown = tally.summary();
-        Report {
+        let slowdown = measurement.summary();
+        ExperimentReport {
             messages: slowdown.by_size.iter().map(|bin| bin.count).sum(),
             slowdown,
-            failed: tally.failed,
-            bytes: tally.bytes,
-            carried: self.share_of_links(now - began.0, tally.wire_bytes - began.1),
+            failed: measurement.failed,
+            bytes: measurement.bytes,
+            carried: self.share_of_links(now - began.0, measurement.wire_bytes - began.1),
             packets: packets + counters.data_packets,
             counters,
             simulated: now,
-            growth: tally.backlog.growth(),
+            growth: measurement.backlog.growth(),
             allowed_growth: allowed,
         }
     }
@@ -248,9 +248,9 @@ impl Experiment {
     }
 
     /// Returns the first contacts: one message from each host to each other one.
-    fn greetings(&self) -> Vec<Message> {
+    fn first_contacts(&self) -> Vec<Message> {
         let hosts = self.fabric.topology.shape.hosts();
-        if !self.greet {
+        if !self.first_contact {
             return Vec::new();
         }
         // In each round every host sends one message and receives one.
@@ -259,17 +259,17 @@ impl Experiment {
         pairs
             .zip(0..)
             .map(|((from, to), number)| {
-                let at = Nanos::from(number) * GREETING_GAP;
+                let at = Nanos::from(number) * FIRST_CONTACT_GAP;
                 Message { number, from, to, bytes: Message::SHORTEST, at }
             })
             .collect()
     }
 
     /// Returns the messages of the workload.
-    fn load(&self, greetings: &[Message]) -> Load {
+    fn load(&self, first_contacts: &[Message]) -> Load {
         let topology = &self.fabric.topology;
         let sizes = self.workload.sizes();
-        let per_second = cost::messages_per_second(
+        let per_second = message_rate::messages_per_second(
             self.load,
             topology,
             &self.workload,
@@ -277,9 +277,9 @@ impl Experiment {
             &self.load_config,
             self.answer,
         );
-        let begin = greetings.last().map_or(0, |last| last.at + QUIET);
+        let begin = first_contacts.last().map_or(0, |last| last.at + QUIET);
         let hosts = topology.shape.hosts();
-        let first = greetings.len() as u32;
+        let first = first_contacts.len() as u32;
         Load::new(sizes.clone(), hosts, self.pattern, per_second, begin, first, self.seed)
     }
 }

@@ -1,8 +1,8 @@
 //! Output port of a switch.
 
 use super::queue::Queue;
-use super::route::{Kind, Routes};
-use super::{PortId, Settings};
+use super::route::{Kind, PortId, Routes};
+use super::settings::Settings;
 use apus_workload::time::{Nanos, Rate};
 
 /// Output port of a switch: queues and a link.
@@ -12,7 +12,7 @@ pub(super) struct Port {
     /// Time until which the link is busy.
     pub(super) busy_until: Nanos,
     /// Whether an event for the end of the current transmission is scheduled.
-    pub(super) wakes: bool,
+    pub(super) is_scheduled: bool,
     pub(super) rate: Rate,
     /// Time from the last bit on the link to the next queue or host: propagation, and a switch's
     /// delay or a host's software.
@@ -42,7 +42,7 @@ impl Port {
         Self {
             queue: Queue::new(),
             busy_until: 0,
-            wakes: false,
+            is_scheduled: false,
             rate,
             latency,
             pool: if shared { switch } else { id },

@@ -3,9 +3,12 @@
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
-use super::{PortId, Spreading};
+use super::settings::Spreading;
 use crate::message::HostId;
 use crate::topology::Shape;
+
+/// Index of a switch port.
+pub(super) type PortId = u32;
 
 /// Next stop of a packet that a port has sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

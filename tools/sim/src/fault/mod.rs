@@ -13,11 +13,11 @@
 
 mod burst;
 mod counters;
+mod injector;
 mod outages;
 mod settings;
-mod trouble;
 
 pub use counters::Counters;
+pub(crate) use injector::{FaultInjector, HostState, PacketFate};
 pub use outages::{Crash, Outages, Partition, Pause};
 pub use settings::{Corruption, Settings};
-pub(crate) use trouble::{Lot, State, Trouble};

@@ -11,7 +11,6 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::rc::Rc;
 
 use apus_proto::{
@@ -21,16 +20,14 @@ use apus_wire::{DATA_HEADER_LEN, MAX_HEADER_LEN};
 use apus_workload::PacketOverhead;
 use bytes::Bytes;
 
-use super::Host;
+use super::address::{PORT, address, host_at};
+use super::interface::Host;
 use crate::message::{HostId, Message, Outcome};
 use crate::packet::Packet;
 use apus_workload::time::{Nanos, Rate};
 
 /// Bytes of a message that are carried and kept.
 pub(super) const LABEL: usize = Message::SHORTEST as usize;
-
-/// UDP port of every endpoint.
-pub const PORT: u16 = 4000;
 
 /// Response of a host's application to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -338,18 +335,4 @@ pub fn wire_bytes(packets: &PacketOverhead, header: usize, payload: usize) -> u3
     // `overhead` includes a DATA packet's header.
     let others = packets.overhead as usize - DATA_HEADER_LEN;
     ((others + header + payload) as u32).max(packets.minimum)
-}
-
-/// Returns the address of a host: 10.x.y.z.
-pub fn address(host: HostId) -> SocketAddr {
-    let ip = Ipv4Addr::from((10 << 24) + host + 1);
-    SocketAddr::V4(SocketAddrV4::new(ip, PORT))
-}
-
-/// Returns the host with this address.
-pub fn host_at(address: SocketAddr) -> HostId {
-    match address {
-        SocketAddr::V4(address) => address.ip().to_bits() - (10 << 24) - 1,
-        SocketAddr::V6(_) => unreachable!("hosts know each other by IPv4 addresses only"),
-    }
 }

@@ -10,11 +10,10 @@ use std::net::{IpAddr, SocketAddr};
 use apus_wire::MAX_HEADER_LEN;
 use bytes::Bytes;
 
-use super::Host;
-use super::apus::{
-    Answer, ApusHost, Frame, LABEL, Label, PORT, Shared, address, host_at, wire_bytes,
-};
-use crate::kernel::{Event, Module, RpcName};
+use super::address::{PORT, address, host_at};
+use super::apus::{Answer, ApusHost, Frame, LABEL, Label, Shared, wire_bytes};
+use super::interface::Host;
+use crate::kernel::{Module, ModuleEvent, ModuleRpcKey};
 use crate::message::{HostId, Message, Outcome};
 use crate::packet::Packet;
 use apus_workload::time::Nanos;
@@ -122,11 +121,11 @@ impl ModuleHost {
     fn take_events(&mut self, now: Nanos) {
         while let Some(event) = self.module.poll_event() {
             match event {
-                Event::Request { rpc, payload } => self.serve(now, rpc, &payload),
-                Event::Response { cookie, .. } => {
+                ModuleEvent::Request { rpc, payload } => self.serve(now, rpc, &payload),
+                ModuleEvent::Response { cookie, .. } => {
                     self.outcomes.push_back(Outcome::Done(cookie as u32));
                 }
-                Event::Failed { cookie, .. } => {
+                ModuleEvent::Failed { cookie, .. } => {
                     self.outcomes.push_back(Outcome::Failed(cookie as u32));
                 }
             }
@@ -134,7 +133,7 @@ impl ModuleHost {
     }
 
     /// Answers a request on behalf of the application.
-    fn serve(&mut self, now: Nanos, rpc: RpcName, payload: &Bytes) {
+    fn serve(&mut self, now: Nanos, rpc: ModuleRpcKey, payload: &Bytes) {
         let Some(label) = Label::read(payload) else { return };
         self.outcomes.push_back(Outcome::Delivered(label.number));
         let payload = match self.shared.answer {

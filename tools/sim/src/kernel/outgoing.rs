@@ -20,13 +20,13 @@ pub(super) struct Outgoing {
     segment: u32,
     /// Level of scheduled packets, from the newest GRANT.
     pub(super) level: u8,
-    resends: BTreeMap<u32, Again>,
+    resends: BTreeMap<u32, Retransmission>,
     acks: BTreeMap<u32, Ack>,
 }
 
 /// Parameters of a retransmission.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Again {
+pub(super) struct Retransmission {
     pub(super) level: u8,
     /// End of the requested range.
     pub(super) incoming: u32,
@@ -84,7 +84,7 @@ impl Outgoing {
     /// Schedules the retransmission of the segments that overlap `range` and have been transmitted.
     pub(super) fn resend(&mut self, range: Range<u32>, level: u8) {
         let mut at = range.start;
-        let again = Again { level, incoming: range.end.min(self.length()) };
+        let again = Retransmission { level, incoming: range.end.min(self.length()) };
         while at < range.end.min(self.sent) {
             let segment = self.segment_at(at);
             self.resends.insert(segment.start, again);
@@ -93,7 +93,7 @@ impl Outgoing {
     }
 
     /// Returns the next segment to retransmit, with the ack that it carried.
-    pub(super) fn next_resend(&mut self) -> Option<(Range<u32>, Again, Option<Ack>)> {
+    pub(super) fn next_resend(&mut self) -> Option<(Range<u32>, Retransmission, Option<Ack>)> {
         let (start, again) = self.resends.pop_first()?;
         Some((self.segment_at(start), again, self.acks.get(&start).copied()))
     }

@@ -2,7 +2,7 @@
 
 use apus_wire::{Ack, AckList, Cutoffs, MAX_ACKS};
 
-use super::HIGHEST;
+use super::parameters::HIGHEST;
 use apus_workload::time::Nanos;
 
 /// Another host.
@@ -14,14 +14,14 @@ pub(super) struct Peer {
     cutoffs: [u32; 8],
     pub(super) cutoff_version: u16,
     /// Tick in which CUTOFFS were last sent to it.
-    pub(super) told: Option<Nanos>,
+    pub(super) cutoffs_tick: Option<Nanos>,
 }
 
 impl Default for Peer {
     fn default() -> Self {
         let mut cutoffs = [0; 8];
         cutoffs[6] = u32::MAX;
-        Self { acks: Vec::new(), cutoffs, cutoff_version: 0, told: None }
+        Self { acks: Vec::new(), cutoffs, cutoff_version: 0, cutoffs_tick: None }
     }
 }
 
@@ -49,7 +49,7 @@ impl Peer {
     }
 
     /// Stores CUTOFFS. The lengths are signed in the module, and level 0 accepts all.
-    pub(super) fn learn(&mut self, cutoffs: &Cutoffs) {
+    pub(super) fn set_cutoffs(&mut self, cutoffs: &Cutoffs) {
         self.cutoffs = cutoffs.unscheduled.map(|length| i32::try_from(length).unwrap_or(0) as u32);
         self.cutoffs[0] = u32::MAX;
         self.cutoff_version = cutoffs.version;

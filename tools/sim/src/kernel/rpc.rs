@@ -12,7 +12,7 @@ use apus_workload::time::Nanos;
 /// Key of an RPC in the module: the other host, the even id, and the module's role. Ports are not
 /// part of it (row L-2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RpcName {
+pub struct ModuleRpcKey {
     /// The other host.
     pub peer: IpAddr,
     /// The even id.
@@ -21,7 +21,7 @@ pub struct RpcName {
     pub role: Role,
 }
 
-impl RpcName {
+impl ModuleRpcKey {
     /// Returns the id in packets that the module sends.
     pub(super) const fn sender_id(self) -> SenderId {
         SenderId::new(self.id, self.role)
@@ -48,7 +48,7 @@ pub(super) struct Rpc {
     /// Its position among the messages that may be transmitted, in bytes left.
     pub(super) queued: Option<u32>,
     /// Whether it is in the retransmission queue.
-    pub(super) again: bool,
+    pub(super) in_resend_queue: bool,
     pub(super) silent_ticks: u32,
     /// Ticks since the whole response was transmitted.
     pub(super) done_ticks: u32,
@@ -66,7 +66,7 @@ impl Rpc {
             out: None,
             inc: None,
             queued: None,
-            again: false,
+            in_resend_queue: false,
             silent_ticks: 0,
             done_ticks: 0,
             cookie: 0,

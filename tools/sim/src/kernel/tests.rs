@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use apus_wire::{Body, Kind, Packet as Written, Profile};
 use bytes::Bytes;
 
-use super::{CLIENT_PORT, Event, Module, Objection, Packet};
+use super::{CLIENT_PORT, Module, ModuleEvent, ModulePacket, Objection};
 use apus_workload::time::{MILLISECOND, Nanos};
 
 const HOSTS: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2))];
 const PORT: u16 = 4_100;
 
-fn kind(packet: &Packet) -> Kind {
+fn kind(packet: &ModulePacket) -> Kind {
     Written::parse(Profile::Kernel, &packet.bytes).unwrap().body.kind()
 }
 
@@ -64,9 +64,9 @@ impl Pair {
         std::mem::take(&mut self.said)
     }
 
-    fn request(&mut self) -> (super::RpcName, Bytes) {
+    fn request(&mut self) -> (super::ModuleRpcKey, Bytes) {
         match self.modules[1].poll_event() {
-            Some(Event::Request { rpc, payload }) => (rpc, payload),
+            Some(ModuleEvent::Request { rpc, payload }) => (rpc, payload),
             other => panic!("{other:?}"),
         }
     }
@@ -83,7 +83,7 @@ fn a_first_exchange_and_the_next_one() {
     pair.talk(|_, _| false);
     use Kind::{Cutoffs, Data};
     assert_eq!(pair.said(), [(0, Data), (1, Cutoffs), (1, Data), (0, Cutoffs)]);
-    assert!(matches!(pair.modules[0].poll_event(), Some(Event::Response { cookie: 1, .. })));
+    assert!(matches!(pair.modules[0].poll_event(), Some(ModuleEvent::Response { cookie: 1, .. })));
     pair.call(100);
     pair.talk(|_, _| false);
     assert_eq!(pair.said(), [(0, Data)]);
@@ -119,7 +119,7 @@ fn a_silent_server_gets_nineteen_resends() {
     assert_eq!(said.iter().filter(|said| **said == (0, Kind::Resend)).count(), 19);
     assert_eq!(pair.modules[0].poll_event(), None);
     pair.ticks(1, |from, _| from == 0);
-    let failed = Event::Failed { cookie: 1, late: false };
+    let failed = ModuleEvent::Failed { cookie: 1, late: false };
     assert_eq!(pair.modules[0].poll_event(), Some(failed));
     assert_eq!(pair.modules[0].next_timeout(), None);
 }

@@ -2,9 +2,11 @@
 
 use apus_wire::{Body, Role};
 
+use super::event::ModuleEvent;
+use super::module::{Module, next_tick_after};
 use super::outgoing::Outgoing;
-use super::rpc::{Rpc, RpcName, State};
-use super::{Event, HIGHEST, Module, next_multiple};
+use super::parameters::HIGHEST;
+use super::rpc::{ModuleRpcKey, Rpc, State};
 use apus_workload::time::Nanos;
 
 /// Silent ticks before the first RESEND, and between two (row T-3).
@@ -15,10 +17,10 @@ const TIMEOUT_TICKS: u32 = 100;
 const REQUEST_ACK_TICKS: u32 = 2;
 
 /// Action that a tick requires for an RPC.
-enum Finding {
-    Nothing,
-    Ask,
-    GiveUp,
+enum TickAction {
+    None,
+    Resend,
+    Fail,
     NeedAck,
 }
 
@@ -26,32 +28,33 @@ impl Module {
     /// Performs what is due.
     pub fn handle_timeout(&mut self, now: Nanos) {
         self.now = now;
-        while let Some((at, name)) = self.deadlines.first().copied()
+        while let Some((at, key)) = self.deadlines.first().copied()
             && at <= now
         {
-            if let Some(rpc) = self.remove(name) {
-                self.events.push_back(Event::Failed { cookie: rpc.cookie, late: true });
+            if let Some(rpc) = self.remove(key) {
+                self.events.push_back(ModuleEvent::Failed { cookie: rpc.cookie, late: true });
             }
         }
         // A host that was suspended has missed its ticks.
         if self.next_tick <= now {
-            self.next_tick = next_multiple(now);
+            self.next_tick = next_tick_after(now);
             self.tick();
         }
     }
 
     fn tick(&mut self) {
-        for name in self.rpcs.keys().copied().collect::<Vec<_>>() {
-            let Some(rpc) = self.rpcs.get_mut(&name) else { continue };
-            match rpc.tick(name.role) {
-                Finding::Nothing => {}
-                Finding::Ask => self.request_missing(name),
-                Finding::NeedAck => self.say(name, Body::NeedAck),
-                Finding::GiveUp => {
-                    if let Some(rpc) = self.remove(name)
-                        && name.role == Role::Client
+        for key in self.rpcs.keys().copied().collect::<Vec<_>>() {
+            let Some(rpc) = self.rpcs.get_mut(&key) else { continue };
+            match rpc.tick(key.role) {
+                TickAction::None => {}
+                TickAction::Resend => self.request_missing(key),
+                TickAction::NeedAck => self.send_control(key, Body::NeedAck),
+                TickAction::Fail => {
+                    if let Some(rpc) = self.remove(key)
+                        && key.role == Role::Client
                     {
-                        self.events.push_back(Event::Failed { cookie: rpc.cookie, late: false });
+                        self.events
+                            .push_back(ModuleEvent::Failed { cookie: rpc.cookie, late: false });
                     }
                 }
             }
@@ -61,8 +64,8 @@ impl Module {
 
     /// Sends a RESEND for each gap and for the tail, or for everything if no packet has arrived
     /// (row P-12).
-    pub(super) fn request_missing(&mut self, name: RpcName) {
-        let Some(rpc) = self.rpcs.get(&name) else { return };
+    pub(super) fn request_missing(&mut self, key: ModuleRpcKey) {
+        let Some(rpc) = self.rpcs.get(&key) else { return };
         let resend =
             |offset, length| apus_wire::Resend { offset, length, priority: HIGHEST, brief: false };
         let wanted: Vec<_> = match &rpc.inc {
@@ -74,32 +77,32 @@ impl Module {
         for resend in wanted {
             if !resend.is_everything() {
                 // A sender may transmit the bytes that a RESEND requests.
-                self.allow(name, resend.end());
+                self.record_allowed(key, resend.end());
             }
-            self.say(name, Body::Resend(resend));
+            self.send_control(key, Body::Resend(resend));
         }
     }
 }
 
 impl Rpc {
-    fn tick(&mut self, role: Role) -> Finding {
+    fn tick(&mut self, role: Role) -> TickAction {
         if role == Role::Server && self.state == State::Outgoing {
             let is_sent = self.out.as_ref().is_some_and(Outgoing::is_sent);
             self.done_ticks = if is_sent { self.done_ticks + 1 } else { 0 };
             let asks = self.done_ticks > REQUEST_ACK_TICKS;
-            return if asks { Finding::NeedAck } else { Finding::Nothing };
+            return if asks { TickAction::NeedAck } else { TickAction::None };
         }
         if !self.counts_silence() {
             self.silent_ticks = 0;
-            return Finding::Nothing;
+            return TickAction::None;
         }
         self.silent_ticks += 1;
         if self.silent_ticks >= TIMEOUT_TICKS {
-            Finding::GiveUp
+            TickAction::Fail
         } else if self.silent_ticks.is_multiple_of(RESEND_TICKS) {
-            Finding::Ask
+            TickAction::Resend
         } else {
-            Finding::Nothing
+            TickAction::None
         }
     }
 

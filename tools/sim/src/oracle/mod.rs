@@ -34,16 +34,18 @@
 //!   ideal.
 //! - ORACLE-3: The order of outcomes depends only on the messages.
 
+mod rank;
 mod schedule;
 #[cfg(test)]
 mod tests;
-mod waiting;
+mod wait_queues;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use apus_workload::PacketOverhead;
 
-use self::schedule::{Picos, Schedule};
+use self::rank::Picos;
+use self::schedule::Schedule;
 use crate::host::Answer;
 use crate::message::{HostId, Message, Outcome};
 use crate::network::Network;
@@ -165,10 +167,10 @@ impl Network for Oracle {
 
     /// The sender of a message without a response is omniscient as well: the message is done when
     /// it is delivered.
-    fn advance(&mut self, until: Nanos, tell: &mut dyn FnMut(Nanos, Outcome)) {
+    fn advance(&mut self, until: Nanos, report: &mut dyn FnMut(Nanos, Outcome)) {
         self.run(until);
         for (at, outcome) in self.outcomes.drain(..) {
-            tell(at, outcome);
+            report(at, outcome);
         }
     }
 }

@@ -21,26 +21,9 @@ use std::collections::BTreeSet;
 
 use slab::Slab;
 
-use super::waiting::Waiting;
+use super::rank::{Key, LinkIndex, Picos, Rank};
+use super::wait_queues::WaitQueues;
 use crate::message::HostId;
-
-/// Picoseconds since the beginning of the run, or the time that a message takes on a host's link.
-pub(super) type Picos = u64;
-
-/// Key of a message in the slab.
-pub(super) type Key = usize;
-
-/// Index of a link: uplinks of all hosts first, then downlinks.
-pub(super) type LinkIndex = usize;
-
-/// Precedence of a message: the smaller rank goes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank {
-    /// Remaining transmission time.
-    pub(super) remaining: Picos,
-    /// Number of messages that arrived before it.
-    pub(super) age: u64,
-}
 
 /// A message that is not completely sent.
 #[derive(Debug)]
@@ -48,17 +31,17 @@ struct Job<T> {
     /// The sender's uplink and the receiver's downlink.
     links: [LinkIndex; 2],
     age: u64,
-    state: State,
+    state: JobState,
     /// Value that is returned to the caller.
     content: T,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum JobState {
     /// Waits, with this remaining transmission time.
-    Waits(Picos),
+    Waiting(Picos),
     /// Transmits until this time, unless it is stopped.
-    TransmitsUntil(Picos),
+    Transmitting(Picos),
 }
 
 /// All messages that are not completely sent, and which of them transmit.
@@ -67,7 +50,7 @@ pub(super) struct Schedule<T> {
     /// Message on each link.
     carries: Box<[Option<Key>]>,
     jobs: Slab<Job<T>>,
-    waiting: Waiting,
+    waiting: WaitQueues,
     /// Transmitting messages: end time, age, key.
     ends: BTreeSet<(Picos, u64, Key)>,
     /// Links that were freed since SCHEDULE-1 last held everywhere.
@@ -83,7 +66,7 @@ impl<T> Schedule<T> {
         Self {
             carries: vec![None; links].into(),
             jobs: Slab::new(),
-            waiting: Waiting::new(links),
+            waiting: WaitQueues::new(links),
             ends: BTreeSet::new(),
             freed: Vec::new(),
             count: 0,
@@ -100,13 +83,13 @@ impl<T> Schedule<T> {
         let links = [from as LinkIndex, self.carries.len() / 2 + to as LinkIndex];
         let rank = Rank { remaining: work, age: self.count };
         self.count += 1;
-        let state = State::Waits(work);
+        let state = JobState::Waiting(work);
         let key = self.jobs.insert(Job { links, age: rank.age, state, content });
-        if links.iter().any(|&link| self.holds_up(now, link, rank)) {
+        if links.iter().any(|&link| self.blocks(now, link, rank)) {
             self.waiting.insert(links, rank, key);
         } else {
             self.start(now, key, rank);
-            self.mend(now);
+            self.repair(now);
         }
     }
 
@@ -118,7 +101,7 @@ impl<T> Schedule<T> {
             self.carries[link] = None;
             self.freed.push(link);
         }
-        self.mend(now);
+        self.repair(now);
         Some((now, job.content))
     }
 
@@ -126,19 +109,19 @@ impl<T> Schedule<T> {
     fn rank(&self, now: Picos, key: Key) -> Rank {
         let job = &self.jobs[key];
         let remaining = match job.state {
-            State::Waits(remaining) => remaining,
-            State::TransmitsUntil(end) => end - now,
+            JobState::Waiting(remaining) => remaining,
+            JobState::Transmitting(end) => end - now,
         };
         Rank { remaining, age: job.age }
     }
 
     /// Returns whether a link carries a message that precedes one of this rank.
-    fn holds_up(&self, now: Picos, link: LinkIndex, rank: Rank) -> bool {
+    fn blocks(&self, now: Picos, link: LinkIndex, rank: Rank) -> bool {
         self.carries[link].is_some_and(|key| self.rank(now, key) < rank)
     }
 
     /// Restores SCHEDULE-1.
-    fn mend(&mut self, now: Picos) {
+    fn repair(&mut self, now: Picos) {
         while let Some(link) = self.freed.pop() {
             if let Some((rank, key)) = self.successor(now, link) {
                 self.waiting.remove_first(self.jobs[key].links);
@@ -149,13 +132,13 @@ impl<T> Schedule<T> {
 
     /// Returns the first message that waits for a link and is not blocked at either of its links.
     fn successor(&self, now: Picos, link: LinkIndex) -> Option<(Rank, Key)> {
-        let taken_by = self.carries[link].map(|key| self.rank(now, key));
-        let earlier = |rank: &Rank| taken_by.is_none_or(|taken_by| *rank < taken_by);
+        let carried = self.carries[link].map(|key| self.rank(now, key));
+        let earlier = |rank: &Rank| carried.is_none_or(|carried| *rank < carried);
         let mut waiting = self.waiting.firsts(link).take_while(|(rank, _)| earlier(rank));
         waiting.find(|&(rank, key)| {
             let [uplink, downlink] = self.jobs[key].links;
             let other = if link == uplink { downlink } else { uplink };
-            !self.holds_up(now, other, rank)
+            !self.blocks(now, other, rank)
         })
     }
 
@@ -175,7 +158,7 @@ impl<T> Schedule<T> {
             self.carries[link] = Some(key);
         }
         let end = now + rank.remaining;
-        self.jobs[key].state = State::TransmitsUntil(end);
+        self.jobs[key].state = JobState::Transmitting(end);
         self.ends.insert((end, rank.age, key));
     }
 
@@ -183,7 +166,7 @@ impl<T> Schedule<T> {
     fn stop(&mut self, now: Picos, key: Key) -> [LinkIndex; 2] {
         let rank = self.rank(now, key);
         self.ends.remove(&(now + rank.remaining, rank.age, key));
-        self.jobs[key].state = State::Waits(rank.remaining);
+        self.jobs[key].state = JobState::Waiting(rank.remaining);
         let links = self.jobs[key].links;
         for link in links {
             self.carries[link] = None;

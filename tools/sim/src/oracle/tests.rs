@@ -59,7 +59,7 @@ fn message(number: u32, from: HostId, to: HostId, bytes: u32, at: Nanos) -> Mess
 fn waits(topology: &Topology, messages: &[Message]) -> Vec<Nanos> {
     let alone = |m: &Message| m.at + topology.ideal(m.from, m.to, m.bytes, &PACKETS);
     let at = delivered(topology, messages);
-    at.iter().zip(messages).map(|(at, m)| at.checked_sub(alone(m)).expect("O2")).collect()
+    at.iter().zip(messages).map(|(at, m)| at.checked_sub(alone(m)).expect("ORACLE-2")).collect()
 }
 
 /// Returns the picoseconds of a message on the link of a host.

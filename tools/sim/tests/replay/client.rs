@@ -255,7 +255,7 @@ impl Play<'_> {
         let mut delivered = BTreeMap::new();
         for judge in self.judges.values_mut() {
             while let Some(event) = judge.poll_event() {
-                let kernel::Event::Request { rpc, payload } = event else { continue };
+                let kernel::ModuleEvent::Request { rpc, payload } = event else { continue };
                 delivered.insert(rpc.id, payload);
             }
         }

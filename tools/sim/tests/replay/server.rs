@@ -139,7 +139,8 @@ impl Play<'_> {
                 let port = packet.header.sport;
                 let fresh = || Module::new(PORT, SEGMENT, 2).calling_from(port);
                 let judge = self.judges.entry(port).or_insert_with(fresh);
-                let named = kernel::RpcName { peer: SERVER, id, role: apus_wire::Role::Client };
+                let named =
+                    kernel::ModuleRpcKey { peer: SERVER, id, role: apus_wire::Role::Client };
                 let known = judge.live().any(|name| name == named) || self.replied.contains(&id);
                 if !known {
                     judge.set_next_id(id);
@@ -221,7 +222,7 @@ impl Play<'_> {
         let mut delivered = BTreeMap::new();
         for judge in self.judges.values_mut() {
             while let Some(event) = judge.poll_event() {
-                let kernel::Event::Response { cookie, payload } = event else { continue };
+                let kernel::ModuleEvent::Response { cookie, payload } = event else { continue };
                 delivered.insert(cookie, payload);
             }
         }

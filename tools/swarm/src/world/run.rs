@@ -17,7 +17,7 @@ use crate::watch::Watch;
 use apus_sim::fabric::{Buffers, Fabric};
 use apus_sim::fault::{self, Outages};
 use apus_sim::host::host_at;
-use apus_sim::kernel::{Module, RpcName};
+use apus_sim::kernel::{Module, ModuleRpcKey};
 use apus_sim::message::{HostId, Message};
 use apus_sim::network::Network;
 use apus_workload::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
@@ -242,7 +242,7 @@ impl World {
     /// What the module of `host` knows about a call with `other`.
     fn words_of(&self, module: &Module, host: HostId, other: HostId, call: CallId) -> String {
         let watch = self.watch.borrow();
-        let is_it = |name: &RpcName| {
+        let is_it = |name: &ModuleRpcKey| {
             let ends = if name.role == Role::Client { (host, other) } else { (other, host) };
             watch.directory.find(ends.0, ends.1, name.id) == Some(call)
         };
@@ -295,8 +295,8 @@ impl World {
 
     /// What a module holds on behalf of hosts that live and run apus: with others it never ends (row K-3), and
     /// neither does what waits for the grants of a client whose word that it is gone was lost.
-    fn held_by(&self, module: &Module) -> Vec<RpcName> {
-        let ends = |name: &RpcName| {
+    fn held_by(&self, module: &Module) -> Vec<ModuleRpcKey> {
+        let ends = |name: &ModuleRpcKey| {
             let peer = host_of(name.peer);
             let runs_apus = !self.scenario.kernel_hosts.contains(&peer);
             let excused = !self.is_lossless() && module.waits_for_grants(*name);

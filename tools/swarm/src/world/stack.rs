@@ -13,7 +13,7 @@ use apus_proto::{
 use bytes::Bytes;
 
 use apus_sim::host::{PORT, address, host_at};
-use apus_sim::kernel::{self, Module, Objection, RpcName};
+use apus_sim::kernel::{self, Module, ModuleRpcKey, Objection};
 use apus_sim::message::HostId;
 use apus_workload::time::Nanos;
 
@@ -28,7 +28,7 @@ pub(crate) enum Stack {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handle {
     Apus(RpcKey),
-    Kernel(RpcName),
+    Kernel(ModuleRpcKey),
 }
 
 /// What the application, or the driver, learns.
@@ -199,12 +199,14 @@ impl Stack {
                 _ => Told::Nothing,
             }),
             Self::Kernel(module) => module.poll_event().map(|event| match event {
-                kernel::Event::Request { rpc, payload } => {
+                kernel::ModuleEvent::Request { rpc, payload } => {
                     let from = host_of(rpc.peer);
                     Told::Request { rpc: Handle::Kernel(rpc), from, id: Some(rpc.id), payload }
                 }
-                kernel::Event::Response { cookie, payload } => Told::Response { cookie, payload },
-                kernel::Event::Failed { cookie, late } => {
+                kernel::ModuleEvent::Response { cookie, payload } => {
+                    Told::Response { cookie, payload }
+                }
+                kernel::ModuleEvent::Failed { cookie, late } => {
                     // It tells its callers an errno, and nothing about what became of the request.
                     let reason = if late {
                         FailureKind::DeadlineExceeded

@@ -95,7 +95,7 @@ impl Requests {
         }
     }
 
-    /// SendMode until the limit of outstanding requests is reached or the connection is full.
+    /// Sends until the limit of outstanding requests is reached or the connection is full.
     fn send(&mut self) -> Result<(), Errno> {
         loop {
             if self.unsent.is_empty() && !self.next() {

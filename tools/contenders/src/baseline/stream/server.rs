@@ -41,7 +41,7 @@ pub(crate) fn serve(
     }
 }
 
-/// SendMode each message back.
+/// Sends each message back.
 fn echo(
     stream: &OwnedFd,
     inbox: Inbox,
@@ -94,7 +94,7 @@ fn receive(
     }
 }
 
-/// SendMode all of `bytes`. The client always receives when it cannot send, so this does not block
+/// Sends all of `bytes`. The client always receives when it cannot send, so this does not block
 /// forever.
 fn send_all(stream: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() {

@@ -151,7 +151,7 @@ impl TcpClient {
         Ok(())
     }
 
-    /// SendMode and receives what is possible, after waiting for up to `wait`. Returns whether
+    /// Sends and receives what is possible, after waiting for up to `wait`. Returns whether
     /// anything was possible.
     fn poll_once(&mut self, wait: Duration, ended: &mut Completions) -> Result<bool, Error> {
         let ready = self.readiness.poll(Some(wait)).doing(|| "wait for connections".to_owned())?;

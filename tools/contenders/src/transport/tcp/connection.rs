@@ -73,7 +73,7 @@ impl Connection {
         self.send(readiness)
     }
 
-    /// SendMode what there is room for, once.
+    /// Sends what there is room for, once.
     pub(super) fn send(&mut self, readiness: &Readiness) -> Result<(), Errno> {
         if !self.outbox.is_empty() {
             self.outbox.send(&self.stream, QUOTA)?;

@@ -80,7 +80,7 @@ impl Outbox {
         }
     }
 
-    /// SendMode up to `most` bytes in one call, if the connection accepts any.
+    /// Sends up to `most` bytes in one call, if the connection accepts any.
     pub(super) fn send(&mut self, stream: impl AsFd, most: usize) -> Result<(), Errno> {
         let mut slices = [IoSlice::new(&[]); Self::PIECES];
         let mut used = 0;

@@ -1,4 +1,4 @@
-//! Timers of the sending half.
+//! Handling of timers of the sending half.
 //!
 //! One timer runs while anything is unacknowledged. It is usually the *tail loss probe*: after two
 //! round-trip times a segment is sent whose ACK reveals what is missing (RFC 8985 section 7). It is
@@ -7,56 +7,13 @@
 
 use std::ops::Range;
 
-use super::{Sender, State};
+use super::half::Sender;
+use super::state::State;
+use super::timer::{Kind, Probe, Timer};
 use crate::dctcp::config::Config;
-use crate::dctcp::scoreboard::News;
+use crate::dctcp::scoreboard::NewlyAcked;
 use crate::dctcp::segment::{Ack, Position};
 use apus_workload::time::Nanos;
-
-/// Purpose of the timer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Probe,
-    Timeout,
-    Reordering,
-}
-
-/// The timer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Timer {
-    kind: Kind,
-    at: Nanos,
-}
-
-/// The tail loss probe.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Probe {
-    /// Whether to send it as soon as the link is free.
-    due: bool,
-    /// End of the stream when it was sent, until it is answered. There is at most one probe.
-    high: Option<Position>,
-    /// Whether it repeated the last segment instead of sending a new one.
-    repeated: bool,
-}
-
-impl Probe {
-    pub(super) const fn is_due(&self) -> bool {
-        self.due
-    }
-
-    pub(super) fn take_due(&mut self) -> bool {
-        std::mem::take(&mut self.due)
-    }
-
-    /// Cancels the transmission.
-    pub(super) const fn cancel(&mut self) {
-        self.due = false;
-    }
-
-    pub(super) fn repeated_what_ends_at(&self, end: Position) -> bool {
-        self.repeated && self.high == Some(end)
-    }
-}
 
 impl Sender {
     /// Returns when the timer expires.
@@ -107,7 +64,7 @@ impl Sender {
     }
 
     /// Starts the reordering timer for overtaken segments.
-    pub(super) fn wait_for_overtaken(&mut self, config: &Config, now: Nanos, wait: Nanos) {
+    pub(super) fn start_reordering_timer(&mut self, config: &Config, now: Nanos, wait: Nanos) {
         let at = now + wait + config.timer_floor;
         self.timer = Some(Timer { kind: Kind::Reordering, at });
     }
@@ -133,7 +90,12 @@ impl Sender {
 
     /// Checks whether the probe was answered, and whether it has repaired an otherwise undetected
     /// loss. Source: Linux, `tcp_process_tlp_ack`; RFC 8985 section 7.4.
-    pub(super) fn probe_answered(&mut self, ack: &Ack, news: &News, duplicate: Option<Position>) {
+    pub(super) fn probe_answered(
+        &mut self,
+        ack: &Ack,
+        newly_acked: &NewlyAcked,
+        duplicate: Option<Position>,
+    ) {
         let Some(high) = self.probe.high.filter(|high| ack.upto >= *high) else { return };
         if !self.probe.repeated || duplicate.is_some() {
             self.probe.high = None; // New data, or a duplicate: nothing was lost.
@@ -144,7 +106,7 @@ impl Sender {
                 self.window.end_reduction();
                 self.state = State::Open;
             }
-        } else if !news.advanced && !news.sacked {
+        } else if !newly_acked.advanced && !newly_acked.sacked {
             self.probe.high = None; // A plain duplicate ACK: nothing was lost.
         }
     }
@@ -162,7 +124,7 @@ impl Sender {
     fn on_reordering_timer(&mut self, config: &Config, now: Nanos) {
         let lost = self.board.lost();
         let recovering = self.state.is_recovering();
-        let wait = self.rack.look_again(&mut self.board, &self.rtt, recovering, now);
+        let wait = self.rack.redetect(&mut self.board, &self.rtt, recovering, now);
         if self.board.has_repair() {
             if !matches!(self.state, State::Recovery(_)) {
                 self.enter_recovery(false);
@@ -172,7 +134,7 @@ impl Sender {
         }
         self.rearm(config, now);
         if let Some(wait) = wait {
-            self.wait_for_overtaken(config, now, wait);
+            self.start_reordering_timer(config, now, wait);
         }
     }
 }

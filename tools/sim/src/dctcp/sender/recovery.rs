@@ -1,87 +1,13 @@
-//! States of the sending half and their transitions.
+//! Transitions between the states of the sending half.
 //!
 //! The states are those of Linux (`tcp_fastretrans_alert`): open, reduction because of marks,
 //! repair of a loss, repair after a timeout.
 
-use super::{Probe, Sender};
+use super::half::Sender;
+use super::state::{Findings, State, Undo};
+use super::timer::Probe;
 use crate::dctcp::config::Config;
-use crate::dctcp::segment::Position;
 use apus_workload::time::Nanos;
-
-/// State of the sender. The state ends when its position is acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// Normal operation (`TCP_CA_Open`, `TCP_CA_Disorder`, which differ only in Linux's counters).
-    Open,
-    /// Marks reduce the window, once for each window of data (`TCP_CA_CWR`).
-    Reducing(Position),
-    /// Lost segments are retransmitted (`TCP_CA_Recovery`).
-    Recovery(Position),
-    /// A retransmission timeout has expired (`TCP_CA_Loss`).
-    Loss(Position),
-}
-
-impl State {
-    /// Returns whether a reduction governs the window.
-    pub(super) const fn is_reducing(self) -> bool {
-        matches!(self, Self::Reducing(_) | Self::Recovery(_))
-    }
-
-    /// Returns whether lost segments are being repaired.
-    pub(super) const fn is_recovering(self) -> bool {
-        matches!(self, Self::Recovery(_) | Self::Loss(_))
-    }
-}
-
-/// Result of [`Sender::react`].
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Findings {
-    /// Segments newly marked as lost.
-    pub(super) lost: u32,
-    /// Whether the timer waits for overtaken segments.
-    pub(super) waiting: bool,
-}
-
-/// Verification of the losses of a recovery. Source: Linux, `undo_marker` and `undo_retrans`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Undo {
-    /// Beginning of the last recovery. Its proof may arrive when it is over; a new reduction
-    /// discards it.
-    from: Option<Position>,
-    /// Retransmitted segments that were not reported as duplicates.
-    open: u32,
-    /// Whether any segment was retransmitted.
-    any: bool,
-}
-
-impl Undo {
-    pub(super) const fn begin(una: Position, again: u32) -> Self {
-        Self { from: Some(una), open: again, any: again > 0 }
-    }
-
-    pub(super) const fn retransmitted(&mut self) {
-        self.open += 1;
-        self.any = true;
-    }
-
-    /// Records a duplicate segment with this end.
-    pub(super) fn duplicate(&mut self, end: Position) {
-        if self.from.is_some_and(|from| end > from) {
-            self.open = self.open.saturating_sub(1);
-        }
-    }
-
-    /// Returns whether all retransmissions were unnecessary.
-    const fn is_proven(&self) -> bool {
-        self.from.is_some() && self.any && self.open == 0
-    }
-
-    /// Returns whether all retransmissions were unnecessary, when the recovery ends: without any
-    /// retransmission, nothing was lost.
-    const fn is_proven_at_the_end(&self) -> bool {
-        self.from.is_some() && self.open == 0
-    }
-}
 
 impl Sender {
     /// Reacts to arrivals, marked or not.
@@ -91,7 +17,7 @@ impl Sender {
         }
         self.leave_state();
         if self.undo.is_proven() {
-            self.take_back();
+            self.undo_recovery();
             self.state = State::Open;
         }
         if self.state == State::Open && self.board.sacked() == 0 && self.board.lost() == 0 {
@@ -102,9 +28,9 @@ impl Sender {
         }
         let (lost, again) = (self.board.lost(), self.board.again());
         let recovering = self.state.is_recovering();
-        let wait = self.rack.look(&mut self.board, &self.rtt, recovering, now);
+        let wait = self.rack.detect(&mut self.board, &self.rtt, recovering, now);
         if let Some(wait) = wait {
-            self.wait_for_overtaken(config, now, wait);
+            self.start_reordering_timer(config, now, wait);
         }
         let newly_lost = self.board.lost().saturating_sub(lost);
         let lost_again = self.board.again() < again;
@@ -127,7 +53,7 @@ impl Sender {
             }
             State::Recovery(until) if self.una >= until => {
                 if self.undo.is_proven_at_the_end() {
-                    self.take_back();
+                    self.undo_recovery();
                 } else {
                     self.window.end_reduction();
                 }
@@ -135,7 +61,7 @@ impl Sender {
             }
             State::Loss(until) if self.una >= until => {
                 if self.undo.is_proven_at_the_end() {
-                    self.take_back();
+                    self.undo_recovery();
                 }
                 self.end_repair();
             }
@@ -149,8 +75,8 @@ impl Sender {
     }
 
     /// Undoes a recovery whose segments were only late. Source: Linux, `tcp_undo_cwnd_reduction`.
-    fn take_back(&mut self) {
-        self.board.find_again();
+    fn undo_recovery(&mut self) {
+        self.board.clear_losses();
         if self.window.undo() {
             self.counters.undone += 1;
         } else if matches!(self.state, State::Recovery(_)) {

@@ -30,7 +30,7 @@ const NONE: u32 = u32::MAX;
 /// Events in order of time; events of the same nanosecond in the order in which they were
 /// scheduled.
 #[derive(Debug)]
-pub(super) struct Events<E> {
+pub(super) struct EventQueue<E> {
     now: Nanos,
     slots: Box<[Slot<E>]>,
     occupied: [u64; WORDS],
@@ -90,7 +90,7 @@ impl<E> Ord for Far<E> {
     }
 }
 
-impl<E: Copy + Default> Events<E> {
+impl<E: Copy + Default> EventQueue<E> {
     /// Returns an empty queue whose clock is at 0.
     pub(super) fn new() -> Self {
         Self {
@@ -113,11 +113,11 @@ impl<E: Copy + Default> Events<E> {
 
     /// Schedules `event` for `at`, or for now if that has passed.
     #[inline]
-    pub(super) fn put(&mut self, at: Nanos, event: E) {
+    pub(super) fn schedule(&mut self, at: Nanos, event: E) {
         debug_assert!(at >= self.now, "an event in the past");
         let at = at.max(self.now);
         if at - self.now < SLOTS as u64 {
-            self.put_near(at, event);
+            self.schedule_near(at, event);
         } else {
             self.sequence += 1;
             self.far.push(Reverse(Far { at, sequence: self.sequence, event }));
@@ -128,7 +128,7 @@ impl<E: Copy + Default> Events<E> {
     /// Removes the next event that is due by `until`, and advances the clock to its time. Without
     /// one, advances the clock to `until`.
     #[inline]
-    pub(super) fn take(&mut self, until: Nanos) -> Option<E> {
+    pub(super) fn pop(&mut self, until: Nanos) -> Option<E> {
         // Events in the heap are later than those in the wheel (EVENTS-1).
         let at = self.next_near().unwrap_or(self.far_at);
         if at > until || at == Nanos::MAX {
@@ -136,7 +136,7 @@ impl<E: Copy + Default> Events<E> {
             return None;
         }
         self.advance(at);
-        Some(self.take_now())
+        Some(self.pop_now())
     }
 
     /// Advances the clock to `now`, and moves events that are near now into the wheel (EVENTS-1,
@@ -145,23 +145,23 @@ impl<E: Copy + Default> Events<E> {
     fn advance(&mut self, now: Nanos) {
         self.now = now;
         if self.far_at - now < SLOTS as u64 {
-            self.bring_near();
+            self.move_near();
         }
     }
 
     #[cold]
-    fn bring_near(&mut self) {
+    fn move_near(&mut self) {
         while let Some(Reverse(far)) = self.far.peek()
             && far.at - self.now < SLOTS as u64
         {
             let Some(Reverse(far)) = self.far.pop() else { unreachable!("peeked") };
-            self.put_near(far.at, far.event);
+            self.schedule_near(far.at, far.event);
         }
         self.far_at = self.far.peek().map_or(Nanos::MAX, |Reverse(far)| far.at);
     }
 
     #[inline]
-    fn put_near(&mut self, at: Nanos, event: E) {
+    fn schedule_near(&mut self, at: Nanos, event: E) {
         let at = at as usize % SLOTS;
         let bit = 1 << (at % 64);
         let slot = &mut self.slots[at];
@@ -191,7 +191,7 @@ impl<E: Copy + Default> Events<E> {
 
     /// Removes the first event of the current nanosecond, which has one.
     #[inline]
-    fn take_now(&mut self) -> E {
+    fn pop_now(&mut self) -> E {
         let at = self.now as usize % SLOTS;
         let slot = &mut self.slots[at];
         let event = slot.event;
@@ -240,21 +240,21 @@ mod tests {
 
     #[test]
     fn without_events_the_clock_advances_to_the_given_time() {
-        let mut events: Events<u32> = Events::new();
-        assert_eq!(events.take(5_000), None);
+        let mut events: EventQueue<u32> = EventQueue::new();
+        assert_eq!(events.pop(5_000), None);
         assert_eq!(events.now(), 5_000);
-        events.put(5_000, 1);
-        assert_eq!(events.take(5_000), Some(1));
+        events.schedule(5_000, 1);
+        assert_eq!(events.pop(5_000), Some(1));
     }
 
     #[test]
     fn a_distant_event_precedes_one_scheduled_later_for_the_same_time() {
-        let mut events = Events::new();
-        events.put(10_000, 1);
-        events.put(9_000, 0);
-        assert_eq!(events.take(u64::MAX), Some(0));
-        events.put(10_000, 2);
-        assert_eq!((events.take(u64::MAX), events.take(u64::MAX)), (Some(1), Some(2)), "E2");
+        let mut events = EventQueue::new();
+        events.schedule(10_000, 1);
+        events.schedule(9_000, 0);
+        assert_eq!(events.pop(u64::MAX), Some(0));
+        events.schedule(10_000, 2);
+        assert_eq!((events.pop(u64::MAX), events.pop(u64::MAX)), (Some(1), Some(2)), "E2");
     }
 
     proptest! {
@@ -263,15 +263,15 @@ mod tests {
         fn behaves_like_a_list_sorted_by_time_and_order(
             steps in proptest::collection::vec((0u64..3, 0u64..10_000, 0usize..4), 1..300),
         ) {
-            let mut events = Events::new();
+            let mut events = EventQueue::new();
             let mut model: Vec<(u64, usize)> = Vec::new();
             for (number, (scale, ahead, takes)) in steps.into_iter().enumerate() {
                 let at = events.now() + ahead * scale.pow(3);
-                events.put(at, number);
+                events.schedule(at, number);
                 model.push((at, number));
                 for _ in 0..takes {
                     let next = model.iter().copied().min();
-                    prop_assert_eq!(events.take(u64::MAX - 1).is_some(), next.is_some());
+                    prop_assert_eq!(events.pop(u64::MAX - 1).is_some(), next.is_some());
                     let Some(next) = next else { break };
                     model.retain(|each| *each != next);
                     prop_assert_eq!(events.now(), next.0);
@@ -282,7 +282,7 @@ mod tests {
             }
             model.sort_unstable();
             for (at, number) in model {
-                prop_assert_eq!(events.take(at), Some(number));
+                prop_assert_eq!(events.pop(at), Some(number));
                 prop_assert_eq!(events.now(), at);
             }
         }

@@ -19,7 +19,7 @@ use apus_workload::time::Nanos;
 /// Messages of a run. Memory is proportional to the messages between the oldest outstanding one and
 /// the newest.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct Measurement {
     topology: Topology,
     packets: PacketOverhead,
     answer: Answer,
@@ -28,9 +28,9 @@ pub(super) struct Tally {
     /// Whether the measurement has begun.
     counts: bool,
     /// Messages with smaller numbers are first contacts.
-    greetings: u32,
+    first_contacts: u32,
     /// Outstanding messages by number, from `first` on; `None` for those that have ended.
-    alive: VecDeque<Option<Message>>,
+    outstanding: VecDeque<Option<Message>>,
     first: u32,
     pub(super) backlog: Backlog,
     slowdowns: Slowdowns,
@@ -40,23 +40,23 @@ pub(super) struct Tally {
     pub(super) wire_bytes: u64,
 }
 
-impl Tally {
+impl Measurement {
     pub(super) fn new(
         topology: Topology,
         packets: PacketOverhead,
         answer: Answer,
         sizes: &SizeDistribution,
-        greetings: u32,
+        first_contacts: u32,
         window: Range<u32>,
     ) -> Self {
         Self {
             topology,
             packets,
             answer,
-            alive: VecDeque::new(),
+            outstanding: VecDeque::new(),
             first: 0,
             counts: false,
-            greetings,
+            first_contacts,
             backlog: Backlog::new(window.len() as u32),
             slowdowns: Slowdowns::new(sizes),
             failed: 0,
@@ -71,22 +71,26 @@ impl Tally {
         let position =
             self.window.contains(&message.number).then(|| message.number - self.window.start);
         self.backlog.arrived(message.bytes, position);
-        if self.alive.is_empty() {
+        if self.outstanding.is_empty() {
             self.first = message.number;
         }
-        debug_assert_eq!(self.first + self.alive.len() as u32, message.number, "numbers follow");
-        self.alive.push_back(Some(*message));
+        debug_assert_eq!(
+            self.first + self.outstanding.len() as u32,
+            message.number,
+            "numbers follow"
+        );
+        self.outstanding.push_back(Some(*message));
     }
 
     /// Records the outcome of a message.
-    pub(super) fn tell(&mut self, now: Nanos, outcome: Outcome) {
+    pub(super) fn record_outcome(&mut self, now: Nanos, outcome: Outcome) {
         match (outcome, self.answer) {
             (Outcome::Delivered(number), Answer::Nothing)
             | (Outcome::Done(number), Answer::Echo) => {
                 let Some(message) = self.end(number) else { return };
                 let ways = 1 + u64::from(self.answer == Answer::Echo);
                 self.wire_bytes += ways * self.packets.wire_bytes(message.bytes);
-                if self.counts && number >= self.greetings {
+                if self.counts && number >= self.first_contacts {
                     self.bytes += u64::from(message.bytes);
                     let took = (now - message.at) as f64;
                     self.slowdowns.record(message.bytes, took / self.unloaded(&message) as f64);
@@ -113,10 +117,10 @@ impl Tally {
 
     /// Removes an outstanding message.
     fn end(&mut self, number: u32) -> Option<Message> {
-        let message = self.alive.get_mut(number.checked_sub(self.first)? as usize)?.take()?;
+        let message = self.outstanding.get_mut(number.checked_sub(self.first)? as usize)?.take()?;
         self.backlog.delivered(message.bytes);
-        while let Some(None) = self.alive.front() {
-            self.alive.pop_front();
+        while let Some(None) = self.outstanding.front() {
+            self.outstanding.pop_front();
             self.first += 1;
         }
         Some(message)

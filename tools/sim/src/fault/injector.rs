@@ -11,7 +11,9 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::burst::Burst;
-use super::{Corruption, Counters, Outages, Settings};
+use super::counters::Counters;
+use super::outages::Outages;
+use super::settings::{Corruption, Settings};
 use crate::message::{HostId, Message};
 use apus_workload::time::Nanos;
 
@@ -20,7 +22,7 @@ const STREAM: u64 = 0x6661_756c_7473;
 
 /// State of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum HostState {
     /// Running.
     Up,
     /// Suspended until this time.
@@ -31,7 +33,7 @@ pub(crate) enum State {
 
 /// Fate of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lot {
+pub(crate) struct PacketFate {
     /// Whether the packet itself is lost.
     pub(crate) lost: bool,
     /// Delay of the packet.
@@ -44,7 +46,7 @@ pub(crate) struct Lot {
 
 /// Injects faults into a running fabric.
 #[derive(Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct FaultInjector {
     settings: Settings,
     outages: Outages,
     rng: Pcg64Mcg,
@@ -53,11 +55,11 @@ pub(crate) struct Trouble {
     /// End of the current delay spike by host.
     spikes: Vec<Nanos>,
     /// Messages that applications of paused hosts submit when these resume, in order of time.
-    pub(crate) held: Vec<Message>,
+    pub(crate) held_messages: Vec<Message>,
     pub(crate) counters: Counters,
 }
 
-impl Trouble {
+impl FaultInjector {
     pub(crate) fn new(settings: Settings, outages: Outages, hosts: u32, seed: u64) -> Self {
         Self {
             settings,
@@ -65,7 +67,7 @@ impl Trouble {
             rng: Pcg64Mcg::seed_from_u64(seed ^ STREAM),
             bursts: vec![Burst::default(); hosts as usize],
             spikes: vec![0; hosts as usize],
-            held: Vec::new(),
+            held_messages: Vec::new(),
             counters: Counters::default(),
         }
     }
@@ -83,42 +85,42 @@ impl Trouble {
     }
 
     /// Returns the state of a host.
-    pub(crate) fn state(&self, host: HostId, now: Nanos) -> State {
+    pub(crate) fn state(&self, host: HostId, now: Nanos) -> HostState {
         let crashes = self.outages.crashes.iter().filter(|crash| crash.host == host);
         if crashes.clone().any(|crash| (crash.at..crash.until).contains(&now)) {
-            return State::Down;
+            return HostState::Down;
         }
         let pauses = self.outages.pauses.iter().filter(|pause| pause.host == host);
         let asleep = pauses.filter(|pause| (pause.from..pause.until).contains(&now));
-        asleep.map(|pause| pause.until).max().map_or(State::Up, State::Paused)
+        asleep.map(|pause| pause.until).max().map_or(HostState::Up, HostState::Paused)
     }
 
     /// Draws the fate of a packet at its last link.
-    pub(crate) fn lot(&mut self, now: Nanos, from: HostId, to: HostId) -> Lot {
-        let mut lot = Lot::default();
+    pub(crate) fn fate(&mut self, now: Nanos, from: HostId, to: HostId) -> PacketFate {
+        let mut fate = PacketFate::default();
         if self.outages.partitions.iter().any(|partition| partition.cuts(now, from, to)) {
             self.counters.cut_off += 1;
-            lot.lost = true;
-            return lot;
+            fate.lost = true;
+            return fate;
         }
         if self.settings.are_none() {
-            return lot;
+            return fate;
         }
         let settings = self.settings;
         if self.chance(settings.duplication) {
             self.counters.duplicated += 1;
-            lot.copies[0] = Some(self.within(settings.reordered_by));
+            fate.copies[0] = Some(self.within(settings.reordered_by));
         }
         if self.chance(settings.very_late) {
             self.counters.very_late += 1;
-            lot.copies[1] = Some(self.within(settings.late_by));
+            fate.copies[1] = Some(self.within(settings.late_by));
         }
-        lot.lost = self.loses(to);
+        fate.lost = self.is_lost(to);
         if self.chance(settings.corruption) {
-            self.corrupt(&mut lot);
+            self.corrupt(&mut fate);
         }
-        lot.delay = self.delay(now, to);
-        lot
+        fate.delay = self.delay(now, to);
+        fate
     }
 
     /// Stops new faults (FAULT-2).
@@ -129,7 +131,7 @@ impl Trouble {
         }
     }
 
-    fn loses(&mut self, to: HostId) -> bool {
+    fn is_lost(&mut self, to: HostId) -> bool {
         let settings = self.settings;
         let burst = &mut self.bursts[to as usize];
         if burst.strikes(&mut self.rng, settings.burst, settings.burst_length) {
@@ -141,15 +143,15 @@ impl Trouble {
         lost
     }
 
-    fn corrupt(&mut self, lot: &mut Lot) {
+    fn corrupt(&mut self, fate: &mut PacketFate) {
         match self.settings.corrupted {
             Corruption::Caught => {
                 self.counters.caught += 1;
-                lot.lost = true;
+                fate.lost = true;
             }
             Corruption::Unnoticed => {
-                self.counters.corrupted += u64::from(!lot.lost);
-                lot.corrupted = Some(self.rng.random());
+                self.counters.corrupted += u64::from(!fate.lost);
+                fate.corrupted = Some(self.rng.random());
             }
         }
     }
@@ -185,8 +187,8 @@ mod tests {
     use super::*;
     use crate::fault::{Crash, Partition, Pause};
 
-    fn trouble(settings: Settings, outages: Outages) -> Trouble {
-        Trouble::new(settings, outages, 4, 7)
+    fn injector(settings: Settings, outages: Outages) -> FaultInjector {
+        FaultInjector::new(settings, outages, 4, 7)
     }
 
     #[test]
@@ -200,37 +202,37 @@ mod tests {
             late_by: 1_000_000,
             ..Settings::default()
         };
-        let mut trouble = trouble(settings, Outages::default());
-        let lots: Vec<Lot> = (0..10_000).map(|now| trouble.lot(now, 0, 1)).collect();
-        let Counters { lost, duplicated, reordered, very_late, .. } = trouble.counters;
+        let mut injector = injector(settings, Outages::default());
+        let fates: Vec<PacketFate> = (0..10_000).map(|now| injector.fate(now, 0, 1)).collect();
+        let Counters { lost, duplicated, reordered, very_late, .. } = injector.counters;
         for (seen, expected) in
             [(lost, 1_000), (duplicated, 2_000), (reordered, 3_000), (very_late, 500)]
         {
             assert!(seen.abs_diff(expected) < 250, "{seen}, not {expected}");
         }
-        assert_eq!(lots.iter().filter(|lot| lot.lost).count() as u64, lost);
-        assert!(lots.iter().all(|lot| lot.delay <= 50));
-        assert!(lots.iter().any(|lot| lot.copies[1].is_some_and(|late| late > 100_000)));
+        assert_eq!(fates.iter().filter(|fate| fate.lost).count() as u64, lost);
+        assert!(fates.iter().all(|fate| fate.delay <= 50));
+        assert!(fates.iter().any(|fate| fate.copies[1].is_some_and(|late| late > 100_000)));
     }
 
     #[test]
     fn a_spike_delays_all_packets_to_the_host() {
         let settings = Settings { spike: 10_000, spike_of: 1_000, ..Settings::default() };
-        let mut trouble = trouble(settings, Outages::default());
-        let until = (0..20).map(|_| trouble.lot(0, 0, 1).delay).max().unwrap();
-        trouble.settings = Settings { reordering: 10_000, ..Settings::default() };
-        assert_eq!(trouble.lot(until - 1, 0, 1).delay, 1);
-        assert_eq!(trouble.lot(until - 1, 0, 2).delay, 0, "another host");
-        assert_eq!(trouble.lot(until, 0, 1).delay, 0);
+        let mut injector = injector(settings, Outages::default());
+        let until = (0..20).map(|_| injector.fate(0, 0, 1).delay).max().unwrap();
+        injector.settings = Settings { reordering: 10_000, ..Settings::default() };
+        assert_eq!(injector.fate(until - 1, 0, 1).delay, 1);
+        assert_eq!(injector.fate(until - 1, 0, 2).delay, 0, "another host");
+        assert_eq!(injector.fate(until, 0, 1).delay, 0);
     }
 
     #[test]
     fn corrupted_packets_are_dropped_or_delivered() {
         let settings = Settings { corruption: 10_000, ..Settings::default() };
-        assert!(trouble(settings, Outages::default()).lot(0, 0, 1).lost);
+        assert!(injector(settings, Outages::default()).fate(0, 0, 1).lost);
         let settings = Settings { corrupted: Corruption::Unnoticed, ..settings };
-        let lot = trouble(settings, Outages::default()).lot(0, 0, 1);
-        assert!(!lot.lost && lot.corrupted.is_some());
+        let fate = injector(settings, Outages::default()).fate(0, 0, 1);
+        assert!(!fate.lost && fate.corrupted.is_some());
     }
 
     #[test]
@@ -241,11 +243,14 @@ mod tests {
             crashes: vec![Crash { host: 1, at: 200, until: 250 }],
             ..Outages::default()
         };
-        let trouble = trouble(Settings::default(), outages);
-        let states = [0, 100, 200, 249, 250, 400].map(|now| trouble.state(1, now));
-        let paused = State::Paused(400);
-        assert_eq!(states, [State::Up, paused, State::Down, State::Down, paused, State::Up]);
-        assert_eq!(trouble.state(2, 200), State::Up);
+        let injector = injector(Settings::default(), outages);
+        let states = [0, 100, 200, 249, 250, 400].map(|now| injector.state(1, now));
+        let paused = HostState::Paused(400);
+        assert_eq!(
+            states,
+            [HostState::Up, paused, HostState::Down, HostState::Down, paused, HostState::Up]
+        );
+        assert_eq!(injector.state(2, 200), HostState::Up);
     }
 
     #[test]
@@ -253,9 +258,9 @@ mod tests {
         let settings = Settings { loss: 10_000, ..Settings::default() };
         let cut = Partition { side: vec![0], from: 0, until: 1_000 };
         let outages = Outages { partitions: vec![cut], ..Outages::default() };
-        let mut trouble = trouble(settings, outages);
-        assert!(trouble.lot(10, 0, 1).lost && trouble.lot(10, 1, 2).lost);
-        trouble.heal(20);
-        assert_eq!([trouble.lot(20, 0, 1), trouble.lot(20, 1, 2)], [Lot::default(); 2]);
+        let mut injector = injector(settings, outages);
+        assert!(injector.fate(10, 0, 1).lost && injector.fate(10, 1, 2).lost);
+        injector.heal(20);
+        assert_eq!([injector.fate(20, 0, 1), injector.fate(20, 1, 2)], [PacketFate::default(); 2]);
     }
 }

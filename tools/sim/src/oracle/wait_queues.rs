@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::schedule::{Key, LinkIndex, Rank};
+use super::rank::{Key, LinkIndex, Rank};
 
 /// The two links that a message needs.
 type Pair = [LinkIndex; 2];
@@ -22,12 +22,12 @@ type Queue = BTreeSet<(Rank, Key)>;
 
 /// All waiting messages.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct WaitQueues {
     pairs: BTreeMap<Pair, Queue>,
     firsts: Box<[Queue]>,
 }
 
-impl Waiting {
+impl WaitQueues {
     /// Returns empty queues for `links` links.
     pub(super) fn new(links: usize) -> Self {
         Self { pairs: BTreeMap::new(), firsts: vec![Queue::new(); links].into() }
@@ -57,7 +57,7 @@ impl Waiting {
     /// Removes the first message of a pair, which must exist.
     pub(super) fn remove_first(&mut self, pair: Pair) {
         let queue = self.pairs.get_mut(&pair).expect("a message of the pair waits");
-        let first = queue.pop_first().expect("W1");
+        let first = queue.pop_first().expect("WAITING-1");
         let next = queue.first().copied();
         for link in pair {
             self.firsts[link].remove(&first);
@@ -79,7 +79,7 @@ mod tests {
         fn a_link_knows_the_first_of_each_pair(
             steps in prop::collection::vec((0usize..3, 3usize..6, 0u64..9, any::<bool>()), 1..60),
         ) {
-            let mut waiting = Waiting::new(6);
+            let mut waiting = WaitQueues::new(6);
             let mut model: Vec<(Pair, Rank, Key)> = Vec::new();
             for (key, (from, to, remaining, comes)) in steps.into_iter().enumerate() {
                 let rank = Rank { remaining, age: key as u64 };
@@ -100,11 +100,11 @@ mod tests {
                     let mut firsts: Vec<_> =
                         pairs.filter_map(|pair| first(&model, pair)).collect();
                     firsts.sort_unstable();
-                    prop_assert_eq!(waiting.firsts(link).collect::<Vec<_>>(), firsts, "W2");
+                    prop_assert_eq!(waiting.firsts(link).collect::<Vec<_>>(), firsts, "WAITING-2");
                 }
-                prop_assert!(waiting.pairs.values().all(|queue| !queue.is_empty()), "W1");
+                prop_assert!(waiting.pairs.values().all(|queue| !queue.is_empty()), "WAITING-1");
                 let queued: usize = waiting.pairs.values().map(Queue::len).sum();
-                prop_assert_eq!(queued, model.len(), "W1");
+                prop_assert_eq!(queued, model.len(), "WAITING-1");
             }
         }
     }

@@ -12,15 +12,18 @@
 //! - SCOREBOARD-3: A sacked segment is neither lost nor retransmitted; only lost segments are
 //!   retransmitted.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::segment::Position;
+use crate::dctcp::segment::Position;
 use apus_workload::time::Nanos;
 
 /// A segment that was sent and is not acknowledged.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
+pub(super) struct SentSegment {
     pub(super) start: Position,
     pub(super) end: Position,
     /// Time of the last transmission.
@@ -37,7 +40,7 @@ pub(super) struct Sent {
 
 /// Segments that one ACK newly reports.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct News {
+pub(super) struct NewlyAcked {
     /// Number of segments.
     pub(super) delivered: u32,
     /// Whether the first unacknowledged byte has moved.
@@ -57,13 +60,13 @@ pub(super) struct News {
     pub(super) lowest_once: Option<Position>,
 }
 
-impl News {
+impl NewlyAcked {
     /// Returns the send time of the segment that measures the round-trip time.
     pub(super) fn measure(&self) -> Option<Nanos> {
         if self.ambiguous { None } else { self.acked_from.or(self.sacked_from) }
     }
 
-    fn arrived(&mut self, segment: &Sent) {
+    fn arrived(&mut self, segment: &SentSegment) {
         self.delivered += 1;
         self.highest = self.highest.max(segment.end);
         if !segment.ever_again {
@@ -76,7 +79,7 @@ impl News {
 /// Segments in flight.
 #[derive(Debug, Default)]
 pub(super) struct Scoreboard {
-    segments: VecDeque<Sent>,
+    segments: VecDeque<SentSegment>,
     sacked: u32,
     lost: u32,
     again: u32,
@@ -87,8 +90,11 @@ pub(super) struct Scoreboard {
 impl Scoreboard {
     /// Adds a segment that is sent for the first time.
     pub(super) fn push(&mut self, range: Range<Position>, now: Nanos) {
-        debug_assert!(self.segments.back().is_none_or(|last| last.end == range.start), "B1");
-        self.segments.push_back(Sent {
+        debug_assert!(
+            self.segments.back().is_none_or(|last| last.end == range.start),
+            "SCOREBOARD-1"
+        );
+        self.segments.push_back(SentSegment {
             start: range.start,
             end: range.end,
             at: now,
@@ -139,11 +145,11 @@ impl Scoreboard {
         segment.lost && !segment.again
     }
 
-    pub(super) fn first(&self) -> Option<&Sent> {
+    pub(super) fn first(&self) -> Option<&SentSegment> {
         self.segments.front()
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<&Sent> {
+    pub(super) fn get(&self, index: usize) -> Option<&SentSegment> {
         self.segments.get(index)
     }
 
@@ -156,13 +162,13 @@ impl Scoreboard {
     pub(super) fn acknowledge(
         &mut self,
         upto: Position,
-        news: &mut News,
-        mut seen: impl FnMut(&Sent),
+        newly_acked: &mut NewlyAcked,
+        mut seen: impl FnMut(&SentSegment),
     ) {
         while let Some(segment) = self.segments.front().copied().filter(|first| first.end <= upto) {
             self.segments.pop_front();
-            news.advanced = true;
-            news.ambiguous |= segment.ever_again;
+            newly_acked.advanced = true;
+            newly_acked.ambiguous |= segment.ever_again;
             self.lost -= u32::from(segment.lost);
             self.again -= u32::from(segment.again);
             if segment.sacked {
@@ -170,9 +176,9 @@ impl Scoreboard {
                 continue;
             }
             if !segment.ever_again {
-                news.acked_from.get_or_insert(segment.at);
+                newly_acked.acked_from.get_or_insert(segment.at);
             }
-            news.arrived(&segment);
+            newly_acked.arrived(&segment);
             seen(&segment);
         }
     }
@@ -181,8 +187,8 @@ impl Scoreboard {
     pub(super) fn sack(
         &mut self,
         block: &Range<Position>,
-        news: &mut News,
-        mut seen: impl FnMut(&Sent),
+        newly_acked: &mut NewlyAcked,
+        mut seen: impl FnMut(&SentSegment),
     ) {
         let first = self.segments.partition_point(|segment| segment.start < block.start);
         for segment in self.segments.range_mut(first..) {
@@ -196,11 +202,11 @@ impl Scoreboard {
             self.sacked += 1;
             self.lost -= u32::from(std::mem::take(&mut segment.lost));
             self.again -= u32::from(std::mem::take(&mut segment.again));
-            news.sacked = true;
+            newly_acked.sacked = true;
             if !segment.ever_again {
-                news.sacked_from.get_or_insert(segment.at);
+                newly_acked.sacked_from.get_or_insert(segment.at);
             }
-            news.arrived(segment);
+            newly_acked.arrived(segment);
             seen(segment);
         }
     }
@@ -219,7 +225,7 @@ impl Scoreboard {
     }
 
     /// Clears all loss marks.
-    pub(super) fn find_again(&mut self) {
+    pub(super) fn clear_losses(&mut self) {
         for segment in &mut self.segments {
             segment.lost = false;
             segment.again = false;
@@ -255,7 +261,7 @@ impl Scoreboard {
     /// Returns whether SCOREBOARD-2 and SCOREBOARD-3 hold.
     #[cfg(test)]
     pub(super) fn is_sound(&self) -> bool {
-        let count = |what: fn(&Sent) -> bool| {
+        let count = |what: fn(&SentSegment) -> bool| {
             self.segments.iter().filter(|segment| what(segment)).count() as u32
         };
         count(|segment| segment.sacked) == self.sacked
@@ -263,131 +269,5 @@ impl Scoreboard {
             && count(|segment| segment.again) == self.again
             && count(|segment| segment.sacked && (segment.lost || segment.again)) == 0
             && count(|segment| segment.again && !segment.lost) == 0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    /// Returns ten segments of ten bytes, the n-th sent at n.
-    fn board() -> Scoreboard {
-        let mut board = Scoreboard::default();
-        for number in 0..10 {
-            board.push(number * 10..number * 10 + 10, number);
-        }
-        board
-    }
-
-    #[test]
-    fn a_repaired_segment_is_in_flight_again() {
-        let mut board = board();
-        let mut news = News::default();
-        board.sack(&(30..60), &mut news, |_| {});
-        assert_eq!((news.delivered, board.in_flight()), (3, 7));
-        board.lose(1);
-        board.lose(0);
-        board.lose(3);
-        assert_eq!((board.lost(), board.in_flight()), (2, 5), "an arrived segment is not lost");
-        assert_eq!(board.repair(20), Some(0..10), "the lowest comes first");
-        assert_eq!(board.repair(21), Some(10..20));
-        assert_eq!(board.repair(22), None);
-        assert_eq!(board.in_flight(), 7);
-        board.lose(1);
-        assert_eq!(board.repair(23), Some(10..20), "a lost retransmission");
-        assert!(board.is_sound());
-    }
-
-    #[test]
-    fn an_ack_counts_each_segment_once() {
-        let mut board = board();
-        let mut news = News::default();
-        board.sack(&(30..60), &mut news, |_| {});
-        board.sack(&(30..70), &mut news, |_| {});
-        assert_eq!(news.delivered, 4);
-        assert_eq!(news.measure(), Some(3));
-        let mut news = News::default();
-        board.lose(0);
-        let mut seen = Vec::new();
-        board.acknowledge(65, &mut news, |segment| seen.push(segment.start));
-        assert_eq!(seen, [0, 10, 20]);
-        assert_eq!((news.delivered, board.len(), board.sacked(), board.lost()), (3, 4, 1, 0));
-        assert_eq!(news.measure(), Some(0));
-        assert_eq!(news.lowest_once, Some(10));
-        assert!(board.is_sound());
-    }
-
-    /// Karn's algorithm.
-    #[test]
-    fn a_segment_sent_twice_is_no_measurement() {
-        let mut board = board();
-        board.lose(0);
-        board.repair(50);
-        let mut news = News::default();
-        board.acknowledge(30, &mut news, |_| {});
-        assert_eq!(news.measure(), None);
-        assert_eq!(news.delivered, 3);
-    }
-    #[derive(Clone, Debug)]
-    enum Step {
-        Push,
-        /// Everything before this segment.
-        Acknowledge(u64),
-        /// From this segment on, this number of segments.
-        Sack(u64, u64),
-        Lose(usize),
-        Repair,
-        FindAgain,
-    }
-
-    fn step() -> impl Strategy<Value = Step> {
-        prop_oneof![
-            6 => Just(Step::Push),
-            2 => (0u64..60).prop_map(Step::Acknowledge),
-            3 => (0u64..60, 1u64..6).prop_map(|(first, count)| Step::Sack(first, count)),
-            3 => (0usize..20).prop_map(Step::Lose),
-            4 => Just(Step::Repair),
-            1 => Just(Step::FindAgain),
-        ]
-    }
-
-    proptest! {
-        /// After any steps, the counts are those of the flags, each segment arrives once, and lost
-        /// segments are repaired from the lowest on.
-        #[test]
-        fn counts_are_those_of_the_flags(steps in proptest::collection::vec(step(), 0..150)) {
-            let mut board = Scoreboard::default();
-            let (mut una, mut next, mut arrived) = (0, 0, 0);
-            for (now, step) in (0..).zip(steps) {
-                let mut news = News::default();
-                match step {
-                    Step::Push => {
-                        board.push(next * 10..next * 10 + 10, now);
-                        next += 1;
-                    }
-                    Step::Acknowledge(upto) if upto <= next => {
-                        board.acknowledge(upto * 10, &mut news, |_| {});
-                        una = una.max(upto);
-                    }
-                    Step::Sack(first, count) if first >= una && first + count <= next => {
-                        board.sack(&(first * 10..(first + count) * 10), &mut news, |_| {});
-                    }
-                    Step::Lose(index) if index < board.len() as usize => board.lose(index),
-                    Step::Repair => {
-                        let waits = |index: &usize| board.waits_for_repair(*index);
-                        let lowest = (0..board.len() as usize).find(waits);
-                        let lowest = lowest.map(|index| board.get(index).unwrap().start);
-                        prop_assert_eq!(board.repair(now).map(|range| range.start), lowest);
-                    }
-                    Step::FindAgain => board.find_again(),
-                    _ => {}
-                }
-                arrived += u64::from(news.delivered);
-                prop_assert!(board.is_sound(), "B2, B3");
-                prop_assert_eq!(u64::from(board.len()), next - una);
-                prop_assert_eq!(arrived, una + u64::from(board.sacked()));
-            }
-        }
     }
 }
