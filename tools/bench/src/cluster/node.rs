@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::slowdown::{Scale, Slowdowns};
 use apus_contenders::load::{Idle, OpenLoop, Request, open_loop, unloaded};
-use apus_contenders::transport::{self, Client, Node, Opening, Work as Application};
+use apus_contenders::transport::{self, Client, Node, NodeOptions, Work as Application};
 use apus_report::stats::Latencies;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
@@ -121,7 +121,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         .doing(|| "set the timer slack".to_owned())?;
     // Whoever may not ask for it measures with cores that sleep.
     let _awake = PmQosRequest::open();
-    let opening = Opening {
+    let opening = NodeOptions {
         at,
         poll: setup.poll,
         serve: true,

@@ -85,7 +85,7 @@ fn selected(
         let asked_for = options.only.iter().any(|name| name == contender.name());
         asked_for || (options.only.is_empty() && !contender.is_on_request())
     });
-    contenders.retain(|contender| match contender.sits_out(&plan) {
+    contenders.retain(|contender| match contender.exclusion(&plan) {
         Some(why) => {
             notes.push(format!("{} sits out: {why}", contender.name()));
             false

@@ -73,7 +73,7 @@ fn selected(options: &Options, notes: &mut Vec<String>) -> Result<Vec<Entrant>, 
 
 /// Why it cannot take part with messages of that size, if so.
 fn sits_out(entrant: Entrant, size: usize, options: &Options) -> Option<String> {
-    entrant.contender(Calls::OneByOne).sits_out(&options.plan(size, 1, options.poll))
+    entrant.contender(Calls::OneByOne).exclusion(&options.plan(size, 1, options.poll))
 }
 
 /// What is said if there are more tasks at a time than cores.

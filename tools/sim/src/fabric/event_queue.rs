@@ -1,19 +1,19 @@
-//! What happens next?
+//! Event queue of the simulator.
 //!
-//! A wheel with a slot for each of the next 4096 nanoseconds, and a heap for what is farther away. In a
-//! busy fabric several events fall into each nanosecond and nearly all of them lie less than four
-//! microseconds ahead, so that putting one in and taking one out costs a few instructions, however many
-//! there are; a heap alone would cost the logarithm of their number in cache misses.
+//! A wheel has a slot for each of the next 4096 nanoseconds, and a heap holds later events. In a
+//! busy fabric several events fall into each nanosecond, and nearly all are less than four
+//! microseconds ahead, so that scheduling and removing an event costs a few instructions, however
+//! many there are. A heap alone would cost the logarithm of their number in cache misses.
 //!
 //! # Invariants
 //!
-//! - **E1** What is in the wheel lies less than [`SLOTS`] ns ahead of the clock; what is in the heap, at
-//!   least so far.
-//! - **E2** Events of the same nanosecond come out in the order in which they were put in: what goes into
-//!   the wheel directly was put in after everything in the heap for the same time, which is moved over
-//!   before the clock lets anything happen in between.
-//! - **E3** A bit is set in `occupied` exactly if its slot holds events, and in `groups` exactly if its
-//!   word of `occupied` is not 0.
+//! - EVENTS-1: Events in the wheel are less than [`SLOTS`] ns ahead of the clock, events in the
+//!   heap at least that.
+//! - EVENTS-2: Events of the same nanosecond leave in the order in which they were scheduled. An
+//!   event scheduled directly into the wheel is later than every event in the heap for the same
+//!   time: those are moved to the wheel before the clock allows anything else to happen.
+//! - EVENTS-3: A bit of `occupied` is set exactly if its slot holds events, and a bit of `groups`
+//!   exactly if its word of `occupied` is not 0.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,36 +22,37 @@ use apus_workload::time::Nanos;
 
 /// Slots of the wheel, one per nanosecond.
 const SLOTS: usize = 4096;
-/// Words of 64 bits that say which slots hold something.
+/// Words of 64 bits that record which slots hold events.
 const WORDS: usize = SLOTS / 64;
-/// No node.
+/// Marks the end of a list.
 const NONE: u32 = u32::MAX;
 
-/// Events in order of time; those of the same nanosecond in the order in which they were put in.
+/// Events in order of time; events of the same nanosecond in the order in which they were
+/// scheduled.
 #[derive(Debug)]
-pub(super) struct Events<E> {
+pub(super) struct EventQueue<E> {
     now: Nanos,
     slots: Box<[Slot<E>]>,
     occupied: [u64; WORDS],
     groups: u64,
     nodes: Vec<Node<E>>,
-    /// The first of the nodes that are not in use.
+    /// First node of the free list.
     free: u32,
     far: BinaryHeap<Reverse<Far<E>>>,
-    /// When the first event in the heap happens; [`Nanos::MAX`] without one.
+    /// Time of the first event in the heap; [`Nanos::MAX`] without one.
     far_at: Nanos,
-    /// Numbers what is put into the heap.
+    /// Sequence number of the last event put into the heap.
     sequence: u64,
 }
 
-/// The events of a nanosecond. Mostly there is one.
+/// Events of one nanosecond. Usually there is one.
 #[derive(Clone, Copy, Debug)]
 struct Slot<E> {
-    /// The first one; what it was last, if there is none.
+    /// First event; stale if the slot is empty.
     event: E,
-    /// The node of the second one.
+    /// Node of the second event.
     next: u32,
-    /// The node of the last one, if there are two.
+    /// Node of the last event, if there are two.
     last: u32,
 }
 
@@ -61,7 +62,7 @@ struct Node<E> {
     next: u32,
 }
 
-/// An event in the heap, ordered by time and sequence alone.
+/// An event in the heap, ordered by time and sequence number alone.
 #[derive(Debug)]
 struct Far<E> {
     at: Nanos,
@@ -89,8 +90,8 @@ impl<E> Ord for Far<E> {
     }
 }
 
-impl<E: Copy + Default> Events<E> {
-    /// None yet; the clock stands at 0.
+impl<E: Copy + Default> EventQueue<E> {
+    /// Returns an empty queue whose clock is at 0.
     pub(super) fn new() -> Self {
         Self {
             now: 0,
@@ -105,18 +106,18 @@ impl<E: Copy + Default> Events<E> {
         }
     }
 
-    /// The time of the event that came out last, or that the clock was put to.
+    /// Returns the time of the clock.
     pub(super) const fn now(&self) -> Nanos {
         self.now
     }
 
-    /// Lets `event` happen at `at`; now, if that has passed.
+    /// Schedules `event` for `at`, or for now if that has passed.
     #[inline]
-    pub(super) fn put(&mut self, at: Nanos, event: E) {
+    pub(super) fn schedule(&mut self, at: Nanos, event: E) {
         debug_assert!(at >= self.now, "an event in the past");
         let at = at.max(self.now);
         if at - self.now < SLOTS as u64 {
-            self.put_near(at, event);
+            self.schedule_near(at, event);
         } else {
             self.sequence += 1;
             self.far.push(Reverse(Far { at, sequence: self.sequence, event }));
@@ -124,42 +125,43 @@ impl<E: Copy + Default> Events<E> {
         }
     }
 
-    /// The next event, if it happens at `until` or before; puts the clock to its time. Otherwise puts the
-    /// clock to `until`.
+    /// Removes the next event that is due by `until`, and advances the clock to its time. Without
+    /// one, advances the clock to `until`.
     #[inline]
-    pub(super) fn take(&mut self, until: Nanos) -> Option<E> {
-        // What is in the heap comes after what is in the wheel (E1).
+    pub(super) fn pop(&mut self, until: Nanos) -> Option<E> {
+        // Events in the heap are later than those in the wheel (EVENTS-1).
         let at = self.next_near().unwrap_or(self.far_at);
         if at > until || at == Nanos::MAX {
             self.advance(until.max(self.now));
             return None;
         }
         self.advance(at);
-        Some(self.take_now())
+        Some(self.pop_now())
     }
 
-    /// Puts the clock to `now` and brings what is near now into the wheel (E1, E2).
+    /// Advances the clock to `now`, and moves events that are near now into the wheel (EVENTS-1,
+    /// EVENTS-2).
     #[inline]
     fn advance(&mut self, now: Nanos) {
         self.now = now;
         if self.far_at - now < SLOTS as u64 {
-            self.bring_near();
+            self.move_near();
         }
     }
 
     #[cold]
-    fn bring_near(&mut self) {
+    fn move_near(&mut self) {
         while let Some(Reverse(far)) = self.far.peek()
             && far.at - self.now < SLOTS as u64
         {
             let Some(Reverse(far)) = self.far.pop() else { unreachable!("peeked") };
-            self.put_near(far.at, far.event);
+            self.schedule_near(far.at, far.event);
         }
         self.far_at = self.far.peek().map_or(Nanos::MAX, |Reverse(far)| far.at);
     }
 
     #[inline]
-    fn put_near(&mut self, at: Nanos, event: E) {
+    fn schedule_near(&mut self, at: Nanos, event: E) {
         let at = at as usize % SLOTS;
         let bit = 1 << (at % 64);
         let slot = &mut self.slots[at];
@@ -187,9 +189,9 @@ impl<E: Copy + Default> Events<E> {
         slot.last = index;
     }
 
-    /// Takes the first event of the present nanosecond, which has one.
+    /// Removes the first event of the current nanosecond, which has one.
     #[inline]
-    fn take_now(&mut self) -> E {
+    fn pop_now(&mut self) -> E {
         let at = self.now as usize % SLOTS;
         let slot = &mut self.slots[at];
         let event = slot.event;
@@ -209,7 +211,7 @@ impl<E: Copy + Default> Events<E> {
         event
     }
 
-    /// The time of the first event in the wheel.
+    /// Returns the time of the first event in the wheel.
     #[inline]
     fn next_near(&self) -> Option<Nanos> {
         if self.groups == 0 {
@@ -217,8 +219,8 @@ impl<E: Copy + Default> Events<E> {
         }
         let at = self.now as usize % SLOTS;
         let (word, bit) = (at / 64, at % 64);
-        // Slots of this word from now on, then the words behind it, then those before it and the rest of
-        // this word: the wheel has gone round.
+        // Slots of this word from now on, then the following words, then the preceding ones and the
+        // rest of this word: the wheel has wrapped around.
         let here = self.occupied[word] >> bit;
         if here != 0 {
             return Some(self.now + u64::from(here.trailing_zeros()));
@@ -237,22 +239,22 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn without_events_the_clock_goes_where_it_is_put() {
-        let mut events: Events<u32> = Events::new();
-        assert_eq!(events.take(5_000), None);
+    fn without_events_the_clock_advances_to_the_given_time() {
+        let mut events: EventQueue<u32> = EventQueue::new();
+        assert_eq!(events.pop(5_000), None);
         assert_eq!(events.now(), 5_000);
-        events.put(5_000, 1);
-        assert_eq!(events.take(5_000), Some(1));
+        events.schedule(5_000, 1);
+        assert_eq!(events.pop(5_000), Some(1));
     }
 
     #[test]
-    fn what_was_far_away_comes_before_what_was_put_in_later() {
-        let mut events = Events::new();
-        events.put(10_000, 1);
-        events.put(9_000, 0);
-        assert_eq!(events.take(u64::MAX), Some(0));
-        events.put(10_000, 2);
-        assert_eq!((events.take(u64::MAX), events.take(u64::MAX)), (Some(1), Some(2)), "E2");
+    fn a_distant_event_precedes_one_scheduled_later_for_the_same_time() {
+        let mut events = EventQueue::new();
+        events.schedule(10_000, 1);
+        events.schedule(9_000, 0);
+        assert_eq!(events.pop(u64::MAX), Some(0));
+        events.schedule(10_000, 2);
+        assert_eq!((events.pop(u64::MAX), events.pop(u64::MAX)), (Some(1), Some(2)), "E2");
     }
 
     proptest! {
@@ -261,15 +263,15 @@ mod tests {
         fn behaves_like_a_list_sorted_by_time_and_order(
             steps in proptest::collection::vec((0u64..3, 0u64..10_000, 0usize..4), 1..300),
         ) {
-            let mut events = Events::new();
+            let mut events = EventQueue::new();
             let mut model: Vec<(u64, usize)> = Vec::new();
             for (number, (scale, ahead, takes)) in steps.into_iter().enumerate() {
                 let at = events.now() + ahead * scale.pow(3);
-                events.put(at, number);
+                events.schedule(at, number);
                 model.push((at, number));
                 for _ in 0..takes {
                     let next = model.iter().copied().min();
-                    prop_assert_eq!(events.take(u64::MAX - 1).is_some(), next.is_some());
+                    prop_assert_eq!(events.pop(u64::MAX - 1).is_some(), next.is_some());
                     let Some(next) = next else { break };
                     model.retain(|each| *each != next);
                     prop_assert_eq!(events.now(), next.0);
@@ -280,7 +282,7 @@ mod tests {
             }
             model.sort_unstable();
             for (at, number) in model {
-                prop_assert_eq!(events.take(at), Some(number));
+                prop_assert_eq!(events.pop(at), Some(number));
                 prop_assert_eq!(events.now(), at);
             }
         }

@@ -1,24 +1,24 @@
-//! Which requests are under way?
+//! Outstanding requests of a load generator.
 
-/// A request that is under way, or waits to be.
+/// A request that is outstanding or waits for a free slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// Bytes of payload.
+    /// Payload bytes.
     pub size: u32,
-    /// To which peer.
+    /// Index of the peer.
     pub peer: usize,
-    /// When it was due, in nanoseconds since the load began.
+    /// Time at which it was due, in nanoseconds since the load began.
     pub due: u64,
 }
 
-/// Requests under way, by the ids that the client knows them by.
-pub(super) struct Flight {
+/// Outstanding requests, by the ids that the client uses.
+pub(super) struct InFlight {
     slots: Vec<Option<Request>>,
     free: Vec<u32>,
 }
 
-impl Flight {
-    /// For at most `limit` requests at a time.
+impl InFlight {
+    /// Returns an empty table for at most `limit` requests.
     pub(super) fn new(limit: u32) -> Self {
         Self { slots: vec![None; limit as usize], free: (0..limit).rev().collect() }
     }
@@ -31,22 +31,22 @@ impl Flight {
         self.free.len() == self.slots.len()
     }
 
-    /// Takes a request in and gives its id.
+    /// Adds a request and returns its id.
     ///
     /// # Panics
     ///
-    /// If it is full.
+    /// The table is full.
     pub(super) fn begin(&mut self, request: Request) -> u32 {
-        let id = self.free.pop().expect("the caller looks whether it is full");
+        let id = self.free.pop().expect("the caller checks that there is room");
         self.slots[id as usize] = Some(request);
         id
     }
 
-    /// The request with this id is complete.
+    /// Removes the request with this id, which is complete.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// No request has this id.
     pub(super) fn end(&mut self, id: u32) -> Request {
         let request = self.slots[id as usize].take().expect("a client completes a request once");
         self.free.push(id);

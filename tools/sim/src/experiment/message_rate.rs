@@ -1,10 +1,11 @@
-//! How many messages a second are a load?
+//! Conversion of load into messages per second.
 //!
-//! Load is the share of the links to hosts that is busy, with everything that belongs to a message: headers,
-//! grants, and the response by which its sender learns that it has arrived. SIGCOMM 2018 counts in the same
-//! way, but its one-way messages have no response, its headers are shorter, and it sends a grant per packet
-//! of data. Where that leaves less room for payload than apus has (W4, W5), no more payload is offered than
-//! the paper's load was: published slowdowns belong to that many messages a second.
+//! Load is the share of the time in which the links to hosts are busy with everything that belongs
+//! to a message: headers, grants, and the response that tells the sender of its arrival. SIGCOMM
+//! 2018 counts in the same way, but its one-way messages have no response, its headers are shorter,
+//! and it sends a grant per DATA packet. Where that leaves less room for payload than apus has (W4,
+//! W5), no more payload is offered than the paper's load was: published slowdowns belong to that
+//! number of messages a second.
 //!
 //! All transports get the messages that are this load for apus, so that they carry the same.
 
@@ -16,7 +17,7 @@ use crate::host::{Answer, wire_bytes};
 use crate::published;
 use crate::topology::Topology;
 
-/// Messages a second, of all hosts together, that make `load`.
+/// Returns the messages a second, of all hosts together, that are `load`.
 pub(super) fn messages_per_second(
     load: f64,
     topology: &Topology,
@@ -36,7 +37,7 @@ pub(super) fn messages_per_second(
     load * bytes_per_second * f64::from(topology.shape.hosts()) * messages
 }
 
-/// Payload bytes of a message and of what answers it, on average.
+/// Returns the mean payload bytes of a message and its response.
 fn payload(sizes: &SizeDistribution, answer: Answer) -> f64 {
     match answer {
         Answer::Nothing => sizes.mean(),
@@ -44,7 +45,7 @@ fn payload(sizes: &SizeDistribution, answer: Answer) -> f64 {
     }
 }
 
-/// Bytes on links to hosts for a message of this size and what it causes.
+/// Returns the bytes on links to hosts for a message of this size and its response.
 fn exchange(size: u32, packets: &PacketOverhead, config: &Config, answer: Answer) -> f64 {
     let there = one_way(size, packets, config);
     let back = match answer {
@@ -54,14 +55,15 @@ fn exchange(size: u32, packets: &PacketOverhead, config: &Config, answer: Answer
     there + back
 }
 
-/// Bytes on links to hosts for one message: its packets, and the grants for what is not unscheduled.
+/// Returns the bytes on links to hosts for one message: its packets, and the grants for its
+/// scheduled part.
 fn one_way(size: u32, packets: &PacketOverhead, config: &Config) -> f64 {
     let scheduled = f64::from(size.saturating_sub(config.unsched_bytes_max() as u32));
     let grant = f64::from(wire_bytes(packets, Kind::Grant.header_len(), 0));
     packets.wire_bytes(size) as f64 + grant * (scheduled / granted_at_once(packets, config)).ceil()
 }
 
-/// Bytes that one GRANT adds, as packets arrive one by one (GRANT-7).
+/// Returns the bytes that one GRANT adds when packets arrive one by one (GRANT-7).
 fn granted_at_once(packets: &PacketOverhead, config: &Config) -> f64 {
     let window = match config.window() {
         0 => config.max_incoming() / (config.max_overcommit() + 1),

@@ -1,63 +1,65 @@
-//! What happens to this packet, and to this host, now?
+//! Fault injection: the fate of each packet and the state of each host.
 //!
 //! # Invariants
 //!
-//! - **F1** The same packets at the same times meet the same fate: chance is drawn packet by packet, from one
-//!   stream.
-//! - **F2** Once healed, nothing goes wrong any more, but what is late already comes late, and who has died
-//!   for good stays dead.
+//! - FAULT-1: The same packets at the same times have the same fate: random numbers are drawn
+//!   packet by packet from one stream.
+//! - FAULT-2: After healing there are no new faults. Delayed packets still arrive late, and hosts
+//!   that crashed forever stay down.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::burst::Burst;
-use super::{Corruption, Counters, Outages, Settings};
+use super::counters::Counters;
+use super::outages::Outages;
+use super::settings::{Corruption, Settings};
 use crate::message::{HostId, Message};
 use apus_workload::time::Nanos;
 
-/// Keeps the stream of faults apart from that of the ways.
+/// Separates the stream of faults from that of paths.
 const STREAM: u64 = 0x6661_756c_7473;
 
-/// What a host does.
+/// State of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// What it should.
+pub(crate) enum HostState {
+    /// Running.
     Up,
-    /// Nothing, until then.
+    /// Suspended until this time.
     Paused(Nanos),
-    /// It does not exist.
+    /// Crashed.
     Down,
 }
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lot {
-    /// Whether the packet itself does not arrive.
+pub(crate) struct PacketFate {
+    /// Whether the packet itself is lost.
     pub(crate) lost: bool,
-    /// By how much it is late.
+    /// Delay of the packet.
     pub(crate) delay: Nanos,
-    /// By how much copies of it are late.
+    /// Delays of copies of it.
     pub(crate) copies: [Option<Nanos>; 2],
-    /// Chooses the bit that turns over; `None`: it is intact.
+    /// Random number that selects the flipped bit; `None` for an intact packet.
     pub(crate) corrupted: Option<u64>,
 }
 
-/// Faults at work.
+/// Injects faults into a running fabric.
 #[derive(Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct FaultInjector {
     settings: Settings,
     outages: Outages,
     rng: Pcg64Mcg,
-    /// By host.
+    /// Burst state by host.
     bursts: Vec<Burst>,
-    /// Until when a spike holds everything up, by host.
+    /// End of the current delay spike by host.
     spikes: Vec<Nanos>,
-    /// What applications of paused hosts will hand over when they wake up, in the order of time.
-    pub(crate) held: Vec<Message>,
+    /// Messages that applications of paused hosts submit when these resume, in order of time.
+    pub(crate) held_messages: Vec<Message>,
     pub(crate) counters: Counters,
 }
 
-impl Trouble {
+impl FaultInjector {
     pub(crate) fn new(settings: Settings, outages: Outages, hosts: u32, seed: u64) -> Self {
         Self {
             settings,
@@ -65,63 +67,63 @@ impl Trouble {
             rng: Pcg64Mcg::seed_from_u64(seed ^ STREAM),
             bursts: vec![Burst::default(); hosts as usize],
             spikes: vec![0; hosts as usize],
-            held: Vec::new(),
+            held_messages: Vec::new(),
             counters: Counters::default(),
         }
     }
 
-    /// When hosts die, and when paused ones wake up.
+    /// Returns when hosts crash.
     pub(crate) fn crashes(&self) -> impl Iterator<Item = (Nanos, HostId)> + '_ {
         self.outages.crashes.iter().map(|crash| (crash.at, crash.host))
     }
 
-    /// When hosts must be attended to again.
+    /// Returns when hosts resume or restart.
     pub(crate) fn returns(&self) -> impl Iterator<Item = (Nanos, HostId)> + '_ {
         let pauses = self.outages.pauses.iter().map(|pause| (pause.until, pause.host));
         let crashes = self.outages.crashes.iter().map(|crash| (crash.until, crash.host));
         pauses.chain(crashes).filter(|(at, _)| *at < Nanos::MAX)
     }
 
-    /// What a host does now.
-    pub(crate) fn state(&self, host: HostId, now: Nanos) -> State {
+    /// Returns the state of a host.
+    pub(crate) fn state(&self, host: HostId, now: Nanos) -> HostState {
         let crashes = self.outages.crashes.iter().filter(|crash| crash.host == host);
         if crashes.clone().any(|crash| (crash.at..crash.until).contains(&now)) {
-            return State::Down;
+            return HostState::Down;
         }
         let pauses = self.outages.pauses.iter().filter(|pause| pause.host == host);
         let asleep = pauses.filter(|pause| (pause.from..pause.until).contains(&now));
-        asleep.map(|pause| pause.until).max().map_or(State::Up, State::Paused)
+        asleep.map(|pause| pause.until).max().map_or(HostState::Up, HostState::Paused)
     }
 
-    /// Draws what becomes of a packet at its last link.
-    pub(crate) fn lot(&mut self, now: Nanos, from: HostId, to: HostId) -> Lot {
-        let mut lot = Lot::default();
+    /// Draws the fate of a packet at its last link.
+    pub(crate) fn fate(&mut self, now: Nanos, from: HostId, to: HostId) -> PacketFate {
+        let mut fate = PacketFate::default();
         if self.outages.partitions.iter().any(|partition| partition.cuts(now, from, to)) {
             self.counters.cut_off += 1;
-            lot.lost = true;
-            return lot;
+            fate.lost = true;
+            return fate;
         }
         if self.settings.are_none() {
-            return lot;
+            return fate;
         }
         let settings = self.settings;
         if self.chance(settings.duplication) {
             self.counters.duplicated += 1;
-            lot.copies[0] = Some(self.within(settings.reordered_by));
+            fate.copies[0] = Some(self.within(settings.reordered_by));
         }
         if self.chance(settings.very_late) {
             self.counters.very_late += 1;
-            lot.copies[1] = Some(self.within(settings.late_by));
+            fate.copies[1] = Some(self.within(settings.late_by));
         }
-        lot.lost = self.loses(to);
+        fate.lost = self.is_lost(to);
         if self.chance(settings.corruption) {
-            self.corrupt(&mut lot);
+            self.corrupt(&mut fate);
         }
-        lot.delay = self.delay(now, to);
-        lot
+        fate.delay = self.delay(now, to);
+        fate
     }
 
-    /// Nothing goes wrong from now on (F2).
+    /// Stops new faults (FAULT-2).
     pub(crate) fn heal(&mut self, now: Nanos) {
         self.settings = Settings::default();
         for partition in &mut self.outages.partitions {
@@ -129,7 +131,7 @@ impl Trouble {
         }
     }
 
-    fn loses(&mut self, to: HostId) -> bool {
+    fn is_lost(&mut self, to: HostId) -> bool {
         let settings = self.settings;
         let burst = &mut self.bursts[to as usize];
         if burst.strikes(&mut self.rng, settings.burst, settings.burst_length) {
@@ -141,15 +143,15 @@ impl Trouble {
         lost
     }
 
-    fn corrupt(&mut self, lot: &mut Lot) {
+    fn corrupt(&mut self, fate: &mut PacketFate) {
         match self.settings.corrupted {
             Corruption::Caught => {
                 self.counters.caught += 1;
-                lot.lost = true;
+                fate.lost = true;
             }
             Corruption::Unnoticed => {
-                self.counters.corrupted += u64::from(!lot.lost);
-                lot.corrupted = Some(self.rng.random());
+                self.counters.corrupted += u64::from(!fate.lost);
+                fate.corrupted = Some(self.rng.random());
             }
         }
     }
@@ -185,12 +187,12 @@ mod tests {
     use super::*;
     use crate::fault::{Crash, Partition, Pause};
 
-    fn trouble(settings: Settings, outages: Outages) -> Trouble {
-        Trouble::new(settings, outages, 4, 7)
+    fn injector(settings: Settings, outages: Outages) -> FaultInjector {
+        FaultInjector::new(settings, outages, 4, 7)
     }
 
     #[test]
-    fn each_fault_happens_as_often_as_it_should() {
+    fn each_fault_occurs_with_its_probability() {
         let settings = Settings {
             loss: 1_000,
             duplication: 2_000,
@@ -200,62 +202,65 @@ mod tests {
             late_by: 1_000_000,
             ..Settings::default()
         };
-        let mut trouble = trouble(settings, Outages::default());
-        let lots: Vec<Lot> = (0..10_000).map(|now| trouble.lot(now, 0, 1)).collect();
-        let Counters { lost, duplicated, reordered, very_late, .. } = trouble.counters;
+        let mut injector = injector(settings, Outages::default());
+        let fates: Vec<PacketFate> = (0..10_000).map(|now| injector.fate(now, 0, 1)).collect();
+        let Counters { lost, duplicated, reordered, very_late, .. } = injector.counters;
         for (seen, expected) in
             [(lost, 1_000), (duplicated, 2_000), (reordered, 3_000), (very_late, 500)]
         {
             assert!(seen.abs_diff(expected) < 250, "{seen}, not {expected}");
         }
-        assert_eq!(lots.iter().filter(|lot| lot.lost).count() as u64, lost);
-        assert!(lots.iter().all(|lot| lot.delay <= 50));
-        assert!(lots.iter().any(|lot| lot.copies[1].is_some_and(|late| late > 100_000)));
+        assert_eq!(fates.iter().filter(|fate| fate.lost).count() as u64, lost);
+        assert!(fates.iter().all(|fate| fate.delay <= 50));
+        assert!(fates.iter().any(|fate| fate.copies[1].is_some_and(|late| late > 100_000)));
     }
 
     #[test]
-    fn a_spike_holds_everything_to_the_host_up() {
+    fn a_spike_delays_all_packets_to_the_host() {
         let settings = Settings { spike: 10_000, spike_of: 1_000, ..Settings::default() };
-        let mut trouble = trouble(settings, Outages::default());
-        let until = (0..20).map(|_| trouble.lot(0, 0, 1).delay).max().unwrap();
-        trouble.settings = Settings { reordering: 10_000, ..Settings::default() };
-        assert_eq!(trouble.lot(until - 1, 0, 1).delay, 1);
-        assert_eq!(trouble.lot(until - 1, 0, 2).delay, 0, "another host");
-        assert_eq!(trouble.lot(until, 0, 1).delay, 0);
+        let mut injector = injector(settings, Outages::default());
+        let until = (0..20).map(|_| injector.fate(0, 0, 1).delay).max().unwrap();
+        injector.settings = Settings { reordering: 10_000, ..Settings::default() };
+        assert_eq!(injector.fate(until - 1, 0, 1).delay, 1);
+        assert_eq!(injector.fate(until - 1, 0, 2).delay, 0, "another host");
+        assert_eq!(injector.fate(until, 0, 1).delay, 0);
     }
 
     #[test]
     fn corrupted_packets_are_dropped_or_delivered() {
         let settings = Settings { corruption: 10_000, ..Settings::default() };
-        assert!(trouble(settings, Outages::default()).lot(0, 0, 1).lost);
+        assert!(injector(settings, Outages::default()).fate(0, 0, 1).lost);
         let settings = Settings { corrupted: Corruption::Unnoticed, ..settings };
-        let lot = trouble(settings, Outages::default()).lot(0, 0, 1);
-        assert!(!lot.lost && lot.corrupted.is_some());
+        let fate = injector(settings, Outages::default()).fate(0, 0, 1);
+        assert!(!fate.lost && fate.corrupted.is_some());
     }
 
     #[test]
-    fn who_is_down_is_not_paused() {
+    fn a_crash_takes_precedence_over_a_pause() {
         let pause = Pause { host: 1, from: 100, until: 300 };
         let outages = Outages {
             pauses: vec![pause, Pause { until: 400, ..pause }],
             crashes: vec![Crash { host: 1, at: 200, until: 250 }],
             ..Outages::default()
         };
-        let trouble = trouble(Settings::default(), outages);
-        let states = [0, 100, 200, 249, 250, 400].map(|now| trouble.state(1, now));
-        let paused = State::Paused(400);
-        assert_eq!(states, [State::Up, paused, State::Down, State::Down, paused, State::Up]);
-        assert_eq!(trouble.state(2, 200), State::Up);
+        let injector = injector(Settings::default(), outages);
+        let states = [0, 100, 200, 249, 250, 400].map(|now| injector.state(1, now));
+        let paused = HostState::Paused(400);
+        assert_eq!(
+            states,
+            [HostState::Up, paused, HostState::Down, HostState::Down, paused, HostState::Up]
+        );
+        assert_eq!(injector.state(2, 200), HostState::Up);
     }
 
     #[test]
-    fn after_healing_nothing_goes_wrong() {
+    fn after_healing_there_are_no_faults() {
         let settings = Settings { loss: 10_000, ..Settings::default() };
         let cut = Partition { side: vec![0], from: 0, until: 1_000 };
         let outages = Outages { partitions: vec![cut], ..Outages::default() };
-        let mut trouble = trouble(settings, outages);
-        assert!(trouble.lot(10, 0, 1).lost && trouble.lot(10, 1, 2).lost);
-        trouble.heal(20);
-        assert_eq!([trouble.lot(20, 0, 1), trouble.lot(20, 1, 2)], [Lot::default(); 2]);
+        let mut injector = injector(settings, outages);
+        assert!(injector.fate(10, 0, 1).lost && injector.fate(10, 1, 2).lost);
+        injector.heal(20);
+        assert_eq!([injector.fate(20, 0, 1), injector.fate(20, 1, 2)], [PacketFate::default(); 2]);
     }
 }

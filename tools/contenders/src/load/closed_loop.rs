@@ -1,13 +1,13 @@
-//! How many requests can a client complete?
+//! Closed loop: a fixed number of requests is always outstanding.
 
-use super::flight::{Flight, Request};
-use super::{Idle, LOOK};
-use crate::transport::{Client, Ended};
+use super::idle::{Idle, POLL_TIMEOUT};
+use super::in_flight::{InFlight, Request};
+use crate::transport::{Client, Completions};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 
-/// Keeps `limit` requests under way for `warm` and then `measure` nanoseconds, and gives the number
-/// of requests per second that were completed in the latter. All of them go to the first peer.
+/// Keeps `limit` requests outstanding for `warm` and then `measure` nanoseconds. Returns the number
+/// of requests per second completed in the latter. All requests go to the first peer.
 pub fn closed_loop(
     client: &mut dyn Client,
     limit: u32,
@@ -15,17 +15,17 @@ pub fn closed_loop(
     (warm, measure): (u64, u64),
     idle: Idle,
 ) -> Result<f64, Error> {
-    let mut flight = Flight::new(limit);
-    let mut ended = Ended::default();
+    let mut in_flight = InFlight::new(limit);
+    let mut ended = Completions::default();
     let began = clock::now();
     let mut counted_from = None;
     let mut completed = 0u64;
     loop {
-        while !flight.is_full() {
+        while !in_flight.is_full() {
             let size = sizes.next().expect("sizes without an end");
-            client.start(flight.begin(Request { size, peer: 0, due: 0 }), 0, size)?;
+            client.start(in_flight.begin(Request { size, peer: 0, due: 0 }), 0, size)?;
         }
-        client.poll(idle.wait(|| LOOK), &mut ended)?;
+        client.poll(idle.wait(|| POLL_TIMEOUT), &mut ended)?;
         if let Some(why) = ended.problem() {
             return Err(Error::Peer(why));
         }
@@ -41,7 +41,7 @@ pub fn closed_loop(
             Some(_) => completed += done.len() as u64,
         }
         for id in done.drain(..) {
-            flight.end(id);
+            in_flight.end(id);
         }
         if let Some(from) = counted_from
             && now >= warm + measure

@@ -1,4 +1,4 @@
-//! How does a bare socket wait?
+//! Waiting on bare sockets.
 
 use std::os::fd::AsFd;
 
@@ -11,21 +11,21 @@ use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
-/// Waits for a socket in the way that [`PollMode`] says, until the side is told to stop.
+/// Waits for a socket as a [`PollMode`] says, until the side is asked to stop.
 pub struct Waiter<'a> {
-    /// Nanoseconds to spin before sleeping; `None` stands for ever.
+    /// Nanoseconds to spin before sleeping; `None` spins forever.
     spin: Option<u64>,
     stop: &'a Stop,
 }
 
 impl<'a> Waiter<'a> {
-    /// Waits as `how` says until `stop` is requested.
+    /// Returns a waiter for this mode and stop request.
     pub fn new(how: PollMode, stop: &'a Stop) -> Self {
         Self { spin: how.spin_for().map(clock::as_nanoseconds), stop }
     }
 
-    /// Calls `receive` until it gives something; its flags say whether it may sleep. `None` once the
-    /// side is to stop.
+    /// Calls `receive` until it succeeds; its flags say whether it may sleep. Returns `None` once
+    /// the side is to stop.
     #[inline]
     pub fn receive<T>(
         &self,
@@ -55,29 +55,29 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Waits until `socket` can be read or written, if the side sleeps at all; then the caller tries
-    /// both again. `false` once the side is to stop.
+    /// Waits until `socket` is readable or writable, if the mode sleeps at all; the caller then
+    /// tries both again. Returns `false` once the side is to stop.
     pub(crate) fn either(&self, socket: impl AsFd) -> bool {
         if self.spin.is_some() {
             let mut sockets = [PollFd::new(&socket, PollFlags::IN | PollFlags::OUT)];
-            // An error only means that the caller tries too early.
+            // After an error the caller only tries too early.
             let _ = poll(&mut sockets, None);
         }
         !self.stop.is_asked()
     }
 }
 
-/// Lets [`Stop::ask`] wake up who sleeps in a call on `socket`: the call returns, with nothing or
-/// with an error.
+/// Lets [`Stop::ask`] wake a thread that sleeps in a call on `socket`: the call returns with
+/// nothing or an error.
 pub fn wake_on_stop(socket: &impl AsFd, stop: &Stop) -> Result<(), Error> {
     let socket = socket.as_fd().try_clone_to_owned().doing(|| "duplicate a socket".to_owned())?;
     stop.wake_with(move || wake(&socket));
     Ok(())
 }
 
-/// Wakes whoever sleeps in a call on `socket`, which is of no use afterwards.
+/// Wakes a thread that sleeps in a call on `socket`. The socket is useless afterwards.
 pub(crate) fn wake(socket: &impl AsFd) {
-    // For a datagram socket without a peer this says "not connected" and wakes all the same;
+    // For a datagram socket without a peer this fails with "not connected" but wakes the thread;
     // Linux does so on purpose (`inet_shutdown`).
     let _ = shutdown(socket, Shutdown::Both);
 }

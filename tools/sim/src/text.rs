@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn text_forms_are_parsed_from_what_they_print() {
         for text in ["unlimited", "per-port=150000", "shared=12000000"] {
             assert_eq!(text.parse::<Buffers>().unwrap().to_string(), text);
         }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_comes_with_what_would_be() {
+    fn an_error_shows_a_valid_text() {
         assert!("incast=0".parse::<Pattern>().unwrap_err().contains("incast=15"));
         assert!("incast".parse::<Pattern>().unwrap_err().contains("incast=15"));
         assert!("big".parse::<Buffers>().unwrap_err().contains("per-port=150000"));

@@ -1,85 +1,86 @@
-//! What happens when requests come no matter what?
+//! Open loop: requests begin when they are due.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::Idle;
-use super::flight::{Flight, Request};
-use crate::transport::{Client, Ended};
+use super::idle::Idle;
+use super::in_flight::{InFlight, Request};
+use crate::transport::{Client, Completions};
 use apus_report::stats::Latencies;
 use apus_testbed::error::Error;
 
 /// An open-loop load. Times are in nanoseconds since it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenLoop {
-    /// Requests that are due before this do not count.
+    /// Requests due before this time are warm-up and do not count.
     pub warm: u64,
     /// No request is due from this time on.
     pub ends: u64,
-    /// How long after that replies are waited for.
+    /// Time after `ends` for which replies are awaited.
     pub grace: u64,
-    /// Requests under way at most; others that are due wait, and their time runs.
+    /// Most outstanding requests; further requests wait, and their latency includes the wait.
     pub limit: u32,
-    /// What to do when there is nothing to do.
+    /// Behaviour when there is nothing to do.
     pub idle: Idle,
 }
 
-/// What came of a load.
+/// Result of a load.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
-    /// Requests that count and were due.
+pub struct LoadCounts {
+    /// Requests after the warm-up that were due.
     pub due: u64,
-    /// Those that were completed.
+    /// Requests of these that were completed.
     pub completed: u64,
-    /// Those that the server refused.
+    /// Requests of these that the server refused.
     pub refused: u64,
-    /// Those that will never be completed for another reason: the transport said so.
+    /// Requests of these that failed for another reason.
     pub failed: u64,
-    /// Those that were completed before the load ended: what the client kept up with.
+    /// Requests of these that were completed before the load ended: the rate the client sustained.
     pub in_time: u64,
-    /// How long after it was due each request was begun, in nanoseconds.
+    /// Nanoseconds from when each request was due to when it began.
     pub late: Latencies,
-    /// What the transport said of the first request that failed, if any did.
+    /// Reason of the first failure, if there was one.
     pub why: Option<String>,
 }
 
-impl Tally {
-    /// Why not all that were due were completed, as far as the transport said so.
+impl LoadCounts {
+    /// Returns why not all requests were completed, as far as the transport reports it.
     pub fn problem(&self) -> Option<String> {
-        self.why.clone().or_else(|| (self.refused > 0).then(|| Ended::REFUSED.to_owned()))
+        self.why.clone().or_else(|| (self.refused > 0).then(|| Completions::REFUSED.to_owned()))
     }
 }
 
-/// Puts `client` under load.
+/// Applies the load to `client`.
 ///
-/// `requests` are the requests in the order in which they are due, without an end; `clock` tells the
-/// time since the load began; `completed` is told each request that counts, and its latency.
+/// `requests` yields the requests in the order in which they are due, without end; `clock` returns
+/// the time since the load began; `completed` is called with each request that counts and its
+/// latency.
 pub fn open_loop(
     client: &mut dyn Client,
     load: OpenLoop,
     mut requests: impl Iterator<Item = Request>,
     mut clock: impl FnMut() -> u64,
     mut completed: impl FnMut(Request, u64),
-) -> Result<Tally, Error> {
-    let mut tally = Tally::default();
-    let mut flight = Flight::new(load.limit);
+) -> Result<LoadCounts, Error> {
+    let mut counts = LoadCounts::default();
+    let mut in_flight = InFlight::new(load.limit);
     let mut waiting: VecDeque<Request> = VecDeque::new();
     let mut next = requests.next().filter(|next| next.due < load.ends);
-    let mut ended = Ended::default();
+    let mut ended = Completions::default();
     loop {
         let now = clock();
         while let Some(request) = next.filter(|next| next.due <= now) {
             waiting.push_back(request);
-            tally.due += u64::from(request.due >= load.warm);
+            counts.due += u64::from(request.due >= load.warm);
             next = requests.next().filter(|next| next.due < load.ends);
         }
-        while !flight.is_full()
+        while !in_flight.is_full()
             && let Some(request) = waiting.pop_front()
         {
-            let id = flight.begin(request);
+            let id = in_flight.begin(request);
             client.start(id, request.peer, request.size)?;
             if request.due >= load.warm {
-                tally.late.record(clock().saturating_sub(request.due));
+                counts.late.record(clock().saturating_sub(request.due));
             }
         }
         let over = load.ends + load.grace;
@@ -87,7 +88,7 @@ pub fn open_loop(
         let wait = load.idle.wait(|| Duration::from_nanos(until.saturating_sub(clock())));
         client.poll(wait, &mut ended)?;
         if ended.is_empty() {
-            let is_over = next.is_none() && waiting.is_empty() && flight.is_empty();
+            let is_over = next.is_none() && waiting.is_empty() && in_flight.is_empty();
             if is_over || now >= over {
                 break;
             }
@@ -96,24 +97,24 @@ pub fn open_loop(
         }
         let now = clock();
         for (ids, count) in
-            [(&mut ended.refused, &mut tally.refused), (&mut ended.failed, &mut tally.failed)]
+            [(&mut ended.refused, &mut counts.refused), (&mut ended.failed, &mut counts.failed)]
         {
             for id in ids.drain(..) {
-                let request = flight.end(id);
+                let request = in_flight.end(id);
                 *count += u64::from(request.due >= load.warm);
             }
         }
         for id in ended.completed.drain(..) {
-            let request = flight.end(id);
+            let request = in_flight.end(id);
             if request.due >= load.warm {
                 completed(request, now - request.due);
-                tally.completed += 1;
-                tally.in_time += u64::from(now <= load.ends);
+                counts.completed += 1;
+                counts.in_time += u64::from(now <= load.ends);
             }
         }
     }
-    tally.why = ended.why;
-    Ok(tally)
+    counts.why = ended.why;
+    Ok(counts)
 }
 
 #[cfg(test)]
@@ -122,8 +123,8 @@ mod tests {
     use std::cell::Cell;
     use std::rc::Rc;
 
-    /// A server that handles one request after the other, each in `service` nanoseconds, and nothing
-    /// at all until `stalled`. Time advances by 1 ns whenever it is looked at.
+    /// A server that handles one request after another, each in `service` nanoseconds, and none
+    /// before `stalled`. Each reading of the clock advances it by 1 ns.
     struct Fake {
         time: Rc<Cell<u64>>,
         service: u64,
@@ -138,7 +139,7 @@ mod tests {
             Ok(())
         }
 
-        fn poll(&mut self, _: Duration, ended: &mut Ended) -> Result<(), Error> {
+        fn poll(&mut self, _: Duration, ended: &mut Completions) -> Result<(), Error> {
             let now = self.time.get();
             let count = self.requests.iter().take_while(|&&(_, at)| at <= now).count();
             ended.completed.extend(self.requests.drain(..count).map(|(id, _)| id));
@@ -146,12 +147,12 @@ mod tests {
         }
     }
 
-    /// The latencies of requests that are due at 100, 200, … 1000.
+    /// Returns the latencies of requests that are due at 100, 200, … 1000.
     fn latencies(
         service: u64,
         stalled: u64,
         change: impl FnOnce(&mut OpenLoop),
-    ) -> (Vec<u64>, Tally) {
+    ) -> (Vec<u64>, LoadCounts) {
         let time = Rc::new(Cell::new(0));
         let requests = VecDeque::new();
         let mut fake = Fake { time: Rc::clone(&time), service, free_at: stalled, requests };
@@ -164,55 +165,55 @@ mod tests {
         };
         let due = (1..).map(|n| Request { size: 1, peer: 0, due: n * 100 });
         let mut seen = Vec::new();
-        let tally =
+        let counts =
             open_loop(&mut fake, load, due, clock, |_, latency| seen.push(latency / 10 * 10));
-        (seen, tally.unwrap())
+        (seen, counts.unwrap())
     }
 
     #[test]
-    fn a_fast_server_is_measured_as_it_is() {
-        let (seen, tally) = latencies(10, 0, |_| ());
+    fn a_fast_server_is_measured_without_delay() {
+        let (seen, counts) = latencies(10, 0, |_| ());
         assert_eq!(seen, [10; 10]);
-        assert_eq!((tally.due, tally.completed, tally.in_time), (10, 10, 9));
+        assert_eq!((counts.due, counts.completed, counts.in_time), (10, 10, 9));
     }
 
     #[test]
-    fn a_stall_is_felt_by_every_request_that_was_due_meanwhile() {
-        // G1: nothing is served before 500. Who only measured from sending to reply, or sent nothing
-        // during the stall, would see one slow request.
+    fn a_stall_delays_every_request_that_was_due_meanwhile() {
+        // LOAD-1: nothing is served before 500. A generator that measured from sending to reply, or
+        // sent nothing during the stall, would see one slow request.
         let (seen, _) = latencies(10, 500, |_| ());
         assert_eq!(seen, [410, 320, 230, 140, 50, 10, 10, 10, 10, 10]);
     }
 
     #[test]
-    fn waiting_for_a_free_place_belongs_to_the_latency() {
+    fn waiting_for_a_free_slot_is_part_of_the_latency() {
         let (seen, _) = latencies(10, 500, |load| load.limit = 1);
         assert_eq!(seen, [410, 320, 230, 140, 50, 10, 10, 10, 10, 10]);
     }
 
     #[test]
     fn warm_up_does_not_count() {
-        let (seen, tally) = latencies(10, 0, |load| load.warm = 600);
-        assert_eq!((seen.len(), tally.due), (5, 5));
+        let (seen, counts) = latencies(10, 0, |load| load.warm = 600);
+        assert_eq!((seen.len(), counts.due), (5, 5));
     }
 
     /// Completes, refuses and fails requests in turn.
-    struct Fickle {
+    struct Unreliable {
         count: usize,
-        ended: Ended,
+        ended: Completions,
     }
 
-    impl Client for Fickle {
+    impl Client for Unreliable {
         fn start(&mut self, id: u32, _: usize, _: u32) -> Result<(), Error> {
-            let Ended { completed, refused, failed, why } = &mut self.ended;
+            let Completions { completed, refused, failed, why } = &mut self.ended;
             [completed, refused, failed][self.count % 3].push(id);
             *why = (self.count % 3 == 2).then(|| "gone".to_owned());
             self.count += 1;
             Ok(())
         }
 
-        fn poll(&mut self, _: Duration, ended: &mut Ended) -> Result<(), Error> {
-            let Ended { completed, refused, failed, why } = std::mem::take(&mut self.ended);
+        fn poll(&mut self, _: Duration, ended: &mut Completions) -> Result<(), Error> {
+            let Completions { completed, refused, failed, why } = std::mem::take(&mut self.ended);
             ended.completed.extend(completed);
             ended.refused.extend(refused);
             ended.failed.extend(failed);
@@ -222,8 +223,8 @@ mod tests {
     }
 
     #[test]
-    fn refused_and_failed_requests_are_counted_apart_and_make_room() {
-        let tally = |ends| {
+    fn refused_and_failed_requests_are_counted_separately_and_free_their_slots() {
+        let counts = |ends| {
             let mut time = 0;
             let clock = || {
                 time += 1;
@@ -231,22 +232,22 @@ mod tests {
             };
             let load = OpenLoop { warm: 150, ends, grace: 1000, limit: 1, idle: Idle::Spin };
             let due = (1..).map(|n| Request { size: 1, peer: 0, due: n * 100 });
-            let mut client = Fickle { count: 0, ended: Ended::default() };
+            let mut client = Unreliable { count: 0, ended: Completions::default() };
             open_loop(&mut client, load, due, clock, |_, _| ()).unwrap()
         };
-        let all = tally(901);
+        let all = counts(901);
         // The first one is part of the warm-up.
         assert_eq!((all.due, all.completed, all.refused, all.failed), (8, 2, 3, 3));
         assert_eq!(all.problem().unwrap(), "gone");
-        let two = tally(201);
+        let two = counts(201);
         assert_eq!((two.due, two.refused, two.failed, &two.why), (1, 1, 0, &None));
-        assert_eq!(two.problem().unwrap(), Ended::REFUSED);
+        assert_eq!(two.problem().unwrap(), Completions::REFUSED);
     }
 
     #[test]
-    fn what_is_not_answered_in_time_is_given_up() {
-        let (seen, tally) = latencies(400, 0, |load| load.grace = 300);
+    fn replies_after_the_grace_time_do_not_count() {
+        let (seen, counts) = latencies(400, 0, |load| load.grace = 300);
         assert_eq!(seen.len(), 3, "at 500, 900 and 1300");
-        assert_eq!((tally.due, tally.completed, tally.in_time), (10, 3, 2));
+        assert_eq!((counts.due, counts.completed, counts.in_time), (10, 3, 2));
     }
 }

@@ -1,32 +1,32 @@
-//! What do time traces cost?
+//! apus with other time traces than the default, for the measurement of their cost.
 //!
-//! The same exchange as by default, where one RPC in 256 is traced, with traces off, and with all RPCs traced.
+//! By default, one RPC in 256 is traced. This contender traces none, or all.
 
 use std::net::SocketAddr;
 
 use apus::trace::{self, Sampling};
 
-use super::Apus;
+use super::exchange::Apus;
 use crate::contender::{Contender, Plan, Side};
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
 
-/// Requests and replies between two endpoints, both of which record something else than by default.
+/// Requests and replies between two endpoints with another trace sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Traced {
+pub struct TracedApus {
     /// The exchange.
     pub exchange: Apus,
-    /// Whether all RPCs are traced; otherwise nothing is recorded.
+    /// Whether all RPCs are traced; otherwise none is.
     pub all: bool,
 }
 
-impl Traced {
+impl TracedApus {
     const fn sampling(self) -> Sampling {
         if self.all { Sampling::All } else { Sampling::Off }
     }
 }
 
-impl Contender for Traced {
+impl Contender for TracedApus {
     fn name(&self) -> &'static str {
         if self.all { "apus-traced" } else { "apus-untraced" }
     }

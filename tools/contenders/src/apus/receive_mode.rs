@@ -1,8 +1,8 @@
-//! Who receives, and how often does a message change hands before it is received?
+//! Server with a given number of receiving threads, for the measurement of handoffs.
 //!
-//! The servers of `handoff`: they echo, and report what the engine counted from the first packet to
-//! the last. Requests are the only messages that they receive, and a client is gone only after its
-//! last reply, so that at the end every message that was handed over has been received, too.
+//! The servers of `handoff` echo, and report what the engine counted from the first packet to the
+//! last. They receive only requests, and a client disconnects only after its last reply. At the
+//! end, every message that was handed off has therefore been received.
 
 use std::net::SocketAddr;
 use std::panic::resume_unwind;
@@ -10,44 +10,46 @@ use std::thread;
 
 use apus::Engine;
 
-use super::{Path, client, configured, open_client, serve_at, server};
+use super::endpoint::{open_client, serve_at};
+use super::path::{Path, configured};
+use super::{client, server};
 use crate::contender::{Contender, Plan, Replies, Side};
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
 
-/// Who receives the server's requests.
+/// Threads that receive the server's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Receiving {
+pub enum ReceiveMode {
     /// One thread, which polls the network itself.
     SelfPolling,
-    /// So many threads, to which a thread of the engine's hands them over.
+    /// This number of threads, to which a thread of the engine hands the requests off.
     Receivers(usize),
 }
 
-/// The names under which a server reports the engine's counters.
+/// Names under which a server reports the engine's counters.
 pub mod counters {
     /// Messages that the application received.
     pub const MESSAGES: &str = "messages";
-    /// Those that another thread than their receiver took from the network.
+    /// Messages that another thread than their receiver took from the network.
     pub const HANDOFFS: &str = "handoffs";
-    /// Times that a thread was woken and there was nothing for it.
+    /// Wake-ups of threads that found no message.
     pub const SPURIOUS_WAKEUPS: &str = "spurious_wakeups";
-    /// Times that the keeper turned the loop because nobody else did.
+    /// Passes of the engine's loop that the background poller ran.
     pub const KEEPER_TURNS: &str = "keeper_turns";
 }
 
-impl Receiving {
-    /// Names by the number of receivers.
+impl ReceiveMode {
+    /// Names by number of receivers.
     const NAMES: [&str; 5] =
         ["self-polling", "receivers=1", "receivers=2", "receivers=3", "receivers=4"];
 
-    /// Each of them, up to four receivers.
+    /// Returns every mode with up to four receivers.
     pub fn all() -> impl Iterator<Item = Self> {
         [Self::SelfPolling].into_iter().chain((1..Self::NAMES.len()).map(Self::Receivers))
     }
 }
 
-impl Contender for Receiving {
+impl Contender for ReceiveMode {
     fn name(&self) -> &'static str {
         match self {
             Self::SelfPolling => Self::NAMES[0],
