@@ -65,7 +65,7 @@ mod tests {
                 let ends = [call.from, call.to].map(|host| scenario.kernel_hosts.contains(&host));
                 match call.deadline {
                     Some(deadline) if ends == [true; 2] => {
-                        bound += u32::from(deadline <= CALL_DEADLINE)
+                        bound += u32::from(deadline <= CALL_DEADLINE);
                     }
                     None if ends == [true; 2] => panic!("call {call:?} has no deadline"),
                     _ => free += u32::from(call.deadline.is_none()),

@@ -89,7 +89,7 @@ impl Listener {
                     continue;
                 }
                 RequestKind::Tally => {
-                    (seen.packets, seen.receives) = self.trains.of(request.session)
+                    (seen.packets, seen.receives) = self.trains.of(request.session);
                 }
             }
             answers.push((request.answer(&seen, packet.len()), request.class));

@@ -53,8 +53,7 @@ pub(super) fn check(peer: SocketAddr) -> Option<Vec<Finding>> {
     let mut peer_finding = Finding::note("peer", fact)
         .because("Only a listener can report which priorities and bursts of this host arrive at the peer.")
         .fix([format!(
-            "apus doctor --listen 0.0.0.0:{}  # on the peer; then examine that port",
-            PORT
+            "apus doctor --listen 0.0.0.0:{PORT}  # on the peer; then examine that port"
         )]);
     if !times.is_empty() {
         let Spread { median, min, .. } = Spread::over(&times);
