@@ -1,5 +1,5 @@
-//! The shape of the workspace: product and tools apart, no crate too large, every crate on the map; and the layers of this
-//! crate.
+//! The shape of the workspace: product and tools apart, no crate too large, every crate on the map; and the
+//! layers of this crate.
 //!
 //! In a packaged crate there is no workspace: the tests say so and pass.
 
@@ -88,8 +88,8 @@ fn the_map_names_every_crate_and_no_other() {
     }
 }
 
-/// The layers of `src`: in each folder, its modules in order, the lowest first. A module imports only modules before it. `lib.rs`
-/// and the `mod.rs` files only declare and re-export.
+/// The layers of `src`: in each folder, its modules in order, the lowest first. A module imports only modules
+/// before it. `lib.rs` and the `mod.rs` files only declare and re-export.
 const LAYERS: &str = "
 crate
     trace error overload engine metrics snapshot introspection
@@ -102,7 +102,7 @@ crate::engine
 crate::engine::core
     root transmission messages commands shutdown pass
 crate::engine::local
-    path routes event outstanding served corked state context calls requests
+    path routes event outstanding_calls served_requests cork state context calls requests
 crate::engine::receive
     balance local receiver
 crate::engine::state
@@ -136,7 +136,8 @@ struct Module {
     exports: BTreeMap<String, Vec<String>>,
 }
 
-/// The modules of `src` that have a file, by path: `engine::core` is `engine/core/mod.rs`. The root is the empty path.
+/// The modules of `src` that have a file, by path: `engine::core` is `engine/core/mod.rs`. The root is the
+/// empty path.
 struct Modules(BTreeMap<String, Module>);
 
 impl Modules {

@@ -1,4 +1,5 @@
-//! The registration of an observable endpoint. The first one of a process starts the service, the last one ends it.
+//! The registration of an observable endpoint. The first one of a process starts the service, the last one
+//! ends it.
 
 use super::registry;
 use super::service::Service;
@@ -24,7 +25,8 @@ impl Registration {
         let shard = Arc::downgrade(shard);
         registry::add(shard.clone());
         if service.is_none() {
-            // If the system refuses a folder, a thread or a descriptor, the endpoint works without the service.
+            // If the system refuses a folder, a thread or a descriptor, the endpoint works without the
+            // service.
             *service = Service::start().ok();
         }
         Some(Self { shard })
