@@ -311,8 +311,8 @@ impl EndpointBuilder {
     /// calls of the kernel module on the same host differ only because it counts from 2.
     ///
     /// [`EndpointBuilder::bind`] and [`EndpointBuilder::client`] do not need this option: over raw
-    /// IP they use a range that no other endpoint of the host has (ADR 29), and in the udp profile
-    /// ids belong to the endpoint.
+    /// IP they use a range that no other endpoint of the host has ([`Raw::first_id`]), and in the
+    /// udp profile ids belong to the endpoint.
     ///
     /// # Panics
     ///
@@ -324,7 +324,7 @@ impl EndpointBuilder {
     }
 
     /// Combines a driver with the builder's parameters.
-    pub(crate) fn on_top_of(&self, driver: Box<dyn Driver>) -> DriverSetup {
+    pub(crate) fn on_driver(&self, driver: Box<dyn Driver>) -> DriverSetup {
         DriverSetup { driver, config: self.config.clone(), first_id: self.first_id, local: None }
     }
 
@@ -369,7 +369,7 @@ impl EndpointBuilder {
         let Some(raw) = self.raw else {
             let driver = Box::new(Udp::open(&UdpConfig { bind, ..self.udp })?);
             let config = self.config.clone();
-            return Ok(DriverSetup { driver, config, first_id: None, local: self.local_path() });
+            return Ok(DriverSetup { driver, config, first_id: None, local: self.local_options() });
         };
         let config = self.config.to_builder().profile(Profile::Kernel).build()?;
         let driver = Box::new(Raw::open(&RawConfig { bind, ..raw })?);
@@ -378,7 +378,7 @@ impl EndpointBuilder {
     }
 
     /// Returns the options of the shared-memory path if it is enabled.
-    fn local_path(&self) -> Option<apus_local::LocalConfig> {
+    fn local_options(&self) -> Option<apus_local::LocalConfig> {
         let wanted = self.local && self.config.profile() == Profile::Udp;
         wanted.then(|| self.local_config.clone())
     }

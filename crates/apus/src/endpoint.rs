@@ -394,7 +394,7 @@ impl EndpointBuilder {
     ///
     /// [`BindError::Start`]: the system refuses a thread, a descriptor or a random seed.
     pub fn with_driver(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
-        let opened = self.on_top_of(driver);
+        let opened = self.on_driver(driver);
         self.start_blocking(opened)
     }
 

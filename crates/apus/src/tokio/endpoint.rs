@@ -124,7 +124,7 @@ impl Endpoint {
         builder: &EndpointBuilder,
         driver: Box<dyn Driver>,
     ) -> Result<Self, BindError> {
-        Self::start(builder, builder.on_top_of(driver))
+        Self::start(builder, builder.on_driver(driver))
     }
 
     fn start(builder: &EndpointBuilder, opened: DriverSetup) -> Result<Self, BindError> {
