@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../tools/decode/tests/decode/fuzzed.rs"]
-mod fuzzed;
+#[path = "../../tools/decode/tests/decode/invariants.rs"]
+mod invariants;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzzed::run(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| invariants::check(bytes));

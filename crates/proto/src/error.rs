@@ -1,6 +1,6 @@
 //! Which errors does the core report, and whose fault is each?
 
-use crate::config::Parameter;
+use crate::message::Payload;
 use apus_wire::Refusal;
 
 /// Whether a failed call's request has been executed by the server.
@@ -197,38 +197,15 @@ impl CommandError {
     }
 }
 
-/// Why a configuration is not valid.
+/// A call or a reply that was not accepted, with its payload.
+///
+/// Nothing has changed: the payload may be sent again, for example after `Event::Room` if the reason is
+/// [back-pressure](CommandError::is_back_pressure).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// There is no such parameter.
-    #[error("no parameter is called `{0}`")]
-    UnknownParameter(String),
-    /// A value lies outside of its range.
-    #[error(
-        "{} = {value} {unit}, but it must be {min} to {max}",
-        parameter.name, unit = parameter.unit, min = parameter.min, max = parameter.max
-    )]
-    OutOfRange {
-        /// The parameter.
-        parameter: &'static Parameter,
-        /// Its value.
-        value: u64,
-    },
-    /// Two values do not fit together.
-    #[error("{} = {} is more than {} = {}", small.0, small.1, large.0, large.1)]
-    Relation {
-        /// Name and value of what should be at most…
-        small: (&'static str, u64),
-        /// …this.
-        large: (&'static str, u64),
-    },
-    /// An entry of `priority_map` does not fit into three bits.
-    #[error("priority_map holds {0}, but its entries must be 0 to 7")]
-    PriorityMap(u8),
-    /// The cutoffs do not fall from level to level.
-    #[error(
-        "unsched_cutoffs must be 0 for the scheduled levels and then not rise from level to level"
-    )]
-    Cutoffs,
+#[error("{reason}")]
+pub struct Rejected {
+    /// Why the message was not accepted.
+    pub reason: CommandError,
+    /// The message.
+    pub payload: Payload,
 }

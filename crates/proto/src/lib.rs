@@ -13,8 +13,8 @@
 //! loop, for two endpoints that are connected by nothing but function calls:
 //!
 //! ```
-//! use apus_proto::{Call, Command, Config, Event, Instant, Transport};
-//! use std::collections::VecDeque;
+//! use apus_proto::{Call, Config, Event, Instant, Transport};
+//! use std::time::Duration;
 //!
 //! let addresses = ["10.0.0.1:1", "10.0.0.2:2"].map(|a| a.parse().unwrap());
 //! let mut ends = [1, 2].map(|port| Transport::new(Config::default(), port, 42 + u64::from(port)));
@@ -27,7 +27,7 @@
 //!     deadline: None,
 //!     idempotent: false,
 //! };
-//! ends[0].command(now, Command::Call(call)).unwrap();
+//! ends[0].call(now, call).unwrap();
 //!
 //! let response = 'done: loop {
 //!     for i in 0..2 {
@@ -36,8 +36,7 @@
 //!             match event {
 //!                 Event::Request { rpc, payload, .. } => {
 //!                     ends[i].payload_consumed(payload.len());
-//!                     let reply = Command::Reply { rpc, payload: "pong".into() };
-//!                     ends[i].command(now, reply).unwrap();
+//!                     ends[i].reply(now, rpc, "pong".into()).unwrap();
 //!                 }
 //!                 Event::Response { payload, cookie: 7, .. } => break 'done payload,
 //!                 _ => {}
@@ -57,14 +56,15 @@
 //!             ends[i].handle_timeout(now);
 //!         }
 //!     }
-//!     now = now.plus(1_000);
+//!     now += Duration::from_micros(1);
 //! };
 //! assert_eq!(response, "pong");
 //! ```
 //!
 //! # Families of calls
 //!
-//! 1. **Wishes:** [`Transport::command`] with a [`Command`].
+//! 1. **Commands:** [`Transport::call`], [`Transport::reply`], [`Transport::cancel`],
+//!    [`Transport::abandon`].
 //! 2. **Inputs:** [`Transport::handle_packet`], [`Transport::handle_unreachable`],
 //!    [`Transport::handle_timeout`].
 //! 3. **Outputs:** [`Transport::poll_transmit`], [`Transport::poll_event`],
@@ -77,14 +77,14 @@
 //!
 //! # Invariants
 //!
-//! - **A1** The same calls give the same results, bit for bit: nothing depends on addresses in memory,
+//! - **CORE-1** The same calls give the same results, bit for bit: nothing depends on addresses in memory,
 //!   hash orders, floats or clocks.
-//! - **A2** What a peer sends never causes an error or a panic; it is used, or counted as a
+//! - **CORE-2** What a peer sends never causes an error or a panic; it is used, or counted as a
 //!   [`DropReason`].
-//! - **A3** Every call that was accepted ends with exactly one event, unless it is cancelled.
-//! - **A4** When all RPCs have ended, no table holds anything but peers and sessions
+//! - **CORE-3** Every call that was accepted ends with exactly one event, unless it is cancelled.
+//! - **CORE-4** When all RPCs have ended, no table holds anything but peers and sessions
 //!   ([`Metrics::live`]).
-//! - **A5** Work per call is bounded: no call looks at all RPCs, except when a peer disappears or the
+//! - **CORE-5** Work per call is bounded: no call looks at all RPCs, except when a peer disappears or the
 //!   endpoint shuts down.
 //!
 //! Nothing below this crate reads a clock, blocks, locks, allocates per packet in steady state, or has
@@ -92,16 +92,23 @@
 
 #![forbid(unsafe_code)]
 
+mod budget;
 mod config;
 mod drop_reason;
 mod error;
+mod event;
+mod expiry;
 mod grant;
+mod inbound;
+mod lifecycle;
 mod limits;
 mod message;
 mod metrics;
+mod observation;
 mod peer;
 mod priority;
 pub mod probe;
+mod random;
 mod ranges;
 mod rpc;
 mod rx;
@@ -111,9 +118,10 @@ mod transport;
 mod tx;
 
 pub use apus_wire::{Flags, Kind, Profile, Refusal, Role, SenderId};
-pub use config::{Config, ConfigBuilder, PARAMETERS, Parameter};
+pub use config::{Config, ConfigBuilder, ConfigError, PARAMETERS, Parameter};
 pub use drop_reason::DropReason;
-pub use error::{CommandError, ConfigError, Execution, FailureKind, RpcError};
+pub use error::{CommandError, Execution, FailureKind, Rejected, RpcError};
+pub use event::Event;
 pub use message::{Payload, PayloadPieces};
 pub use metrics::{
     Admission, COARSE_BOUNDS, Calls, CoarseHistogram, DurationHistogram, Live, Metadata, Metrics,
@@ -123,5 +131,5 @@ pub use peer::Address;
 pub use rpc::RpcKey;
 pub use time::Instant;
 pub use timer::TimeoutReason;
-pub use transport::{Call, Command, Event, RpcInfo, RpcState, Transport, Unreachable};
+pub use transport::{Call, RpcInfo, RpcState, Transport, Unreachable};
 pub use tx::Transmit;

@@ -1,21 +1,20 @@
 //! What happens to single RPCs, for those who want to know?
 //!
 //! Counters say how often something happened, notes say what happened to which RPC: an engine that keeps time traces,
-//! a simulator or a test asks for them with [`Transport::set_probe_filter`] and fetches them with [`Transport::poll_probe`] after
+//! a simulator or a test asks for them with [`crate::Transport::set_probe_filter`] and fetches them with [`crate::Transport::poll_probe`] after
 //! each other call, so that it knows at which moment they were made. Who asks for nothing gets nothing, and pays a
 //! comparison per packet.
 //!
-//! Whoever watches changes nothing: packets, events and counters are the same (A1).
+//! Whoever watches changes nothing: packets, events and counters are the same (CORE-1).
 
 use crate::drop_reason::DropReason;
 use crate::error::FailureKind;
 use crate::limits::MAX_NOTES;
 use crate::peer::Address;
 use crate::rpc::RpcKey;
-use crate::time::Instant;
-use crate::transport::Transport;
 use apus_wire::{Body, Flags, Kind, Packet, SenderId};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// Which notes are wanted.
 ///
@@ -28,14 +27,13 @@ pub struct ProbeFilter {
     pub multiplier: u64,
     /// See `multiplier`; 0 selects none.
     pub below: u64,
-    /// Calls that take longer than so many nanoseconds, until the whole response is here, are noted as
-    /// [slow](What::Slow).
-    pub slow: u64,
+    /// A call whose response takes longer than this to arrive completely is noted as [slow](ProbeKind::Slow).
+    pub slow: Duration,
 }
 
 impl ProbeFilter {
     /// What should be rare, and no slow calls.
-    pub const RARE: Self = Self { multiplier: 1, below: 0, slow: u64::MAX };
+    pub const RARE: Self = Self { multiplier: 1, below: 0, slow: Duration::MAX };
 
     /// Everything but slow calls.
     pub const ALL: Self = Self { below: u64::MAX, ..Self::RARE };
@@ -129,8 +127,8 @@ pub enum ProbeKind {
     },
     /// The message comes first, and the pacer makes it wait.
     Throttled {
-        /// Nanoseconds until there is room.
-        wait: u64,
+        /// Time until there is room.
+        wait: Duration,
     },
     /// A packet has come ahead of others: they are lost, or come later.
     Gap {
@@ -147,10 +145,10 @@ pub enum ProbeKind {
     Dropped(DropReason),
     /// The call fails.
     Failed(FailureKind),
-    /// The call has taken longer than [`Watch::slow`].
+    /// The call has taken longer than [`ProbeFilter::slow`].
     Slow {
-        /// Nanoseconds since it was made.
-        took: u64,
+        /// Time since it was made.
+        took: Duration,
     },
 }
 
@@ -173,7 +171,7 @@ pub struct Piece {
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     /// `None`: nobody wants any.
-    watch: Option<ProbeFilter>,
+    filter: Option<ProbeFilter>,
     queue: VecDeque<ProbeEvent>,
 }
 
@@ -181,28 +179,70 @@ impl Notes {
     /// Whether somebody wants notes.
     #[inline]
     pub(crate) const fn are_wanted(&self) -> bool {
-        self.watch.is_some()
+        self.filter.is_some()
     }
 
     /// Whether somebody wants notes about the RPC with this id.
     #[inline]
     pub(crate) fn are_wanted_of(&self, id: u64) -> bool {
-        self.watch.is_some_and(|watch| watch.selects(id))
+        self.filter.is_some_and(|filter| filter.selects(id))
     }
 
     /// Whether somebody wants notes of this packet. What is to be noted is put together afterwards: this is asked of all.
     #[inline]
     fn are_wanted_of_packet(&self, packet: &Packet<'_>) -> bool {
         let id = packet.header.sender_id.client_id();
-        self.watch.is_some_and(|watch| watch.selects(id) || is_rare(&packet.body))
+        self.filter.is_some_and(|filter| filter.selects(id) || is_rare(&packet.body))
     }
 
     /// Adds a note. Whoever does not fetch them loses further ones (CAP-17).
     #[cold]
     pub(crate) fn add(&mut self, rpc: Option<SenderId>, peer: Address, what: ProbeKind) {
-        if self.watch.is_some() && self.queue.len() < MAX_NOTES {
+        if self.filter.is_some() && self.queue.len() < MAX_NOTES {
             self.queue.push_back(ProbeEvent { rpc, peer, what });
         }
+    }
+
+    /// Notes a packet that has arrived.
+    #[inline]
+    pub(crate) fn arrival(&mut self, from: Address, packet: &Packet<'_>) {
+        if self.are_wanted_of_packet(packet) {
+            self.add_arrival(from, packet);
+        }
+    }
+
+    /// Notes that a packet which has arrived is not used.
+    #[cold]
+    pub(crate) fn dropped(&mut self, from: Address, packet: &Packet<'_>, reason: DropReason) {
+        self.add(Some(as_we_write_it(packet)), from, ProbeKind::Dropped(reason));
+    }
+
+    /// Notes a control packet that is to leave.
+    #[inline]
+    pub(crate) fn departure(&mut self, to: Address, packet: &Packet<'_>) {
+        if self.are_wanted_of_packet(packet) {
+            self.add_departure(to, packet);
+        }
+    }
+
+    /// Replaces the filter; without one, notes that wait are dropped.
+    pub(crate) fn set_filter(&mut self, filter: Option<ProbeFilter>) {
+        self.filter = filter;
+        if filter.is_none() {
+            self.queue.clear();
+        }
+    }
+
+    /// The earliest note that waits.
+    #[inline]
+    pub(crate) fn poll(&mut self) -> Option<ProbeEvent> {
+        self.queue.pop_front()
+    }
+
+    /// Whether a call that took `time` is slow.
+    #[inline]
+    pub(crate) fn is_slow(&self, time: Duration) -> bool {
+        self.filter.is_some_and(|filter| time > filter.slow)
     }
 
     #[cold]
@@ -216,78 +256,6 @@ impl Notes {
     #[cold]
     fn add_departure(&mut self, to: Address, packet: &Packet<'_>) {
         self.add(Some(packet.header.sender_id), to, departure(packet));
-    }
-}
-
-impl Transport {
-    /// Says which notes are wanted from now on; `None`, as it is at first: none.
-    pub fn set_probe_filter(&mut self, watch: Option<ProbeFilter>) {
-        self.notes.watch = watch;
-        if watch.is_none() {
-            self.notes.queue.clear();
-        }
-    }
-
-    /// What has happened, the earliest first. Fetch all after each other call; beyond 8,192 further ones are lost.
-    #[inline]
-    pub fn poll_probe(&mut self) -> Option<ProbeEvent> {
-        self.notes.queue.pop_front()
-    }
-
-    /// The id of a live RPC, as we write it, and the other end, if the RPC is selected ([`Watch::multiplier`]).
-    #[inline]
-    #[must_use]
-    pub fn selected(&self, rpc: RpcKey) -> Option<(SenderId, Address)> {
-        let entry = self.rpcs.get(rpc).filter(|entry| self.notes.are_wanted_of(entry.id))?;
-        Some((entry.sender_id(), self.peers[entry.peer].address))
-    }
-
-    /// Notes what happens to a live RPC, if it is selected.
-    #[inline]
-    pub(crate) fn note_selected(&mut self, rpc: RpcKey, what: ProbeKind) {
-        if self.notes.are_wanted_of(self.rpcs[rpc].id) {
-            self.note(rpc, what);
-        }
-    }
-
-    /// Notes what happens to a live RPC, if anybody wants notes.
-    #[cold]
-    pub(crate) fn note(&mut self, rpc: RpcKey, what: ProbeKind) {
-        let entry = &self.rpcs[rpc];
-        self.notes.add(Some(entry.sender_id()), self.peers[entry.peer].address, what);
-    }
-
-    /// Notes a packet that has come.
-    #[inline]
-    pub(crate) fn note_arrival(&mut self, from: Address, packet: &Packet<'_>) {
-        if self.notes.are_wanted_of_packet(packet) {
-            self.notes.add_arrival(from, packet);
-        }
-    }
-
-    /// Notes that a packet which has come is not used.
-    #[cold]
-    pub(crate) fn note_drop(&mut self, from: Address, packet: &Packet<'_>, reason: DropReason) {
-        self.notes.add(Some(as_we_write_it(packet)), from, ProbeKind::Dropped(reason));
-    }
-
-    /// Notes a control packet that is to leave.
-    #[inline]
-    pub(crate) fn note_departure(&mut self, to: Address, packet: &Packet<'_>) {
-        if self.notes.are_wanted_of_packet(packet) {
-            self.notes.add_departure(to, packet);
-        }
-    }
-
-    /// Notes that a call has ended, which was made at `started`.
-    #[inline]
-    pub(crate) fn note_duration(&mut self, rpc: RpcKey, started: Instant) {
-        if let Some(watch) = self.notes.watch {
-            let took = self.now().since(started);
-            if took > watch.slow {
-                self.note(rpc, ProbeKind::Slow { took });
-            }
-        }
     }
 }
 

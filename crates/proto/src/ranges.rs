@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! - **R1** Ranges are half-open, not empty, in ascending order.
-//! - **R2** No two ranges touch: between two neighbours at least one number is missing.
+//! - **RANGES-1** Ranges are half-open, not empty, in ascending order.
+//! - **RANGES-2** No two ranges touch: between two neighbours at least one number is missing.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ impl Ranges {
             merged.end = end;
             self.ranges.drain(first + 1..last);
         }
-        debug_assert!(self.is_sound(), "R1, R2");
+        debug_assert!(self.is_sound(), "RANGES-1, RANGES-2");
     }
 
     /// Whether `number` is in the set.
@@ -51,7 +51,7 @@ impl Ranges {
         if let Some(first) = self.ranges.first_mut() {
             first.start = first.start.max(limit);
         }
-        debug_assert!(self.is_sound(), "R1, R2");
+        debug_assert!(self.is_sound(), "RANGES-1, RANGES-2");
     }
 
     /// The lowest range.

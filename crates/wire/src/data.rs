@@ -60,7 +60,7 @@ impl Data {
         Ok(data)
     }
 
-    /// Invariant W2 (BAD-2).
+    /// Invariant CODEC-2 (BAD-2).
     fn check(&self, payload: usize) -> Result<(), ParseError> {
         let message_length = self.message_length;
         if message_length == 0 {

@@ -10,6 +10,9 @@ use crate::sender_id::SenderId;
 /// Bytes of the common header.
 pub const HEADER_LEN: usize = 28;
 
+/// Offset of the sender id.
+const SENDER_ID: usize = 20;
+
 /// Header words in DATA packets, as the kernel writes them (high nibble of byte 12).
 const DOFF_DATA: u8 = 14 << 4;
 /// The same in control packets.
@@ -114,6 +117,14 @@ impl Header {
         Self { sport, dport, sequence: 0, doff, dialect, sender_id }
     }
 
+    /// The sender id in the first bytes of a packet, such as those that an ICMP error returns; `None` if they end
+    /// before it does.
+    #[must_use]
+    pub fn peek_sender_id(packet: &[u8]) -> Option<SenderId> {
+        let id = packet.get(SENDER_ID..)?.first_chunk()?;
+        Some(SenderId::from_wire(u64::from_be_bytes(*id)))
+    }
+
     /// The udp profile's fields; `None` in the kernel profile.
     #[must_use]
     pub const fn udp(&self) -> Option<&UdpFields> {
@@ -156,7 +167,7 @@ impl Header {
             sequence: read_u32(bytes, 4),
             doff: bytes[12],
             dialect,
-            sender_id: SenderId::from_wire(read_u64(bytes, 20)),
+            sender_id: SenderId::from_wire(read_u64(bytes, SENDER_ID)),
         };
         Ok((header, kind))
     }
@@ -183,7 +194,7 @@ impl Header {
                 write_u16(out, 18, 0);
             }
         }
-        write_u64(out, 20, self.sender_id.to_wire());
+        write_u64(out, SENDER_ID, self.sender_id.to_wire());
     }
 }
 

@@ -12,10 +12,10 @@
 //!
 //! # Invariants
 //!
-//! - **W1** Parsing never panics and never reads past the slice, whatever the bytes are (`WIRE-6`).
-//! - **W2** A parsed DATA packet lies inside its message: `offset + payload.len() <=
+//! - **CODEC-1** Parsing never panics and never reads past the slice, whatever the bytes are (`WIRE-6`).
+//! - **CODEC-2** A parsed DATA packet lies inside its message: `offset + payload.len() <=
 //!   message_length`, and neither payload nor message is empty.
-//! - **W3** What this crate or the kernel module wrote re-emits to the same bytes, the fields that
+//! - **CODEC-3** What this crate or the kernel module wrote re-emits to the same bytes, the fields that
 //!   nobody reads included (`WIRE-7`).
 //!
 //! No allocation, no dependencies, no `unsafe`, `no_std`.

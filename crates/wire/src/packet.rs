@@ -72,7 +72,7 @@ impl<'a> Packet<'a> {
     ///
     /// # Errors
     ///
-    /// A [`ParseError`] that says how the packet is wrong; never panics (invariant W1).
+    /// A [`ParseError`] that says how the packet is wrong; never panics (invariant CODEC-1).
     pub fn parse(profile: Profile, bytes: &'a [u8]) -> Result<Self, ParseError> {
         let (header, kind) = Header::parse(profile, bytes)?;
         if profile == Profile::Kernel {

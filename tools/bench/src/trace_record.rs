@@ -23,7 +23,7 @@ use apus_report::result::{Figure, Outcome, Ratio, Row};
 use apus_report::stats::Spread;
 use apus_testbed::error::{Error, require};
 use apus_testbed::machine::Cores;
-use apus_testbed::process::{Control, Host, Task};
+use apus_testbed::process::{Control, Spawner, Task};
 
 /// What is to be recorded.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +103,7 @@ impl Options {
 /// # Errors
 ///
 /// An option does not fit, a side failed, or a file cannot be written.
-pub fn record(options: &Options, host: &Host) -> Result<Outcome, Error> {
+pub fn record(options: &Options, host: &Spawner) -> Result<Outcome, Error> {
     options.check()?;
     std::fs::create_dir_all(&options.out).map_err(|source| Error::System {
         doing: format!("make {}", options.out.display()),

@@ -15,7 +15,7 @@ use apus_contenders::baseline::{Boundaries, Sends, Tcp, Udp, UdpGso, Unix};
 use apus_contenders::contender::{Contender, Plan, Replies, Side};
 use apus_local::{Connecting, LocalConfig, PairEvent, ReceiveQuota};
 use apus_testbed::Error;
-use apus_testbed::process::{Agent, Control, Host, Runner, Task};
+use apus_testbed::process::{Agent, Control, Runner, Spawner, Task};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, connect, recv, send, socket,
 };
@@ -42,7 +42,7 @@ fn plan(poll: PollMode) -> Plan {
 fn start(runner: Runner, details: Value) -> Agent {
     let name = "side".to_owned();
     let task = Task { name, core: None, bind: None, job: String::new(), details };
-    Host::Threads(runner).start(task).unwrap()
+    Spawner::Threads(runner).start(task).unwrap()
 }
 
 fn poll_of(task: &Task) -> PollMode {

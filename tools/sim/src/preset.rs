@@ -4,7 +4,7 @@
 //! the protocol's configuration.
 
 use apus_proto::{Config, ConfigError};
-use apus_workload::{PacketOverhead, Sizes, Workload};
+use apus_workload::{PacketOverhead, SizeDistribution, Workload};
 
 use crate::experiment::{Carrier, Experiment, Pattern};
 use crate::fabric::Settings;
@@ -94,7 +94,7 @@ pub fn sigcomm18_experiment(
 
 /// Levels for scheduled packets, and messages granted at the same time. For workloads of one's own the share
 /// of unscheduled bytes decides, as section 3.4 of the paper has it.
-fn scheduled_levels(name: &str, sizes: &Sizes) -> usize {
+fn scheduled_levels(name: &str, sizes: &SizeDistribution) -> usize {
     if let Some(levels) = published::scheduled_levels(name) {
         return levels as usize;
     }
@@ -105,7 +105,7 @@ fn scheduled_levels(name: &str, sizes: &Sizes) -> usize {
 
 /// For each level the longest message whose unscheduled packets use it; `levels` levels, of which each gets
 /// the same number of bytes.
-fn cutoffs(sizes: &Sizes, levels: usize) -> [u32; LEVELS] {
+fn cutoffs(sizes: &SizeDistribution, levels: usize) -> [u32; LEVELS] {
     let total: f64 = unscheduled_bytes(sizes).map(|(_, bytes)| bytes).sum();
     let mut table = [0; LEVELS];
     let lowest = LEVELS - levels;
@@ -129,7 +129,7 @@ fn cutoffs(sizes: &Sizes, levels: usize) -> [u32; LEVELS] {
 }
 
 /// Each size, and the unscheduled bytes that its messages bring per message of the workload.
-fn unscheduled_bytes(sizes: &Sizes) -> impl Iterator<Item = (u32, f64)> + '_ {
+fn unscheduled_bytes(sizes: &SizeDistribution) -> impl Iterator<Item = (u32, f64)> + '_ {
     sizes.iter().map(|(size, share)| (size, share * f64::from(size.min(UNSCHEDULED_BYTES as u32))))
 }
 
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn one_size_fills_all_levels() {
-        assert_eq!(cutoffs(&Sizes::fixed(100), 3), [0, 0, 0, 0, 0, 100, 100, 100]);
+        assert_eq!(cutoffs(&SizeDistribution::fixed(100), 3), [0, 0, 0, 0, 0, 100, 100, 100]);
         let workload: Workload = "100".parse().unwrap();
         assert_eq!(sigcomm18_config(&workload).unwrap().max_overcommit(), 1);
         let workload: Workload = "1000000".parse().unwrap();

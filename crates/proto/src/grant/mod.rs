@@ -11,12 +11,12 @@
 //!
 //! # Invariants
 //!
-//! - **G1** (GRANT-12) A message stands among the candidates exactly if it is not fully granted, may
+//! - **GRANTER-1** (GRANT-12) A message stands among the candidates exactly if it is not fully granted, may
 //!   receive and is not silent.
-//! - **G2** The backlog is the sum of the outstanding bytes of all messages that ever needed a GRANT,
+//! - **GRANTER-2** The backlog is the sum of the outstanding bytes of all messages that ever needed a GRANT,
 //!   the silent ones excepted.
-//! - **G3** A GRANT never raises the backlog above `max_incoming`.
-//! - **G4** A message in `content` wants nothing as long as no data comes for it and as many messages are
+//! - **GRANTER-3** A GRANT never raises the backlog above `max_incoming`.
+//! - **GRANTER-4** A message in `content` wants nothing as long as no data comes for it and as many messages are
 //!   active: what it may be granted depends on nothing else (GRANT-4).
 //!
 //! GRANT-10: a message whose sender has fallen silent gives its slot and its share of `max_incoming`
@@ -31,27 +31,12 @@ mod window;
 use crate::config::Config;
 use crate::limits::{INCOMING_MICROS, MIN_INCOMING};
 use crate::metrics::Scheduling;
-use crate::rpc::{Rpc, RpcKey, Rpcs};
+use crate::rpc::{GrantEntry, Rpc, RpcKey, Rpcs};
 use backlog::Backlog;
 use candidates::{Candidates, Key};
 use oldest::OldestShare;
 use smallvec::SmallVec;
 use window::Window;
-
-/// What the granter knows about one incoming message; kept in its RPC.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Entry {
-    /// Missing bytes in its key among the candidates; `None` if it is not one.
-    key: Option<u32>,
-    /// Outstanding bytes as they are counted in the backlog.
-    counted: u32,
-    /// Whether it has needed a grant: only then it counts (row G-10).
-    scheduled: bool,
-    /// Whether data has arrived since the last run.
-    touched: bool,
-    /// Whether its sender is silent.
-    silent: bool,
-}
 
 /// Decides about grants.
 #[derive(Debug)]
@@ -68,7 +53,7 @@ pub(crate) struct Granter {
     /// Whether anything has changed since the last run.
     dirty: bool,
     /// Active messages that have all they want, when so many were active ([`Granter::content_among`]): most
-    /// packets bring news of one message, and the others need not be looked at (G4).
+    /// packets bring news of one message, and the others need not be looked at (GRANTER-4).
     content: SmallVec<[RpcKey; 8]>,
     content_among: usize,
 }
@@ -162,7 +147,7 @@ impl Granter {
 
     /// The incoming message of `rpc` is complete, or the RPC has been removed (GRANT-11).
     pub(crate) fn forget(&mut self, rpc: RpcKey, entry: &mut Rpc) {
-        let Entry { key, counted, .. } = std::mem::take(&mut entry.grant);
+        let GrantEntry { key, counted, .. } = std::mem::take(&mut entry.grant);
         if let Some(missing) = key {
             self.candidates.remove(entry.peer, Key { missing, birth: entry.birth, rpc });
             self.dirty = true;
@@ -303,7 +288,7 @@ impl Granter {
         Some(Decision { rpc, offset, level: Level::Oldest })
     }
 
-    /// Makes candidates and backlog agree with the state of `rpc`'s message (G1, G2).
+    /// Makes candidates and backlog agree with the state of `rpc`'s message (GRANTER-1, GRANTER-2).
     fn refresh(&mut self, rpcs: &mut Rpcs, rpc: RpcKey) {
         let entry = &mut rpcs[rpc];
         let Some(message) = &entry.incoming else { return };

@@ -7,9 +7,9 @@
 //!
 //! # Invariants
 //!
-//! - **U1** Memory that the application can still see is not written to: only the last reference gives
+//! - **BUFFERS-1** Memory that the application can still see is not written to: only the last reference gives
 //!   it back ([`Bytes::try_into_mut`]).
-//! - **U2** (CAP-14) At most [`MAX_KEPT_BYTES`] are kept, and nothing after a second without long messages.
+//! - **BUFFERS-2** (CAP-14) At most [`MAX_KEPT_BYTES`] are kept, and nothing after a second without long messages.
 
 use crate::limits::{KEPT_LENGTHS, MAX_KEPT_BYTES};
 use bytes::Bytes;
@@ -48,7 +48,7 @@ impl Buffers {
                 memory.clear();
                 memory.into()
             }
-            // U1. Somebody cannot have got hold of it meanwhile, as nobody else had it.
+            // BUFFERS-1. Somebody cannot have got hold of it meanwhile, as nobody else had it.
             Err(_) => Vec::new(),
         }
     }
@@ -66,7 +66,7 @@ impl Buffers {
         }
     }
 
-    /// Lets everything go if no long message has come since the last scan (U2).
+    /// Lets everything go if no long message has come since the last scan (BUFFERS-2).
     pub(crate) fn scan(&mut self) {
         if !std::mem::take(&mut self.used) {
             self.clear();
@@ -102,10 +102,10 @@ mod tests {
         let slice = first.slice(5..10);
         let place = first.as_ptr();
         let second = message(&mut buffers, LONG);
-        assert_ne!(second.as_ptr(), place, "U1: the first one is still there");
+        assert_ne!(second.as_ptr(), place, "BUFFERS-1: the first one is still there");
         drop(first);
         let third = message(&mut buffers, LONG);
-        assert_ne!(third.as_ptr(), place, "U1: a part of it is");
+        assert_ne!(third.as_ptr(), place, "BUFFERS-1: a part of it is");
         drop(slice);
         let fourth = message(&mut buffers, LONG - 1);
         assert_eq!(fourth.as_ptr(), place);
@@ -140,11 +140,14 @@ mod tests {
         }
         assert_eq!(buffers.kept.len(), 0, "short ones, and very long ones, are not kept");
         let messages: Vec<Bytes> = (0..200).map(|_| message(&mut buffers, LONG)).collect();
-        assert!(buffers.bytes <= MAX_KEPT_BYTES && buffers.bytes > MAX_KEPT_BYTES - LONG, "U2");
+        assert!(
+            buffers.bytes <= MAX_KEPT_BYTES && buffers.bytes > MAX_KEPT_BYTES - LONG,
+            "BUFFERS-2"
+        );
         drop(messages);
         buffers.scan();
         assert!(!buffers.kept.is_empty(), "they were used in the last second");
         buffers.scan();
-        assert_eq!((buffers.kept.len(), buffers.bytes), (0, 0), "U2");
+        assert_eq!((buffers.kept.len(), buffers.bytes), (0, 0), "BUFFERS-2");
     }
 }

@@ -13,12 +13,12 @@
 //!
 //! # Invariants
 //!
-//! - **M1** `received` is the number of distinct bytes in prefix and islands; duplicates do not count.
-//! - **M2** Islands are disjoint, not empty, and lie behind the prefix, never touching it.
-//! - **M3** `granted <= length`: a GRANT never names a byte past the end.
-//! - **M4** `granted` never decreases: a stale announcement cannot take bytes back.
-//! - **M5** (CAP-10) There are at most [`MAX_GAPS`] islands.
-//! - **M6** (CAP-15) Of the prefix and of each island, the bytes below `kept` are held, and no others.
+//! - **INCOMING-1** `received` is the number of distinct bytes in prefix and islands; duplicates do not count.
+//! - **INCOMING-2** Islands are disjoint, not empty, and lie behind the prefix, never touching it.
+//! - **INCOMING-3** `granted <= length`: a GRANT never names a byte past the end.
+//! - **INCOMING-4** `granted` never decreases: a stale announcement cannot take bytes back.
+//! - **INCOMING-5** (CAP-10) There are at most [`MAX_GAPS`] islands.
+//! - **INCOMING-6** (CAP-15) Of the prefix and of each island, the bytes below `kept` are held, and no others.
 //!   Nothing but what is held depends on `kept`.
 
 use crate::limits::{MAX_GAPS, RESERVE_AT_ONCE};
@@ -68,7 +68,7 @@ pub(crate) enum Inserted {
     },
     /// All bytes had been here before.
     Duplicate,
-    /// The packet would open a gap too many (M5); nothing was taken.
+    /// The packet would open a gap too many (INCOMING-5); nothing was taken.
     TooManyGaps,
 }
 
@@ -76,7 +76,7 @@ impl MessageIn {
     /// A message of `length` bytes of which the sender may transmit `incoming` without grants. All its
     /// bytes are kept.
     pub(crate) fn new(length: u32, incoming: u32) -> Self {
-        debug_assert!(length > 0, "W2");
+        debug_assert!(length > 0, "CODEC-2");
         Self {
             length,
             unscheduled: incoming.min(length),
@@ -91,13 +91,13 @@ impl MessageIn {
 
     /// The same message, before its first byte has come; only its first `bytes` bytes are kept.
     pub(crate) fn keeping(self, bytes: u32) -> Self {
-        debug_assert_eq!(self.received, 0, "M6");
+        debug_assert_eq!(self.received, 0, "INCOMING-6");
         Self { kept: bytes.min(self.length), ..self }
     }
 
     /// The same message, before its first byte has come, to be put together in `memory`, which is empty.
     pub(crate) fn in_memory(self, memory: Vec<u8>) -> Self {
-        debug_assert!(self.received == 0 && memory.is_empty(), "M6");
+        debug_assert!(self.received == 0 && memory.is_empty(), "INCOMING-6");
         Self { content: memory, ..self }
     }
 
@@ -138,18 +138,18 @@ impl MessageIn {
         self.received == self.length
     }
 
-    /// Raises the limit up to which the sender may transmit (M3, M4).
+    /// Raises the limit up to which the sender may transmit (INCOMING-3, INCOMING-4).
     pub(crate) fn grant(&mut self, offset: u32) {
         self.granted = self.granted.max(offset.min(self.length));
     }
 
-    /// Takes the bytes of a packet that lies inside the message (W2, RPC-15), as far as they are new.
+    /// Takes the bytes of a packet that lies inside the message (CODEC-2, RPC-15), as far as they are new.
     ///
     /// RPC-16, unlike the kernel (rows P-7, K-19), which drops a packet that overlaps received bytes: this
     /// trims it: retransmissions may have other boundaries than the first transmission.
     pub(crate) fn insert(&mut self, offset: u32, data: &[u8]) -> Inserted {
         let end = offset + data.len() as u32;
-        debug_assert!(end <= self.length, "W2");
+        debug_assert!(end <= self.length, "CODEC-2");
         let before = self.received;
         let at = self.prefix;
         if offset == at && self.islands.is_empty() {
@@ -188,11 +188,14 @@ impl MessageIn {
     ///
     /// If bytes are missing.
     pub(crate) fn into_bytes(self) -> Bytes {
-        assert!(self.is_complete() && self.islands.is_empty(), "M1, M2: bytes are missing");
+        assert!(
+            self.is_complete() && self.islands.is_empty(),
+            "INCOMING-1, INCOMING-2: bytes are missing"
+        );
         Bytes::from(self.content)
     }
 
-    /// What is held (M6) of `data`, which stands at `offset`.
+    /// What is held (INCOMING-6) of `data`, which stands at `offset`.
     fn held<'a>(&self, offset: u32, data: &'a [u8]) -> &'a [u8] {
         let held = self.kept.saturating_sub(offset) as usize;
         &data[..held.min(data.len())]
@@ -437,10 +440,10 @@ mod tests {
                 let expected: Vec<u32> = (0..LENGTH).filter(|i| !model[*i as usize]).collect();
                 prop_assert_eq!(message.missing() as usize, expected.len());
                 prop_assert_eq!(missing, expected);
-                prop_assert_eq!(message.content.len() as u32, message.prefix.min(kept), "M6");
+                prop_assert_eq!(message.content.len() as u32, message.prefix.min(kept), "INCOMING-6");
                 for (start, island) in &message.islands {
                     let held = kept.clamp(*start, island.end) - start;
-                    prop_assert_eq!(island.content.len() as u32, held, "M6");
+                    prop_assert_eq!(island.content.len() as u32, held, "INCOMING-6");
                 }
             }
             for gap in message.gaps(LENGTH).collect::<Vec<_>>() {

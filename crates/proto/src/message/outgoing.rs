@@ -13,9 +13,9 @@
 //!
 //! # Invariants
 //!
-//! - **O1** `sent <= length`, `granted <= length`, `unscheduled <= length`; none of them decreases.
-//! - **O2** A packet of the first transmission starts below `granted` (row P-1).
-//! - **O3** Only bytes below `sent` are retransmitted (row P-5).
+//! - **OUTGOING-1** `sent <= length`, `granted <= length`, `unscheduled <= length`; none of them decreases.
+//! - **OUTGOING-2** A packet of the first transmission starts below `granted` (row P-1).
+//! - **OUTGOING-3** Only bytes below `sent` are retransmitted (row P-5).
 
 use super::Payload;
 use crate::ranges::Ranges;
@@ -142,7 +142,7 @@ impl MessageOut {
         !self.resend.is_empty()
     }
 
-    /// Raises the limit up to which bytes may leave (O1).
+    /// Raises the limit up to which bytes may leave (OUTGOING-1).
     pub(crate) fn grant(&mut self, offset: u32) {
         self.granted = self.granted.max(offset.min(self.length()));
     }
@@ -162,7 +162,7 @@ impl MessageOut {
             return None;
         }
         let start = self.sent;
-        // All packets that start below `granted` (O2), within what the caller has room for. Most
+        // All packets that start below `granted` (OUTGOING-2), within what the caller has room for. Most
         // messages fit into one packet: they need no division.
         let allowed = self.granted - start;
         let packets = if allowed <= self.segment {
@@ -177,7 +177,7 @@ impl MessageOut {
     }
 
     /// SEND-7: notes that `range` shall be sent again, in the packets of the first transmission that touch
-    /// it; bytes that have never left are left out (O3).
+    /// it; bytes that have never left are left out (OUTGOING-3).
     pub(crate) fn request_resend(&mut self, range: Range<u32>, priority: u8) {
         let end = range.end.min(self.sent);
         if range.start >= end {
@@ -314,7 +314,7 @@ mod tests {
                 while let Some(cut) = message.next_cut(max_bytes, 64) {
                     prop_assert_eq!(cut.range.start, at);
                     let last_start = cut.range.start + (cut.packets() - 1) * cut.segment;
-                    prop_assert!(last_start < message.granted(), "O2");
+                    prop_assert!(last_start < message.granted(), "OUTGOING-2");
                     prop_assert!(cut.packets() == 1 || cut.bytes() <= max_bytes);
                     let crosses = cut.range.start < message.unscheduled()
                         && cut.range.end > message.unscheduled();

@@ -7,8 +7,8 @@
 //!
 //! # Invariants
 //!
-//! - **F1** An id that was finished stays finished (requirement AMO-2).
-//! - **F2** There are at most [`MAX_ID_RANGES`] ranges above `low`.
+//! - **FINISHED-1** An id that was finished stays finished (requirement AMO-2).
+//! - **FINISHED-2** There are at most [`MAX_ID_RANGES`] ranges above `low`.
 
 use crate::limits::MAX_ID_RANGES;
 use crate::ranges::Ranges;
@@ -71,7 +71,7 @@ impl FinishedIds {
         }
     }
 
-    /// F2, CAP-11: gives the lowest ids that are neither finished nor known up; they will be refused.
+    /// FINISHED-2, CAP-11: gives the lowest ids that are neither finished nor known up; they will be refused.
     fn close_lowest_gap(&mut self) {
         if let Some(first) = self.above.first() {
             self.raise_low(first.end * 2);

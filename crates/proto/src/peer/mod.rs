@@ -5,6 +5,7 @@
 //! here; they know their peer.
 
 mod acks;
+mod address;
 mod calls;
 mod cutoffs;
 mod finished_ids;
@@ -17,6 +18,8 @@ mod table;
 mod variant;
 
 pub(crate) use acks::Acks;
+pub use address::Address;
+pub(crate) use address::peer_address;
 pub(crate) use calls::Calls;
 pub(crate) use cutoffs::PeerCutoffs;
 pub(crate) use finished_ids::FinishedIds;
@@ -29,16 +32,11 @@ pub(crate) use table::Peers;
 pub(crate) use variant::Variant;
 
 use crate::time::Instant;
-use std::net::SocketAddr;
 
 slotmap::new_key_type! {
     /// Names a peer as long as it is known.
     pub(crate) struct PeerId;
 }
-
-/// Where packets go and come from. In the udp profile the address and UDP port of the peer's
-/// endpoint; in the kernel profile the host's address with port 0.
-pub type Address = SocketAddr;
 
 /// Another host, or rather another endpoint.
 #[derive(Debug)]

@@ -16,12 +16,12 @@
 //!
 //! # Invariants (requirements AMO-1, AMO-2, AMO-4)
 //!
-//! - **S1** A request is executed only in the current session, and only if its id is not finished
+//! - **SESSION-1** A request is executed only in the current session, and only if its id is not finished
 //!   there.
-//! - **S2** A request that was sent without a session is executed only after its client has confirmed
+//! - **SESSION-2** A request that was sent without a session is executed only after its client has confirmed
 //!   that very call.
-//! - **S3** A candidate becomes current only by a packet that carries its number.
-//! - **S4** A candidate is not displaced while it is young: a late duplicate from an earlier life of
+//! - **SESSION-3** A candidate becomes current only by a packet that carries its number.
+//! - **SESSION-4** A candidate is not displaced while it is young: a late duplicate from an earlier life of
 //!   the client cannot disturb the client's first contact.
 //!
 //! The kernel profile (AMO-7) has no sessions on the wire: there is one without number that is always
@@ -102,7 +102,7 @@ pub(crate) enum Admission {
     },
     /// It was finished: a late duplicate.
     Finished,
-    /// Another first contact from the same address is in progress (S4).
+    /// Another first contact from the same address is in progress (SESSION-4).
     Occupied,
 }
 
@@ -151,7 +151,7 @@ impl Serving {
         self.propose(claim, now, young, new_session)
     }
 
-    /// A packet carries session `number`, which proves that the client has learnt it (S3).
+    /// A packet carries session `number`, which proves that the client has learnt it (SESSION-3).
     pub(crate) fn confirm(&mut self, number: u32) -> Confirmation {
         if self.is_current(number) {
             return Confirmation::Known;
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(admit(&mut serving, 0, 2, fresh_client(1)), confirm);
         assert_eq!(admit(&mut serving, 5, 4, fresh_client(1)), confirm, "the same question");
         assert!(!serving.is_established());
-        assert_eq!(serving.confirm(6_999), Confirmation::Stale, "S3");
+        assert_eq!(serving.confirm(6_999), Confirmation::Stale, "SESSION-3");
         // A request that carries the session is as good as a confirmation.
         let confirmation = Confirmation::Established { displaced: None };
         let admitted = admit(&mut serving, 9, 6, in_session(7_000, 2));
@@ -313,7 +313,7 @@ mod tests {
         // A late duplicate from before the session was known is asked about, or known as finished.
         assert_eq!(admit(&mut serving, 3, 4, fresh_client(1)), Admission::Finished);
         let confirm = Admission::Confirm { session: 7_000 };
-        assert_eq!(admit(&mut serving, 3, 8, fresh_client(1)), confirm, "S2");
+        assert_eq!(admit(&mut serving, 3, 8, fresh_client(1)), confirm, "SESSION-2");
     }
 
     #[test]
@@ -350,7 +350,7 @@ mod tests {
     fn a_young_first_contact_is_not_disturbed() {
         let mut serving = Serving::default();
         admit(&mut serving, 0, 2, fresh_client(1));
-        assert_eq!(admit(&mut serving, 50, 9, fresh_client(2)), Admission::Occupied, "S4");
+        assert_eq!(admit(&mut serving, 50, 9, fresh_client(2)), Admission::Occupied, "SESSION-4");
         let confirm = Admission::Confirm { session: 7_100 };
         assert_eq!(admit(&mut serving, 100, 9, fresh_client(2)), confirm, "old enough");
         assert_eq!(serving.confirm(7_000), Confirmation::Stale);

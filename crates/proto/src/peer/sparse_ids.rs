@@ -14,9 +14,9 @@
 //!
 //! # Invariants
 //!
-//! - **F1** An id that was finished stays finished (requirement AMO-2).
-//! - **F2** There are at most [`MAX_ID_BLOCKS`] blocks, over all counters (CAP-11).
-//! - **F3** What is closed is the oldest block of the counter that has most of them.
+//! - **SPARSE-1** An id that was finished stays finished (requirement AMO-2).
+//! - **SPARSE-2** There are at most [`MAX_ID_BLOCKS`] blocks, over all counters (CAP-11).
+//! - **SPARSE-3** What is closed is the oldest block of the counter that has most of them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -67,7 +67,7 @@ impl SparseIds {
         }
     }
 
-    /// F3: ids that are neither finished nor known are given up; they will be refused.
+    /// SPARSE-3: ids that are neither finished nor known are given up; they will be refused.
     fn close_oldest(&mut self) {
         let most = self.counters.values_mut().max_by_key(|counter| counter.blocks.len());
         if let Some(counter) = most
@@ -131,7 +131,7 @@ mod tests {
         assert!(ids.contains(2) && !ids.contains(late), "the oldest block is closed, no other");
         ids.insert(2 * (WINDOW + BLOCK));
         assert!(ids.contains(late));
-        assert_eq!(ids.blocks, MAX_ID_BLOCKS, "F2");
+        assert_eq!(ids.blocks, MAX_ID_BLOCKS, "SPARSE-2");
     }
 
     /// Even if hardly a call of the host comes here.
@@ -156,7 +156,7 @@ mod tests {
         for call in 0..2 * WINDOW {
             ids.insert((1 << 63 | 1 << 52) + 2 * call);
         }
-        assert!(ids.blocks <= MAX_ID_BLOCKS, "F2");
+        assert!(ids.blocks <= MAX_ID_BLOCKS, "SPARSE-2");
         for id in quiet {
             assert!(!ids.contains(id) && ids.contains(id + 8));
         }

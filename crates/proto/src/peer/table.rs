@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //!
-//! - **T1** A peer with a live RPC is never forgotten.
-//! - **T2** A peer idle for less than `peer_idle_secs_min` is never forgotten.
-//! - **T3** (AMO-6) A forgotten client's session survives among the dormant ones until
+//! - **PEERS-1** A peer with a live RPC is never forgotten.
+//! - **PEERS-2** A peer idle for less than `peer_idle_secs_min` is never forgotten.
+//! - **PEERS-3** (AMO-6) A forgotten client's session survives among the dormant ones until
 //!   `max_dormant_sessions` younger ones have come.
 
 use super::{Address, Calls, Peer, PeerCutoffs, PeerId, Serving};
@@ -114,6 +114,11 @@ impl Peers {
         Some((id, true))
     }
 
+    /// The id of the next call to `address` in the udp profile.
+    pub(crate) fn next_call_id(&mut self, address: Address) -> u64 {
+        self.find(address).map_or(self.next_id, |peer| self.slots[peer].calls.next_id())
+    }
+
     /// Forgets a peer at once if nothing is going on with it and it never proved to be there.
     pub(crate) fn forget_stranger(&mut self, id: PeerId) {
         let peer = &self.slots[id];
@@ -166,7 +171,7 @@ impl Peers {
 
     fn forget(&mut self, id: PeerId) {
         let Some(peer) = self.slots.remove(id) else { return };
-        debug_assert_eq!(peer.live_rpcs, 0, "T1");
+        debug_assert_eq!(peer.live_rpcs, 0, "PEERS-1");
         self.by_address.remove(&Named(peer.address));
         self.last = None;
         self.next_id = self.next_id.max(peer.calls.next_id());
@@ -259,7 +264,7 @@ mod tests {
     use super::*;
     use crate::peer::Confirmation;
 
-    /// AMO-6, T3.
+    /// AMO-6, PEERS-3.
     #[test]
     fn a_client_that_wakes_and_sleeps_evicts_nobody() {
         let mut dormant = Dormant::new(2, 1);
@@ -299,7 +304,7 @@ mod tests {
         assert_eq!(peers.find(address(1)), Some(idle));
         peers.scan(secs(121));
         assert_eq!(peers.find(address(1)), None);
-        assert_eq!(peers.find(address(2)), Some(busy), "T1");
+        assert_eq!(peers.find(address(2)), Some(busy), "PEERS-1");
         peers[busy].live_rpcs = 0;
         peers.scan(secs(123));
         assert_eq!((peers.len(), peers.next_scan()), (0, Instant::NEVER));
@@ -310,7 +315,7 @@ mod tests {
         let mut peers = peers(2);
         peers.find_or_insert(address(1), secs(0)).unwrap();
         peers.find_or_insert(address(2), secs(5)).unwrap();
-        assert!(peers.find_or_insert(address(3), secs(9)).is_none(), "T2");
+        assert!(peers.find_or_insert(address(3), secs(9)).is_none(), "PEERS-2");
         assert!(peers.find_or_insert(address(3), secs(12)).is_some());
         assert_eq!(peers.find(address(1)), None);
     }

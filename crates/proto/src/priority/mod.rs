@@ -5,10 +5,12 @@
 //! Scheduled packets: by the rank of their message among the active ones ([`scheduled_level`]).
 //! Unscheduled levels lie above the scheduled ones.
 
+mod announce;
 mod sampler;
 mod scheduled;
 mod unscheduled;
 
+pub(crate) use announce::announcement;
 pub(crate) use sampler::Sampler;
 pub(crate) use scheduled::{oldest_level, scheduled_level};
 pub(crate) use unscheduled::OwnCutoffs;

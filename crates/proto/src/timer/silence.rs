@@ -11,23 +11,14 @@
 //!
 //! # Invariants
 //!
-//! - **L1** The row is linked in both directions and holds exactly the RPCs whose link is set.
-//! - **L2** Due times do not decrease along the row, also if the period becomes shorter.
+//! - **SILENCE-1** The row is linked in both directions and holds exactly the RPCs whose link is set.
+//! - **SILENCE-2** Due times do not decrease along the row, also if the period becomes shorter.
 
-use crate::rpc::{RpcKey, Rpcs};
+use crate::rpc::{RpcKey, Rpcs, SilenceLink};
 use crate::time::Instant;
 
 /// Ticks of a period.
 const TICKS: u64 = 8;
-
-/// An RPC's place in the row.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Link {
-    /// When it is looked at; [`Instant::ZERO`] if it is not watched.
-    due: Instant,
-    before: Option<RpcKey>,
-    after: Option<RpcKey>,
-}
 
 /// The row of RPCs that are watched.
 #[derive(Debug)]
@@ -56,7 +47,7 @@ impl Silence {
         let due = now.plus(self.period).as_nanos().next_multiple_of(tick);
         let last = self.last.map_or(Instant::ZERO, |last| rpcs[last].timer.due);
         let due = Instant::from_nanos(due).max(last);
-        let link = Link { due, before: self.last, after: None };
+        let link = SilenceLink { due, before: self.last, after: None };
         rpcs[rpc].timer = link;
         match self.last {
             Some(last) => rpcs[last].timer.after = Some(rpc),

@@ -7,10 +7,10 @@
 //!
 //! # Invariants
 //!
-//! - **Q1** `Rpc::queued` is set exactly while the RPC stands in the lane or in the order; in the order
+//! - **SENDQUEUE-1** `Rpc::queued` is set exactly while the RPC stands in the lane or in the order; in the order
 //!   it is the key.
-//! - **Q2** `by_remaining` and `by_birth` hold the same RPCs.
-//! - **Q3** `short_live` is the number of RPCs in the lane; the lane is at most twice as long, and
+//! - **SENDQUEUE-2** `by_remaining` and `by_birth` hold the same RPCs.
+//! - **SENDQUEUE-3** `short_live` is the number of RPCs in the lane; the lane is at most twice as long, and
 //!   [`MAX_ENDED`].
 
 use crate::config::Config;
@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub(crate) struct SendQueue {
     /// Short messages, first come first served. May hold RPCs that have ended; they are skipped.
     short: VecDeque<RpcKey>,
-    /// How many of them have not ended (Q3).
+    /// How many of them have not ended (SENDQUEUE-3).
     short_live: usize,
     by_remaining: BTreeSet<(u32, u64, RpcKey)>,
     by_birth: BTreeSet<(u64, RpcKey)>,
@@ -100,7 +100,7 @@ impl SendQueue {
             Some(_) => self.short_live -= 1,
             None => {}
         }
-        debug_assert_eq!(self.by_remaining.len(), self.by_birth.len(), "Q2");
+        debug_assert_eq!(self.by_remaining.len(), self.by_birth.len(), "SENDQUEUE-2");
     }
 
     /// Takes the next short message.
@@ -165,9 +165,9 @@ const EARNED_FOR: i64 = 64_000;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Call, Command, Instant, Transport};
+    use crate::{Call, Instant, Transport};
 
-    /// Q3: while the network takes nothing, calls that come and go leave nothing behind.
+    /// SENDQUEUE-3: while the network takes nothing, calls that come and go leave nothing behind.
     #[test]
     fn the_lane_does_not_grow_with_messages_that_end() {
         let mut transport = Transport::new(Config::default(), 1, 1);
@@ -176,13 +176,13 @@ mod tests {
             let to = ([10, 0, 0, 2], 2).into();
             let call =
                 Call { to, payload: "x".into(), cookie: 0, deadline: None, idempotent: false };
-            transport.command(now, Command::Call(call)).unwrap()
+            transport.call(now, call).unwrap()
         };
         let kept = [call(&mut transport), call(&mut transport)];
         for _ in 0..1_000 {
             let rpc = call(&mut transport);
-            transport.command(now, Command::Cancel { rpc }).unwrap();
-            let SendQueue { short, short_live, .. } = &transport.outbox.messages;
+            transport.cancel(now, rpc).unwrap();
+            let SendQueue { short, short_live, .. } = transport.send_queue();
             assert_eq!(*short_live, kept.len());
             assert!(short.len() <= 2 * kept.len() + MAX_ENDED + 1, "{}", short.len());
         }
@@ -197,7 +197,7 @@ mod tests {
         for (cookie, length) in [(0, 1_000_000), (1, 600_000)] {
             let (to, payload) = (([10, 0, 0, 2], 2).into(), vec![0; length].into());
             let call = Call { to, payload, cookie, deadline: None, idempotent: false };
-            transport.command(now, Command::Call(call)).unwrap();
+            transport.call(now, call).unwrap();
         }
         let (mut oldest, mut shortest) = (0, 0);
         while shortest < 500_000 {
@@ -221,7 +221,7 @@ mod tests {
         let call = |transport: &mut Transport, cookie, length| {
             let (to, payload) = (([10, 0, 0, 2], 2).into(), vec![0; length].into());
             let call = Call { to, payload, cookie, deadline: None, idempotent: false };
-            transport.command(now, Command::Call(call)).unwrap();
+            transport.call(now, call).unwrap();
         };
         call(&mut transport, 0, 900_000);
         call(&mut transport, 1, 1_000_000);

@@ -6,12 +6,11 @@
 //! - nothing panics, and each packet is counted (BAD-1),
 //! - no limit is passed (CAP-*),
 //! - an address that has not proved to be there gets at most three times what it sent (BAD-5),
-//! - every accepted call ends exactly once (A3),
-//! - when time has passed, nothing is left (A4).
+//! - every accepted call ends exactly once (CORE-3),
+//! - when time has passed, nothing is left (CORE-4).
 
 use apus_proto::{
-    Call, Command, Config, DropReason, Event, Instant, Kind, Profile, Role, RpcKey, Transport,
-    Unreachable,
+    Call, Config, DropReason, Event, Instant, Kind, Profile, Role, RpcKey, Transport, Unreachable,
 };
 use apus_wire::{
     Ack, AckList, Body, Cutoffs, Data, Dialect, Flags, Grant, Header, HeaderBuffer, KernelFields,
@@ -20,6 +19,7 @@ use apus_wire::{
 use arbitrary::{Arbitrary, Unstructured};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// Our port.
 const PORT: u16 = 1;
@@ -253,7 +253,7 @@ impl World {
             Step::Reply { which, length } => {
                 if let Some(rpc) = pick(&self.requests, which) {
                     let payload = vec![7; usize::from(length)].into();
-                    let done = self.transport.command(self.now, Command::Reply { rpc, payload });
+                    let done = self.transport.reply(self.now, rpc, payload);
                     if done.is_ok() {
                         self.requests.retain(|other| *other != rpc);
                     }
@@ -261,7 +261,7 @@ impl World {
             }
             Step::Abandon { which } => {
                 if let Some(rpc) = pick(&self.requests, which) {
-                    let _ = self.transport.command(self.now, Command::Abandon { rpc });
+                    let _ = self.transport.abandon(self.now, rpc);
                     self.requests.retain(|other| *other != rpc);
                 }
             }
@@ -269,7 +269,7 @@ impl World {
                 let calls: Vec<_> =
                     self.calls.iter().map(|(cookie, rpc)| (*cookie, *rpc)).collect();
                 if let Some((cookie, rpc)) = pick(&calls, which) {
-                    self.transport.command(self.now, Command::Cancel { rpc }).expect("it lives");
+                    self.transport.cancel(self.now, rpc).expect("it lives");
                     self.calls.remove(&cookie);
                 }
             }
@@ -303,11 +303,11 @@ impl World {
 
     fn call(&mut self, peer: u8, length: usize, deadline_millis: Option<u8>, idempotent: bool) {
         let to = address(peer % CALLED);
-        let deadline = deadline_millis.map(|n| self.now.plus(u64::from(n) * 1_000_000));
+        let deadline = deadline_millis.map(|n| self.now + Duration::from_millis(u64::from(n)));
         self.cookies += 1;
         let cookie = self.cookies;
         let call = Call { to, payload: vec![3; length].into(), cookie, deadline, idempotent };
-        if let Ok(rpc) = self.transport.command(self.now, Command::Call(call)) {
+        if let Ok(rpc) = self.transport.call(self.now, call) {
             self.calls.insert(cookie, rpc);
             self.called.insert(to);
         }
@@ -329,7 +329,7 @@ impl World {
     }
 
     fn advance(&mut self, nanos: u64) {
-        let end = self.now.plus(nanos);
+        let end = self.now + Duration::from_nanos(nanos);
         let mut rounds = 0;
         while let Some((at, why)) = self.transport.next_timeout().filter(|(at, _)| *at <= end) {
             rounds = if at > self.now { 0 } else { rounds + 1 };
@@ -430,13 +430,13 @@ impl World {
     fn come_to_rest(&mut self) {
         self.stalled = false;
         for rpc in std::mem::take(&mut self.requests) {
-            let _ = self.transport.command(self.now, Command::Abandon { rpc });
+            let _ = self.transport.abandon(self.now, rpc);
         }
         self.drain();
         for _ in 0..100 {
             self.advance(1_000_000_000);
             for rpc in std::mem::take(&mut self.requests) {
-                let _ = self.transport.command(self.now, Command::Abandon { rpc });
+                let _ = self.transport.abandon(self.now, rpc);
             }
             self.drain();
         }

@@ -6,12 +6,12 @@
 
 use crate::dice::Dice;
 use apus_proto::{
-    Call, Command, CommandError, Config, Event, Execution, Instant, Metrics, RpcKey, Transport,
-    Unreachable,
+    Call, CommandError, Config, Event, Execution, Instant, Metrics, RpcKey, Transport, Unreachable,
 };
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 pub(crate) const MICROSECOND: u64 = 1_000;
 pub(crate) const MILLISECOND: u64 = 1_000_000;
@@ -179,10 +179,10 @@ impl World {
             to: address(to),
             payload: request(number, length).into(),
             cookie: number as u64,
-            deadline: deadline.map(|nanos| now.plus(nanos)),
+            deadline: deadline.map(|nanos| now + Duration::from_nanos(nanos)),
             idempotent,
         };
-        let rpc = self.hosts[from].transport.command(now, Command::Call(call))?;
+        let rpc = self.hosts[from].transport.call(now, call).map_err(|error| error.reason)?;
         let life = self.hosts[from].life;
         let length = length.max(8);
         let state = State::Running;
@@ -196,8 +196,7 @@ impl World {
         let made = self.calls[number];
         let host = &mut self.hosts[made.from];
         if host.life == made.life {
-            let cancel = Command::Cancel { rpc: made.rpc };
-            let done = host.transport.command(Instant::from_nanos(self.now), cancel);
+            let done = host.transport.cancel(Instant::from_nanos(self.now), made.rpc);
             assert_eq!(done.is_ok(), made.state == State::Running, "call {number}");
             if done.is_ok() {
                 self.calls[number].state = State::Cancelled;
@@ -346,12 +345,13 @@ impl World {
     /// The application of `host` is through with a request.
     fn serve(&mut self, host: usize) {
         let Some((_, (rpc, request))) = self.hosts[host].service.pop_first() else { return };
-        let command = if self.dice.chance(self.faults.abandonment) {
-            Command::Abandon { rpc }
+        let transport = &mut self.hosts[host].transport;
+        let now = Instant::from_nanos(self.now);
+        let done = if self.dice.chance(self.faults.abandonment) {
+            transport.abandon(now, rpc)
         } else {
-            Command::Reply { rpc, payload: response(&request).into() }
+            transport.reply(now, rpc, response(&request).into()).map_err(|error| error.reason)
         };
-        let done = self.hosts[host].transport.command(Instant::from_nanos(self.now), command);
         if done.is_err_and(|error| error.is_back_pressure()) {
             self.sequence += 1;
             let key = (self.now + MILLISECOND, self.sequence);

@@ -4,6 +4,7 @@ use crate::pair::{MILLISECOND, Pair};
 use apus_proto::probe::{ProbeFilter, ProbeKind};
 use apus_proto::{Config, Kind};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// The only note of this sort.
 fn only(pair: &crate::pair::End, pick: impl Fn(&ProbeKind) -> bool) -> ProbeKind {
@@ -91,18 +92,19 @@ fn failed_calls_and_packets_that_are_not_used_say_why() {
 
 #[test]
 fn a_slow_call_is_noted_when_it_ends() {
-    let watch = ProbeFilter { slow: 3 * MILLISECOND, ..ProbeFilter::RARE };
+    let watch = ProbeFilter { slow: Duration::from_nanos(3 * MILLISECOND), ..ProbeFilter::RARE };
     let mut pair = Pair::new(Some(watch));
     pair.introduce();
     pair.call(100);
-    pair.now = pair.now.plus(3 * MILLISECOND - 2_000);
+    pair.now += Duration::from_nanos(3 * MILLISECOND - 2_000);
     pair.settle();
     assert_eq!((pair.client.told(), pair.client.ends.len()), (vec![], 1));
     pair.call(100);
-    pair.now = pair.now.plus(3 * MILLISECOND);
+    pair.now += Duration::from_nanos(3 * MILLISECOND);
     pair.settle();
     let ProbeKind::Slow { took } = only(&pair.client, |_| true) else { panic!() };
-    assert!((3 * MILLISECOND..4 * MILLISECOND).contains(&took), "{took}");
+    let nanos = took.as_nanos() as u64;
+    assert!((3 * MILLISECOND..4 * MILLISECOND).contains(&nanos), "{took:?}");
     assert_eq!(pair.server.told(), [""; 0]);
 }
 
@@ -116,7 +118,7 @@ fn a_message_that_the_pacer_holds_back_is_noted_once_each_time() {
     let throttled = only(&pair.client, |what| matches!(what, ProbeKind::Throttled { .. }));
     let ProbeKind::Throttled { wait } = throttled else { unreachable!() };
     let next = pair.client.transport.next_timeout().unwrap().0;
-    assert_eq!(pair.now.plus(wait), next, "when it will be asked again");
+    assert_eq!(pair.now + wait, next, "when it will be asked again");
     assert!(pair.client.transport.poll_transmit(pair.now).is_none());
     pair.client.fetch();
     only(&pair.client, |what| matches!(what, ProbeKind::Throttled { .. }));

@@ -3,6 +3,7 @@
 use crate::pair::Pair;
 use apus_proto::probe::{Piece, ProbeFilter, ProbeKind};
 use apus_proto::{Config, Kind, Role};
+use std::time::Duration;
 
 #[test]
 fn the_way_of_a_short_call_is_noted_on_both_sides() {
@@ -92,7 +93,7 @@ fn what_is_not_selected_is_not_noted() {
     assert_eq!(ids.len(), 64);
 
     let watch =
-        ProbeFilter { multiplier: 0x9e37_79b9_7f4a_7c15, below: u64::MAX / 8, slow: u64::MAX };
+        ProbeFilter { multiplier: 0x9e37_79b9_7f4a_7c15, below: u64::MAX / 8, slow: Duration::MAX };
     let mut some = Pair::new(Some(watch));
     for _ in 0..64 {
         some.call(10);

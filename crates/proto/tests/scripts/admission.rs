@@ -242,7 +242,7 @@ fn a_request_in_an_unknown_session() {
     ");
 }
 
-/// S3: the client has let the call go that it was asked about. It knows the session nevertheless.
+/// SESSION-3: the client has let the call go that it was asked about. It knows the session nevertheless.
 #[test]
 fn a_client_that_disowns_its_first_call() {
     assert_snapshot!(run("
@@ -264,7 +264,7 @@ fn a_client_that_disowns_its_first_call() {
     ");
 }
 
-/// AMO-4, S4: a late duplicate of an earlier life cannot disturb a first contact.
+/// AMO-4, SESSION-4: a late duplicate of an earlier life cannot disturb a first contact.
 #[test]
 fn a_first_contact_is_not_disturbed() {
     assert_snapshot!(run("

@@ -16,24 +16,24 @@ use apus_contenders::apus::Calls;
 use apus_contenders::contender::{Plan, Replies, Side};
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{Cores, Neighbours};
-use apus_testbed::process::{Crew, Host, Task};
+use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::process::{Crew, Spawner, Task};
 
 /// How long before the common start agents are told of it. Ours: telling one takes a tenth of a millisecond.
 const LEAD: Duration = Duration::from_millis(50);
 
 /// What is done over and over.
 struct Bench<'a> {
-    host: &'a Host,
+    host: &'a Spawner,
     options: &'a Options,
     entrants: Vec<Entrant>,
     progress: Progress,
 }
 
 /// Runs all phases.
-pub(super) fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = Neighbours::watch();
+    let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
     let options = &Options {
         poll: apus_contenders::contender::poll_on(cores, options.poll),

@@ -28,8 +28,8 @@ use serde_json::{Value, json};
 use apus_report::result::{Figure, Outcome, Row, Table};
 use apus_report::stats::Paired;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{Cores, Neighbours};
-use apus_testbed::process::Host;
+use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::process::Spawner;
 
 /// What is recommended, and why.
 #[derive(Clone, Debug)]
@@ -49,9 +49,9 @@ pub struct Findings {
 /// # Errors
 ///
 /// An option does not fit, or nothing at all could be measured in the time.
-pub fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = Neighbours::watch();
+    let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
     let mut outcome = Outcome::new("tune", options.config());
     let found = search::run(options, host, cores);

@@ -11,7 +11,7 @@ use apus_contenders::contender::Plan;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
 use apus_testbed::machine::{self, Cores};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 
 /// What was found out.
 pub(super) struct Found {
@@ -31,7 +31,7 @@ const LONGEST: Duration = Duration::from_secs(3);
 const FEWEST: usize = 3;
 
 /// Tries all settings as long as there is time.
-pub(super) fn run(options: &Options, host: &Host, cores: Cores) -> Found {
+pub(super) fn run(options: &Options, host: &Spawner, cores: Cores) -> Found {
     let mut search = Search {
         host,
         cores,
@@ -97,7 +97,7 @@ fn measurements(setting: &Setting, settings: &Settings, options: &Options) -> us
 }
 
 struct Search<'a> {
-    host: &'a Host,
+    host: &'a Spawner,
     cores: Cores,
     began: Instant,
     ends: Duration,

@@ -10,7 +10,7 @@
 
 use apus_proto::Config;
 use apus_wire::Kind;
-use apus_workload::{PacketOverhead, Sizes, Workload};
+use apus_workload::{PacketOverhead, SizeDistribution, Workload};
 
 use crate::host::{Answer, wire_bytes};
 use crate::published;
@@ -37,7 +37,7 @@ pub(super) fn messages_per_second(
 }
 
 /// Payload bytes of a message and of what answers it, on average.
-fn payload(sizes: &Sizes, answer: Answer) -> f64 {
+fn payload(sizes: &SizeDistribution, answer: Answer) -> f64 {
     match answer {
         Answer::Nothing => sizes.mean(),
         Answer::Echo => 2.0 * sizes.mean(),

@@ -1,6 +1,6 @@
 //! Which messages do the applications of a fabric send, and when?
 
-use apus_workload::{Arrivals, Sizes, Stream, rng};
+use apus_workload::{Arrivals, SizeDistribution, Stream, rng};
 use rand::RngExt;
 use rand::distr::Distribution;
 use rand_pcg::Pcg64;
@@ -25,7 +25,7 @@ pub enum Pattern {
 #[derive(Debug)]
 pub struct Load {
     arrivals: Arrivals,
-    sizes: Sizes,
+    sizes: SizeDistribution,
     size_rng: Pcg64,
     pair_rng: Pcg64,
     hosts: u32,
@@ -41,7 +41,7 @@ impl Load {
     /// numbered from `first_number`.
     #[must_use]
     pub fn new(
-        sizes: Sizes,
+        sizes: SizeDistribution,
         hosts: u32,
         pattern: Pattern,
         per_second: f64,
@@ -119,7 +119,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn load(pattern: Pattern, seed: u64) -> Load {
-        Load::new(Sizes::fixed(100), 10, pattern, 1e6, 500, 7, seed)
+        Load::new(SizeDistribution::fixed(100), 10, pattern, 1e6, 500, 7, seed)
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! so that a bin compares with the figure that is published for the size that closes it. Only the last
 //! bin is wide in W2 and W3; the longest messages, a thousandth of all, are told apart as well.
 
-use apus_workload::Sizes;
+use apus_workload::SizeDistribution;
 
 /// Percentiles of the messages, ordered by size, at which bins end. Source: published numbers A.4.
 pub const CLOSINGS: [f64; 12] =
@@ -68,7 +68,7 @@ struct Samples {
 }
 
 impl Slowdowns {
-    pub(super) fn new(sizes: &Sizes) -> Self {
+    pub(super) fn new(sizes: &SizeDistribution) -> Self {
         let mut bins: Vec<Samples> = Vec::new();
         for percentile in CLOSINGS {
             let upto = sizes.quantile(percentile / 100.0);
@@ -112,7 +112,7 @@ impl Slowdowns {
 }
 
 /// The largest size that does not belong to the longest messages; 0 if all do.
-fn below_the_longest(sizes: &Sizes) -> u32 {
+fn below_the_longest(sizes: &SizeDistribution) -> u32 {
     let mut share = 0.0;
     let shorter = sizes.iter().rev().find(|(_, each)| {
         let enough = share >= LONGEST / 100.0;
@@ -159,12 +159,12 @@ mod tests {
         let shorter = |number| below_the_longest(Workload::published(number).sizes());
         assert_eq!(shorter(4), 8_582_787, "10 MB are 0.13 % of W4");
         assert!((10_000..30_000).contains(&shorter(2)), "{}", shorter(2));
-        assert_eq!(below_the_longest(&Sizes::fixed(9)), 0);
+        assert_eq!(below_the_longest(&SizeDistribution::fixed(9)), 0);
     }
 
     #[test]
     fn percentiles_that_one_size_closes_are_one_bin() {
-        let mut slowdowns = Slowdowns::new(&Sizes::fixed(100));
+        let mut slowdowns = Slowdowns::new(&SizeDistribution::fixed(100));
         for i in 1..=100 {
             slowdowns.record(100, f64::from(i));
         }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn nothing_measured_is_zero() {
-        let summary = Slowdowns::new(&Sizes::fixed(9)).summary();
+        let summary = Slowdowns::new(&SizeDistribution::fixed(9)).summary();
         assert_eq!((summary.small_half_p99_max, summary.mean_by_bytes), (0.0, 0.0));
     }
 }

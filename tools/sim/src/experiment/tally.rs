@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use apus_workload::{PacketOverhead, Sizes};
+use apus_workload::{PacketOverhead, SizeDistribution};
 
 use super::backlog::Backlog;
 use super::slowdown::{Slowdown, Slowdowns};
@@ -44,7 +44,7 @@ impl Tally {
         topology: Topology,
         packets: PacketOverhead,
         answer: Answer,
-        sizes: &Sizes,
+        sizes: &SizeDistribution,
         greetings: u32,
         window: Range<u32>,
     ) -> Self {

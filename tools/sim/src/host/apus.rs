@@ -14,7 +14,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::rc::Rc;
 
 use apus_proto::{
-    Call, Command, CommandError, Config, Event, Instant, Payload, RpcKey, Transmit, Transport,
+    Call, CommandError, Config, Event, Instant, Payload, RpcKey, Transmit, Transport,
 };
 use apus_wire::{DATA_HEADER_LEN, MAX_HEADER_LEN};
 use apus_workload::PacketOverhead;
@@ -163,11 +163,11 @@ impl ApusHost {
             deadline: None,
             idempotent: false,
         };
-        match self.transport.command(now, Command::Call(call)) {
+        match self.transport.call(now, call) {
             Ok(_) => true,
-            Err(error) if error.is_back_pressure() => false,
-            Err(error) => {
-                self.failed(message.number, &error);
+            Err(rejected) if rejected.reason.is_back_pressure() => false,
+            Err(rejected) => {
+                self.failed(message.number, &rejected.reason);
                 true
             }
         }
@@ -210,7 +210,7 @@ impl ApusHost {
         };
         // Responses have room of their own, as much as requests have: an answer to what was accepted
         // is refused only if its client is gone, who will not miss it.
-        let _ = self.transport.command(now, Command::Reply { rpc, payload });
+        let _ = self.transport.reply(now, rpc, payload);
     }
 
     /// There is room again for messages that were refused.

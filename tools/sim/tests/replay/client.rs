@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use apus_proto::{Call, Command, Event, FailureKind, Unreachable};
+use apus_proto::{Call, Event, FailureKind, Unreachable};
 use apus_sim::kernel::{self, Module};
 use apus_wire::{Body, Kind};
 
@@ -122,7 +122,7 @@ impl Play<'_> {
             deadline: None,
             idempotent: false,
         };
-        let rpc = core.transport.command(Core::now(recorded.at), Command::Call(call)).unwrap();
+        let rpc = core.transport.call(Core::now(recorded.at), call).unwrap();
         self.ours.insert(id, core.transport.info_of(rpc).unwrap().id);
         core.tell(recorded.at);
         self.hear(recorded.at, port);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apus_proto::{Command, Event, RpcKey};
+use apus_proto::{Event, RpcKey};
 use apus_sim::kernel::{self, Module};
 use apus_wire::{Body, Kind};
 use bytes::Bytes;
@@ -121,8 +121,7 @@ impl Play<'_> {
 
     fn reply(&mut self, at: u64, rpc: RpcKey, payload: Bytes) {
         let id = self.core.transport.info_of(rpc).map(|info| info.id);
-        let reply = Command::Reply { rpc, payload: payload.into() };
-        self.core.transport.command(Core::now(at), reply).unwrap();
+        self.core.transport.reply(Core::now(at), rpc, payload.into()).unwrap();
         self.replied.extend(id);
         let mut events = Vec::new();
         let said = self.core.drain(at, &mut events);

@@ -2,7 +2,7 @@
 
 use apus_proto::Config;
 use apus_wire::DATA_HEADER_LEN;
-use apus_workload::{Sizes as Distribution, Workload};
+use apus_workload::{SizeDistribution as Distribution, Workload};
 use rand::distr::Distribution as _;
 
 use super::config::LONGEST;

@@ -4,9 +4,10 @@
 //! up, and a request cannot be let go.
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use apus_proto::{
-    self as proto, Command, CommandError, Event, Execution, FailureKind, Instant, RpcError, RpcKey,
+    self as proto, CommandError, Event, Execution, FailureKind, Instant, RpcError, RpcKey,
     Transport,
 };
 use bytes::Bytes;
@@ -90,14 +91,14 @@ impl Stack {
         match self {
             Self::Apus(transport) => {
                 let at = Instant::from_nanos(now);
-                let command = Command::Call(proto::Call {
+                let call = proto::Call {
                     to: address(wish.to),
                     payload: wish.payload.into(),
                     cookie: wish.cookie,
-                    deadline: wish.deadline.map(|after| at.plus(after)),
+                    deadline: wish.deadline.map(|after| at + Duration::from_nanos(after)),
                     idempotent: wish.idempotent,
-                });
-                let rpc = transport.command(at, command)?;
+                };
+                let rpc = transport.call(at, call).map_err(|rejected| rejected.reason)?;
                 Ok((Handle::Apus(rpc), transport.info_of(rpc).map(|info| info.id)))
             }
             Self::Kernel(module) => {
@@ -118,8 +119,8 @@ impl Stack {
     ) -> Result<(), CommandError> {
         match (self, rpc) {
             (Self::Apus(transport), Handle::Apus(rpc)) => {
-                let reply = Command::Reply { rpc, payload: payload.into() };
-                transport.command(Instant::from_nanos(now), reply).map(drop)
+                let replied = transport.reply(Instant::from_nanos(now), rpc, payload.into());
+                replied.map_err(|rejected| rejected.reason)
             }
             (Self::Kernel(module), Handle::Kernel(name)) => {
                 let lives = module.reply(now, name, payload);
@@ -133,8 +134,7 @@ impl Stack {
     pub(super) fn abandon(&mut self, now: Nanos, rpc: Handle) -> Option<bool> {
         match (self, rpc) {
             (Self::Apus(transport), Handle::Apus(rpc)) => {
-                let done = transport.command(Instant::from_nanos(now), Command::Abandon { rpc });
-                Some(done.is_ok())
+                Some(transport.abandon(Instant::from_nanos(now), rpc).is_ok())
             }
             _ => None,
         }
@@ -144,7 +144,7 @@ impl Stack {
     pub(super) fn cancel(&mut self, now: Nanos, rpc: Handle) -> bool {
         match (self, rpc) {
             (Self::Apus(transport), Handle::Apus(rpc)) => {
-                transport.command(Instant::from_nanos(now), Command::Cancel { rpc }).is_ok()
+                transport.cancel(Instant::from_nanos(now), rpc).is_ok()
             }
             (Self::Kernel(module), Handle::Kernel(name)) => module.abort(name),
             _ => false,

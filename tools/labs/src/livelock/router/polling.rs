@@ -3,7 +3,6 @@
 //! One loop does everything in turn, and [`apus::overload`](::apus::overload) decides how much of it.
 
 use std::thread;
-use std::time::Duration;
 
 use ::apus::overload::{Budget, CoreShare, Feedback, Instant, Quotas, Work};
 
@@ -91,7 +90,7 @@ impl Polling {
                 if let Some(share) = &mut self.share {
                     let ends = Instant::from_nanos(clock::now());
                     // Nothing interrupts it but what is far shorter: time that passed is time used.
-                    share.charge(ends.since(begins), ends);
+                    share.charge(ends - begins, ends);
                 }
                 continue;
             }
@@ -151,10 +150,7 @@ impl Polling {
 
     /// There is nothing to do until something changes.
     fn sleep(&self, held: &Held) -> Result<(), Error> {
-        let until = |at: &Instant| {
-            let nanos = at.since(Instant::from_nanos(clock::now()));
-            Duration::from_nanos(nanos).min(LOOK_UP)
-        };
+        let until = |at: &Instant| (*at - Instant::from_nanos(clock::now())).min(LOOK_UP);
         match held {
             Held::Not => self.input.wait(LOOK_UP)?,
             Held::Share(at) => thread::park_timeout(until(at)),
