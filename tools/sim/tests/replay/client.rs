@@ -7,7 +7,7 @@ use apus_proto::{Call, Event, FailureKind, Unreachable};
 use apus_sim::kernel::{self, Module};
 use apus_wire::{Body, Kind};
 
-use crate::core::{Core, SEGMENT, Said, compare_first, fixed, judge};
+use crate::core::{Core, SEGMENT, Said, compare_first, fixed, verify};
 use crate::recording::{CLIENT, Piece, Recording, SERVER};
 
 /// Result of the calls.
@@ -21,7 +21,7 @@ struct Play<'a> {
     recording: &'a Recording,
     /// Cores by Homa port.
     cores: BTreeMap<u16, Core>,
-    judges: BTreeMap<u16, Module>,
+    models: BTreeMap<u16, Module>,
     requests: BTreeMap<u64, (Vec<u8>, bool)>,
     responses: BTreeMap<u64, (Vec<u8>, bool)>,
     /// Ids of the recording and of the core.
@@ -41,7 +41,7 @@ pub(crate) fn play(recording: &Recording) -> Done {
     let mut play = Play {
         recording,
         cores: BTreeMap::new(),
-        judges: BTreeMap::new(),
+        models: BTreeMap::new(),
         requests: recording.messages(true),
         responses: recording.messages(false),
         ours: BTreeMap::new(),
@@ -75,7 +75,7 @@ impl Play<'_> {
         }
     }
 
-    fn hear(&mut self, at: u64, port: u16) -> Vec<Said> {
+    fn collect(&mut self, at: u64, port: u16) -> Vec<Said> {
         let mut events = Vec::new();
         let said = self.cores.get_mut(&port).unwrap().drain(at, &mut events);
         self.note(&said);
@@ -113,7 +113,7 @@ impl Play<'_> {
         if !begins || self.ours.contains_key(&id) {
             return;
         }
-        self.judges.entry(server).or_insert_with(|| Module::new(server, SEGMENT, 2));
+        self.models.entry(server).or_insert_with(|| Module::new(server, SEGMENT, 2));
         let told = self.recording.knows_cutoffs(true);
         let core = self.cores.entry(port).or_insert_with(|| Core::new(port, SERVER, told));
         let call = Call {
@@ -126,7 +126,7 @@ impl Play<'_> {
         let rpc = core.transport.call(Core::now(recorded.at), call).unwrap();
         self.ours.insert(id, core.transport.info_of(rpc).unwrap().id);
         core.tell(recorded.at);
-        self.hear(recorded.at, port);
+        self.collect(recorded.at, port);
     }
 
     /// Delivers a packet of the recorded server.
@@ -139,7 +139,7 @@ impl Play<'_> {
                 let now = Core::now(recorded.at);
                 core.transport.handle_unreachable(now, source, Unreachable::PortClosed);
                 core.transport.handle_timeout(now);
-                self.hear(recorded.at, port);
+                self.collect(recorded.at, port);
             }
             return;
         };
@@ -160,7 +160,7 @@ impl Play<'_> {
         bytes[20..28].copy_from_slice(&(ours | 1).to_be_bytes());
         self.cores.get_mut(&port).unwrap().receive(recorded.at, &bytes);
         let mut said = std::mem::take(&mut self.unanswered);
-        said.extend(self.hear(recorded.at, port));
+        said.extend(self.collect(recorded.at, port));
         if self.recording.is_asked_more(index) {
             // The recorded client answered both together.
             self.unanswered = said;
@@ -190,8 +190,8 @@ impl Play<'_> {
                 continue;
             };
             let granted = self.granted.get(&id).copied().unwrap_or(0);
-            if let Some(module) = self.judges.get_mut(&packet.header.dport) {
-                judge(module, CLIENT, said, granted);
+            if let Some(module) = self.models.get_mut(&packet.header.dport) {
+                verify(module, CLIENT, said, granted);
             }
             let Body::Data(data, payload) = &packet.body else { continue };
             if let Some(acked) = data.ack.and_then(|ack| self.recorded_id(ack.client_id)) {
@@ -253,8 +253,8 @@ impl Play<'_> {
             assert!(!*whole || !called || self.done.contains(id), "RPC {id} is not answered");
         }
         let mut delivered = BTreeMap::new();
-        for judge in self.judges.values_mut() {
-            while let Some(event) = judge.poll_event() {
+        for model in self.models.values_mut() {
+            while let Some(event) = model.poll_event() {
                 let kernel::ModuleEvent::Request { rpc, payload } = event else { continue };
                 delivered.insert(rpc.id, payload);
             }

@@ -119,9 +119,9 @@ impl Core {
 
 /// Verifies a packet of the core; `granted` is the offset up to which the recorded module had
 /// granted the message, which the model cannot know.
-pub(crate) fn judge(judge: &mut Module, from: IpAddr, said: &Said, granted: u32) {
+pub(crate) fn verify(model: &mut Module, from: IpAddr, said: &Said, granted: u32) {
     use apus_sim::kernel::Objection;
-    let Err(objection) = judge.handle_packet(said.at, from, &said.bytes) else { return };
+    let Err(objection) = model.handle_packet(said.at, from, &said.bytes) else { return };
     let packet = said.packet();
     let excused = match &packet.body {
         Body::Data(data, _) => objection == Objection::NotGranted && data.offset < granted,

@@ -7,7 +7,7 @@ use apus_sim::kernel::{self, Module};
 use apus_wire::{Body, Kind};
 use bytes::Bytes;
 
-use crate::core::{Core, SEGMENT, Said, compare_first, fixed, judge};
+use crate::core::{Core, SEGMENT, Said, compare_first, fixed, verify};
 use crate::recording::{CLIENT, Piece, Recording, SERVER};
 
 /// Possible answers to a RESEND.
@@ -20,7 +20,7 @@ struct Play<'a> {
     recording: &'a Recording,
     core: Core,
     /// One core for each of the client's ports.
-    judges: BTreeMap<u16, Module>,
+    models: BTreeMap<u16, Module>,
     requests: BTreeMap<u64, (Vec<u8>, bool)>,
     /// Offset up to which the client has granted each response.
     granted: BTreeMap<u64, u32>,
@@ -39,7 +39,7 @@ pub(crate) fn play(recording: &Recording) -> usize {
     let mut play = Play {
         recording,
         core: Core::new(PORT, CLIENT, recording.knows_cutoffs(false)),
-        judges: BTreeMap::new(),
+        models: BTreeMap::new(),
         requests: recording.messages(true),
         granted: BTreeMap::new(),
         pending: Vec::new(),
@@ -54,11 +54,11 @@ pub(crate) fn play(recording: &Recording) -> usize {
         let Some(bytes) = recorded.bytes.as_ref().filter(|_| recorded.from_client) else {
             continue;
         };
-        play.tell_judge(index);
+        play.make_recorded_calls(index);
         if !lost.contains(&index) {
             play.core.receive(recorded.at, bytes);
             let mut said = std::mem::take(&mut play.unanswered);
-            said.extend(play.hear(recorded.at));
+            said.extend(play.collect(recorded.at));
             if recording.is_asked_more(index) {
                 // The recorded server answered both together.
                 play.unanswered = said;
@@ -87,7 +87,7 @@ impl Play<'_> {
     }
 
     /// Collects the packets that the core sends at once.
-    fn hear(&mut self, at: u64) -> Vec<Said> {
+    fn collect(&mut self, at: u64) -> Vec<Said> {
         let mut events = Vec::new();
         let said = self.core.drain(at, &mut events);
         self.note(&said);
@@ -131,22 +131,22 @@ impl Play<'_> {
     }
 
     /// The model is the client: it has made the recorded calls, and gets no packets but the core's.
-    fn tell_judge(&mut self, index: usize) {
+    fn make_recorded_calls(&mut self, index: usize) {
         let recorded = &self.recording.packets[index];
         let (packet, id) = (recorded.packet().unwrap(), recorded.id().unwrap());
         match packet.body {
             Body::Data(..) if packet.header.dport == PORT => {
                 let port = packet.header.sport;
                 let fresh = || Module::new(PORT, SEGMENT, 2).calling_from(port);
-                let judge = self.judges.entry(port).or_insert_with(fresh);
+                let model = self.models.entry(port).or_insert_with(fresh);
                 let named =
                     kernel::ModuleRpcKey { peer: SERVER, id, role: apus_wire::Role::Client };
-                let known = judge.live().any(|name| name == named) || self.replied.contains(&id);
+                let known = model.live().any(|name| name == named) || self.replied.contains(&id);
                 if !known {
-                    judge.set_next_id(id);
+                    model.set_next_id(id);
                     let request = self.requests[&id].0.clone().into();
-                    judge.call(recorded.at, (SERVER, PORT), request, id, None);
-                    while judge.transmit(recorded.at).is_some() {}
+                    model.call(recorded.at, (SERVER, PORT), request, id, None);
+                    while model.transmit(recorded.at).is_some() {}
                 }
             }
             Body::Grant(grant) => {
@@ -163,8 +163,8 @@ impl Play<'_> {
             let packet = said.packet();
             let id = packet.header.sender_id.client_id();
             let granted = self.granted.get(&id).copied().unwrap_or(0);
-            if let Some(module) = self.judges.get_mut(&packet.header.dport) {
-                judge(module, SERVER, said, granted);
+            if let Some(module) = self.models.get_mut(&packet.header.dport) {
+                verify(module, SERVER, said, granted);
             }
             if let Body::Data(data, payload) = &packet.body
                 && !data.retransmit
@@ -220,8 +220,8 @@ impl Play<'_> {
     /// Checks that the model received every response that the core was allowed to send completely.
     fn check_deliveries(&mut self) {
         let mut delivered = BTreeMap::new();
-        for judge in self.judges.values_mut() {
-            while let Some(event) = judge.poll_event() {
+        for model in self.models.values_mut() {
+            while let Some(event) = model.poll_event() {
                 let kernel::ModuleEvent::Response { cookie, payload } = event else { continue };
                 delivered.insert(cookie, payload);
             }
