@@ -138,8 +138,8 @@ mod tests {
             Options { runs: 2, ..Options::default() },
             Options { goals: Vec::new(), ..Options::default() },
         ];
-        let said = wrong.map(|options| options.check().unwrap_err().to_string());
-        insta::assert_snapshot!(said.join("\n"), @r"
+        let messages = wrong.map(|options| options.check().unwrap_err().to_string());
+        insta::assert_snapshot!(messages.join("\n"), @r"
         seconds: a search takes 5 to 86400 seconds; try 60
         runs: there are 3 to 100 rounds; try 5
         goals: there is at least one goal; try latency,rate

@@ -175,7 +175,7 @@ mod tests {
         let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.address().unwrap();
         let stop = Stop::default();
-        let answered = thread::scope(|scope| {
+        let responses = thread::scope(|scope| {
             let serving = scope.spawn(|| listener.serve(&stop));
             let mut client = ProbeClient::new(address).unwrap();
             let ProbeResult::Response(answer) = client.echo(1_000, 0x60, 900).unwrap() else {
@@ -188,7 +188,7 @@ mod tests {
             stop.ask();
             serving.join().unwrap().unwrap()
         });
-        assert!(answered >= 2);
+        assert!(responses >= 2);
     }
 
     #[test]
