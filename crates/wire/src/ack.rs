@@ -1,4 +1,4 @@
-//! How does a client release the server's state?
+//! Acks, by which a client releases the server's state.
 
 use crate::bytes::{read_u16, read_u64, write_u16, write_u64};
 use crate::error::ParseError;
@@ -11,7 +11,7 @@ pub const MAX_ACKS: usize = 5;
 
 /// Bytes of one entry.
 const ENTRY_LEN: usize = 10;
-/// Where the first entry of an ACK packet stands.
+/// Offset of the first entry of an ACK packet.
 const ENTRIES_AT: usize = HEADER_LEN + 2;
 
 /// "I have the whole response of this RPC": one entry of an ACK packet, or the piggy-backed ack of a
@@ -51,7 +51,7 @@ impl Ack {
 /// The entry that is none.
 const NONE: Ack = Ack { client_id: 0, server_port: 0 };
 
-/// The body of an ACK packet: up to [`MAX_ACKS`] RPCs besides the one that the header names
+/// The body of an ACK packet: up to [`MAX_ACKS`] RPCs in addition to the one that the header names
 /// (`WIRE-18`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckList {

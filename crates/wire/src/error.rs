@@ -1,4 +1,4 @@
-//! In which ways can a packet be wrong?
+//! The ways in which a packet can be malformed.
 
 use crate::kind::Kind;
 use crate::older::OlderLayout;

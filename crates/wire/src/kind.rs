@@ -1,4 +1,4 @@
-//! Which packet types are there?
+//! Packet types.
 
 use crate::data::DATA_HEADER_LEN;
 use crate::header::HEADER_LEN;

@@ -1,4 +1,4 @@
-//! How do bytes become a packet, and a packet bytes?
+//! Parsing and emission of packets.
 
 use crate::ack::AckList;
 use crate::cutoffs::Cutoffs;
@@ -45,7 +45,7 @@ pub enum Body<'a> {
     Freeze,
     /// Is the RPC's state still needed (`WIRE-17`)?
     NeedAck,
-    /// RPCs whose state is not needed any more, besides the header's.
+    /// RPCs whose state is not needed any more, in addition to the header's.
     Ack(AckList),
 }
 

@@ -1,4 +1,4 @@
-//! How does a receiver ask for bytes again?
+//! RESEND: a receiver requests bytes again.
 
 use crate::bytes::{read_u32, write_u32};
 use crate::error::ParseError;
@@ -23,7 +23,7 @@ pub struct Resend {
     /// Number of bytes that are missing, or [`EVERYTHING`]. Untrusted: the range may lie outside of
     /// the message.
     pub length: u32,
-    /// Level that the retransmission shall carry, 0 to 7; 0 if it is brief.
+    /// Level of the retransmission, 0 to 7; 0 if it is brief.
     pub priority: u8,
     /// Whether the packet ends before the level: 36 bytes, as the stripped module of the upstream kernel
     /// writes it. Kernel profile only (`WIRE-26`).

@@ -1,4 +1,4 @@
-//! How does an RPC id tell who is speaking?
+//! RPC ids, which say which end sends a packet.
 
 use core::fmt;
 
@@ -42,7 +42,7 @@ impl SenderId {
         }
     }
 
-    /// The id as it stands on the wire.
+    /// The id with this value on the wire.
     #[must_use]
     pub const fn from_wire(value: u64) -> Self {
         Self(value)

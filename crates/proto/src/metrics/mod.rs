@@ -1,6 +1,6 @@
-//! What does the core count?
+//! Counters of the core.
 //!
-//! Plain integers that only grow (the gauges in [`Metrics::live`] excepted); consumers take
+//! Plain integers that only grow (except the gauges in [`Metrics::live`]); consumers take
 //! differences. Groups and names follow the kernel module's metrics (reference 4) where they have a
 //! meaning here.
 
@@ -71,7 +71,7 @@ counters! {
         rpc_restarts,
         /// Server RPCs ended by RPC_UNKNOWN (`server_rpcs_unknown`).
         server_rpcs_unknown,
-        /// Responses given up because nobody acknowledged them (row K-3).
+        /// Responses given up because no acknowledgment arrived (row K-3).
         need_acks_exhausted,
         /// Times that the ack buffer of a peer was full (`ack_overflows`).
         ack_overflows,
@@ -87,10 +87,10 @@ counters! {
         fifo_grant_bytes,
         /// Grants held back because `max_incoming` was used up (`needy_grants`).
         needy_grants,
-        /// Times that it was looked whom to grant (`grant_check_calls`).
+        /// Times that the granter ran (`grant_check_calls`).
         grant_checks,
-        /// Nanoseconds, times the messages that waited for grants meanwhile (`grantable_rpcs_integral`): divided by
-        /// the time that has passed, how many waited on average. High values are an overloaded receiver.
+        /// Nanoseconds, times the number of messages that waited for grants meanwhile (`grantable_rpcs_integral`): divided
+        /// by the time that has passed, the average number that waited. High values mean an overloaded receiver.
         grantable_integral_nanos,
         /// Times that a message had to wait for the pacer (`throttle_list_adds`).
         throttled,
@@ -147,7 +147,7 @@ counters! {
     }
 }
 
-/// How long calls took. Taken from the times that the protocol is given anyway: no clock is looked at for it.
+/// Durations of calls, computed from the times that the protocol is given: no additional clock is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Calls {

@@ -1,4 +1,4 @@
-//! Which message sizes arrive, and which cutoffs follow from that?
+//! The sizes of messages that arrive, and the cutoffs that follow from them.
 //!
 //! What the kernel leaves to a user program (`homa_prio`, row U-4) is done here: the number of
 //! unscheduled levels is the share of unscheduled bytes, and the cutoffs give each of them the same
@@ -50,7 +50,7 @@ impl Sampler {
         }
     }
 
-    /// Computes the cutoffs anew if it is time and enough messages have come; whether they changed.
+    /// Computes the cutoffs anew if it is time and enough messages have arrived. Returns whether they changed.
     pub(crate) fn renew(&mut self, now: Instant, own: &mut OwnCutoffs) -> bool {
         let is_time = self.messages >= self.min_messages && now.since(self.since) >= self.interval;
         if !is_time || self.interval == 0 {
