@@ -20,7 +20,7 @@ macro_rules! drop_reasons {
             /// All reasons, in the order of their declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The reason as counters are named.
+            /// Returns the reason's name in counters.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -43,7 +43,7 @@ drop_reasons! {
     /// Data past the end of its message, a message or a packet without bytes, a priority or a count
     /// out of range.
     Malformed => "malformed",
-    /// Sent to a Homa port that is not ours.
+    /// Sent to another Homa port.
     WrongPort => "wrong_port",
     /// For an RPC that does not exist here (row P-6; `unknown_rpcs`).
     UnknownRpc => "unknown_rpcs",

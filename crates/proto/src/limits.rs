@@ -22,7 +22,7 @@ pub(crate) const MAX_GAPS: usize = 1_024;
 pub(crate) const MAX_ID_RANGES: usize = 4_096;
 
 /// Blocks of finished ids that are remembered per peer in the kernel profile, where an id says little about how many
-/// requests came before it.
+/// requests preceded it.
 ///
 /// Chosen by us: as much memory as [`MAX_ID_RANGES`] take, 64 KiB; `peer/sparse_ids` says what that is enough for.
 pub(crate) const MAX_ID_BLOCKS: usize = 4_096;
@@ -71,7 +71,7 @@ pub(crate) const INCOMING_MICROS: u64 = 128;
 /// messages.
 ///
 /// Chosen by us, from sweeps at 27 and 40 Mbit/s (ADR 9): where the switch has no priorities, short messages wait for
-/// whatever is granted. 80,000 bytes make their p99 one and a half times that of 40,000, and nothing better; with
+/// all granted bytes. 80,000 bytes make their p99 one and a half times that of 40,000, and nothing better; with
 /// 20,000 long messages begin to suffer.
 pub(crate) const MIN_INCOMING: u64 = 40_000;
 

@@ -38,7 +38,7 @@ impl ProbeFilter {
     /// Everything but slow calls.
     pub const ALL: Self = Self { below: u64::MAX, ..Self::RARE };
 
-    /// Whether the RPC with this id is selected.
+    /// Returns whether the RPC with this id is selected.
     #[inline]
     #[must_use]
     pub const fn selects(&self, id: u64) -> bool {

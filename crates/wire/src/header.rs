@@ -101,7 +101,7 @@ impl UdpFields {
 }
 
 impl Header {
-    /// A header of `kind` with the constants that its profile asks for.
+    /// Returns a header of `kind` with the constants that its profile asks for.
     #[must_use]
     pub const fn new(
         kind: Kind,
@@ -117,7 +117,7 @@ impl Header {
         Self { sport, dport, sequence: 0, doff, dialect, sender_id }
     }
 
-    /// The sender id in the first bytes of a packet, such as those that an ICMP error returns; `None` if they end
+    /// Returns the sender id in the first bytes of a packet, such as those that an ICMP error returns; `None` if they end
     /// before it does.
     #[must_use]
     pub fn peek_sender_id(packet: &[u8]) -> Option<SenderId> {
@@ -125,7 +125,7 @@ impl Header {
         Some(SenderId::from_wire(u64::from_be_bytes(*id)))
     }
 
-    /// The udp profile's fields; `None` in the kernel profile.
+    /// Returns the udp profile's fields; `None` in the kernel profile.
     #[must_use]
     pub const fn udp(&self) -> Option<&UdpFields> {
         match &self.dialect {
@@ -134,7 +134,7 @@ impl Header {
         }
     }
 
-    /// The profile that the header is written in.
+    /// Returns the profile of the header.
     #[must_use]
     pub const fn profile(&self) -> Profile {
         match self.dialect {

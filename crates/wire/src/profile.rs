@@ -47,25 +47,25 @@ impl Flags {
     /// In RPC_UNKNOWN: the request will not be served; `sequence` holds a [`crate::Refusal`].
     pub const REFUSED: Self = Self(0b1000);
 
-    /// The flags with these low four bits; higher bits are ignored.
+    /// Returns the flags with these low four bits; higher bits are ignored.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & 0x0f)
     }
 
-    /// The four bits.
+    /// Returns the four bits.
     #[must_use]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Whether every flag of `other` is set.
+    /// Returns whether every flag of `other` is set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Both sets together.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -26,7 +26,7 @@ impl Refusal {
     pub const ALL: [Self; 5] =
         [Self::Overloaded, Self::TooLarge, Self::NotServing, Self::ShuttingDown, Self::Abandoned];
 
-    /// The reason with this value on the wire. Values that are not known read as
+    /// Returns the reason with this value on the wire. Unknown values become
     /// [`Refusal::Abandoned`], the most careful one: it promises nothing about execution.
     #[must_use]
     pub const fn from_wire(value: u32) -> Self {
@@ -39,7 +39,7 @@ impl Refusal {
         }
     }
 
-    /// Whether the refusing server vouches that the request was not executed.
+    /// Returns whether the refusing server guarantees that the request was not executed.
     #[must_use]
     pub const fn is_before_execution(self) -> bool {
         !matches!(self, Self::Abandoned)

@@ -78,7 +78,7 @@ macro_rules! parameters {
                 Ok(self)
             }
 
-            /// Each integer parameter with its present value, in the order of the table.
+            /// Returns each integer parameter with its present value, in the order of the table.
             fn values(&self) -> impl Iterator<Item = (&'static Parameter, u64)> {
                 PARAMETERS.iter().zip([$(self.$name,)*])
             }
@@ -263,23 +263,23 @@ parameters! {
 }
 
 impl Config {
-    /// A builder that starts with the defaults.
+    /// Returns a builder that starts with the defaults.
     pub fn builder() -> ConfigBuilder {
         ConfigBuilder::default()
     }
 
-    /// A builder that starts with this configuration.
+    /// Returns a builder that starts with this configuration.
     pub fn to_builder(&self) -> ConfigBuilder {
         self.0.clone()
     }
 
-    /// The wire profile.
+    /// Returns the wire profile.
     #[must_use]
     pub const fn profile(&self) -> Profile {
         self.0.profile
     }
 
-    /// Cutoffs for traffic to this host until they have been measured: for each of eight levels, the
+    /// Returns the cutoffs for traffic to this host until they have been measured: for each of eight levels, the
     /// longest message whose unscheduled packets use it. 0 leaves a level to scheduled packets; the
     /// lowest level that is not 0 has no limit in effect. With fewer levels in use, the highest
     /// entries count.
@@ -290,7 +290,7 @@ impl Config {
         &self.0.unsched_cutoffs
     }
 
-    /// What is put into the top three bits of TOS or traffic class for each level.
+    /// Returns the value of the top three bits of TOS or traffic class for each level.
     ///
     /// Kernel: `priority_map`, the identity by default (row P-25).
     #[must_use]
@@ -298,14 +298,14 @@ impl Config {
         &self.0.priority_map
     }
 
-    /// The highest priority level: that of control packets, and the one at which missing bytes are requested (rows P-12,
+    /// Returns the highest priority level: that of control packets, and the one at which missing bytes are requested (rows P-12,
     /// P-24, PRIO-5).
     #[must_use]
     pub const fn highest_priority(&self) -> u8 {
         self.0.num_priorities as u8 - 1
     }
 
-    /// Each integer parameter and its value.
+    /// Returns each integer parameter and its value.
     pub fn values(&self) -> impl Iterator<Item = (&'static Parameter, u64)> {
         self.0.values()
     }
@@ -474,7 +474,7 @@ mod tests {
     }
 
     impl OrInvalid for Result<ConfigBuilder, ConfigError> {
-        /// An unknown name is an error of its own; goes on with another invalid value.
+        /// An unknown name is an error of its own; returns another invalid value instead.
         fn unwrap_err_or_default(self) -> ConfigBuilder {
             assert!(matches!(self, Err(ConfigError::UnknownParameter(_))));
             Config::builder().resend_usecs(20_000).timeout_usecs(10_000)

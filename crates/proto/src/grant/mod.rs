@@ -1,6 +1,6 @@
 //! Grants: which sender may transmit, and how far.
 //!
-//! The receiver schedules: a message longer than its unscheduled bytes goes on only as far as GRANTs
+//! The receiver schedules: a message longer than its unscheduled bytes continues only as far as GRANTs
 //! allow. At any time a few messages are *active*: the shortest remaining ones, spread over peers
 //! ([`candidates`]). Each active message may have a window of granted bytes on the way ([`window`]),
 //! all messages together no more than `max_incoming` ([`backlog`]), and a small share goes to the
@@ -16,7 +16,7 @@
 //! - **GRANTER-2** The backlog is the sum of the outstanding bytes of all messages that ever needed a GRANT,
 //!   the silent ones excepted.
 //! - **GRANTER-3** A GRANT never raises the backlog above `max_incoming`.
-//! - **GRANTER-4** A message in `content` wants nothing as long as no data comes for it and as many messages are
+//! - **GRANTER-4** A message in `content` is due no GRANT as long as no data arrives for it and the same number of messages is
 //!   active: what it may be granted depends on nothing else (GRANT-4).
 //!
 //! GRANT-10: a message whose sender has fallen silent gives its slot and its share of `max_incoming`
@@ -48,7 +48,7 @@ pub(crate) struct Granter {
     max_active: usize,
     /// Whether `max_incoming` is computed from the link's rate.
     follows_link: bool,
-    /// Messages to which data has come since the last run.
+    /// Messages for which data has arrived since the last run.
     touched: Vec<RpcKey>,
     /// Whether anything has changed since the last run.
     dirty: bool,
@@ -83,9 +83,9 @@ pub(crate) enum Level {
 
 /// The outcome of checking an active message.
 enum Granted {
-    /// It wants nothing for now.
+    /// It is due no GRANT for now.
     Content,
-    /// It wants more than `max_incoming` has room for.
+    /// It is due a GRANT that `max_incoming` has no room for.
     HeldBack,
     /// Its new limit.
     Upto(u32),

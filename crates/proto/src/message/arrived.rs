@@ -16,7 +16,7 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
-    /// A message that came in one packet with the header `data`, if `payload` is the whole of it. Its
+    /// A message that arrived in one packet with the header `data`, if `payload` is the whole of it. Its
     /// first `keep` bytes are retained.
     pub(crate) fn in_one_packet(data: &Data, payload: &[u8], keep: u32) -> Option<Self> {
         let length = data.message_length;
@@ -28,7 +28,7 @@ impl Arrived {
         Some(Self { payload, length, unscheduled: data.incoming.min(length) })
     }
 
-    /// A message that came in several packets.
+    /// A message that arrived in several packets.
     ///
     /// # Panics
     ///

@@ -416,7 +416,7 @@ mod tests {
     }
 
     proptest! {
-        /// The model is an array of optional bytes, whatever is kept of them.
+        /// The model is an array of optional bytes, for any number of retained bytes.
         #[test]
         fn behaves_like_an_array_of_optional_bytes(
             packets in proptest::collection::vec((0u32..64, 1u32..20), 1..60),

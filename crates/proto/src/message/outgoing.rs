@@ -41,7 +41,7 @@ pub(crate) struct MessageOut {
     pub(crate) scheduled_priority: u8,
     /// Bytes to be sent again.
     resend: Ranges,
-    /// Level that the RESEND asked for.
+    /// Level that the RESEND requested.
     pub(crate) resend_priority: u8,
     /// When the first packet left; only meaningful after one has.
     pub(crate) first_sent: Instant,
@@ -298,7 +298,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is granted in whatever steps: every byte leaves once, in order, and each packet
+        /// For any grants in any steps: every byte leaves once, in order, and each packet
         /// starts below the limit in force.
         #[test]
         fn every_byte_leaves_once(

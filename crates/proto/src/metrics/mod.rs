@@ -159,13 +159,13 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Calls made here that failed for this reason (whatever figures it holds).
+    /// Returns the durations of calls made here that failed for this reason (whatever its figures are).
     #[must_use]
     pub const fn failed(&self, reason: FailureKind) -> &CoarseHistogram {
         &self.failed[reason.index()]
     }
 
-    /// All of those, with [`FailureKind::name`] of the reason.
+    /// Returns the durations of all failed calls by [`FailureKind::name`].
     pub fn failures(&self) -> impl Iterator<Item = (&'static str, &CoarseHistogram)> {
         FailureKind::NAMES.into_iter().zip(&self.failed)
     }
@@ -182,7 +182,7 @@ impl Calls {
 pub struct Metrics {
     /// Packets sent, by kind in the order of [`Kind::ALL`].
     pub packets_sent: [u64; KINDS],
-    /// Packets received that parsed and were meant for us, by kind.
+    /// Packets received that parsed and had this endpoint's port, by kind.
     pub packets_received: [u64; KINDS],
     /// Bytes of DATA packets sent at each priority, headers included.
     pub priority_bytes: [u64; PRIORITIES],
@@ -198,7 +198,7 @@ pub struct Metrics {
     pub admission: Admission,
     /// How long calls took.
     pub calls: Calls,
-    /// What lives now; filled in by `Transport::metrics`.
+    /// Gauges; filled in by `Transport::metrics`.
     pub live: Live,
     drops: Drops,
 }
@@ -213,25 +213,25 @@ impl Default for Drops {
 }
 
 impl Metrics {
-    /// Packets that were dropped for `reason`.
+    /// Returns the number of packets that were dropped for `reason`.
     #[must_use]
     pub const fn dropped(&self, reason: DropReason) -> u64 {
         self.drops.0[reason as usize]
     }
 
-    /// All drops together.
+    /// Returns the number of all dropped packets.
     #[must_use]
     pub fn dropped_total(&self) -> u64 {
         self.drops.0.iter().sum()
     }
 
-    /// Packets of `kind` sent.
+    /// Returns the number of packets of `kind` that were sent.
     #[must_use]
     pub const fn sent(&self, kind: Kind) -> u64 {
         self.packets_sent[index(kind)]
     }
 
-    /// Packets of `kind` received.
+    /// Returns the number of packets of `kind` that were received.
     #[must_use]
     pub const fn received(&self, kind: Kind) -> u64 {
         self.packets_received[index(kind)]

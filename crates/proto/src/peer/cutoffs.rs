@@ -18,7 +18,7 @@ impl PeerCutoffs {
         Self { table, version: 0 }
     }
 
-    /// Takes an announcement. Level 0 has no limit whatever the peer says (row P-16, PRIO-7).
+    /// Takes an announcement. Level 0 has no limit, whatever the announcement says (row P-16, PRIO-7).
     pub(crate) fn update(&mut self, cutoffs: &Cutoffs) {
         self.table = cutoffs.unscheduled;
         self.table[0] = u32::MAX;

@@ -1,6 +1,6 @@
 //! Sessions: whether a request that has just arrived may be executed.
 //!
-//! The network may keep a packet for longer than any state lives, so that a server without memory of
+//! The network may keep a packet for longer than any state is kept, so that a server without memory of
 //! a client cannot know whether a request is new or was executed long ago. It asks: it draws a
 //! *session*, a random number that only this client learns, and executes the request when the client
 //! has repeated that number and said that the call is live. From then on the client puts the session
@@ -70,7 +70,7 @@ impl Finished {
 /// What a client stated about itself when its session was proposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
-    /// Its incarnation: it had no session with us.
+    /// Its incarnation: it had no session with this endpoint.
     Incarnation(u32),
     /// A session that is not known (any more).
     Session(u32),

@@ -116,8 +116,8 @@ mod tests {
     /// Number of ids that have passed when the first is closed, if no block is left out.
     const WINDOW: u64 = MAX_ID_BLOCKS as u64 * BLOCK;
 
-    /// A client of many servers: one of eight of its calls comes here. (4096 ranges were full after 32,768 calls of the
-    /// host; a first packet that had to be sent again came too late.)
+    /// A client of many servers: one of eight of its calls arrives here. (4096 ranges were full after 32,768 calls of the
+    /// host; a first packet that had to be sent again arrived too late.)
     #[test]
     fn gaps_stay_open_until_the_counter_has_gone_far() {
         let mut ids = SparseIds::default();
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(ids.blocks, MAX_ID_BLOCKS, "SPARSE-2");
     }
 
-    /// Even if hardly a call of the host comes here.
+    /// Even if hardly a call of the host arrives here.
     #[test]
     fn as_many_requests_as_there_are_blocks_pass_first() {
         let mut ids = SparseIds::default();

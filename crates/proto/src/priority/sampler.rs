@@ -41,7 +41,7 @@ impl Sampler {
         }
     }
 
-    /// Counts a message of which the first `unscheduled` bytes came without a GRANT.
+    /// Counts a message of which the first `unscheduled` bytes arrived without a GRANT.
     pub(crate) fn record(&mut self, length: u32, unscheduled: u32) {
         if self.interval > 0 {
             self.unscheduled[class(length)] += u64::from(unscheduled.min(length));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever sizes come, the table is one that a configuration could hold.
+        /// For any sizes, the table is one that a configuration could have.
         #[test]
         fn the_table_is_always_valid(
             sizes in proptest::collection::vec((1u32..200_000_000, 0u32..60_000), 100..200),

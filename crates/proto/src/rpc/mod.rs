@@ -68,7 +68,7 @@ pub(crate) struct NewRpc {
     pub(crate) peer_port: u16,
     /// What only one of the ends has.
     pub(crate) side: Side,
-    /// The incoming message, if its first packet has arrived and more are to come.
+    /// The incoming message, if its first packet has arrived and more will follow.
     pub(crate) incoming: Option<Box<MessageIn>>,
     /// The outgoing message, if it exists.
     pub(crate) outgoing: Option<MessageOut>,

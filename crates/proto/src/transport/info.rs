@@ -83,7 +83,7 @@ impl Transport {
         metrics
     }
 
-    /// What lives now: [`Metrics::live`] without a copy of all counters, for who looks often.
+    /// Returns the gauges of [`Metrics::live`] without a copy of all counters, for frequent use.
     #[must_use]
     pub fn live(&self) -> Live {
         Live {

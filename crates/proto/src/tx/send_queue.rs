@@ -211,7 +211,7 @@ mod tests {
         assert!(oldest * 10 >= shortest - 100_000, "{oldest} bytes beside {shortest}");
     }
 
-    /// SEND-5. (Whatever the oldest message earned while it was the shortest as well, up to 64,000 bytes, went before
+    /// SEND-5. (All bytes that the oldest message earned while it was also the shortest, up to 64,000, used to leave before
     /// the next short one.)
     #[test]
     fn a_short_message_does_not_wait_for_what_the_oldest_has_saved_up() {
