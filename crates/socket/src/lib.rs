@@ -21,13 +21,13 @@
 //!
 //! # Invariants
 //!
-//! - **U1** No allocation per packet: both halves allocate when the socket is opened. Staging grows only while
+//! - **SOCKET-1** No allocation per packet: both halves allocate when the socket is opened. Staging grows only while
 //!   the system accepts no packets, and then by one burst at most.
-//! - **U2** A system call that fails with an error that may stem from ICMP raises the error signal, whichever half
+//! - **SOCKET-2** A system call that fails with an error that may stem from ICMP raises the error signal, whichever half
 //!   made the call; `reports` reads the socket's error queue if and only if the signal is raised. While an error
 //!   waits in the queue, poll(2) reports it, so none is lost: see `error_queue`.
-//! - **U3** A missing system feature costs speed, never correctness. [`UdpConfig`] can switch each optional feature
-//!   off, so that tests cover such systems.
+//! - **SOCKET-3** A missing system feature costs speed, never correctness. [`UdpConfig`] can switch each optional
+//!   feature off, so that tests cover such systems.
 
 #![deny(unsafe_code)]
 

@@ -5,7 +5,7 @@ use apus::PollMode;
 use apus_bench::agent;
 use apus_bench::contest::{EXPERIMENTS, Experiment, HANDOFF, Options, RATE, RTT, THROUGHPUT};
 use apus_testbed::Error;
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 use serde_json::Value;
 
 /// Runs in threads of this process, and gives what a machine would read.
@@ -15,7 +15,7 @@ fn run(experiment: &Experiment, change: impl FnOnce(&mut Options)) -> Result<Val
     options.runs = 2;
     options.poll = PollMode::Block;
     change(&mut options);
-    let outcome = experiment.run(&options, &Host::Threads(agent::run))?;
+    let outcome = experiment.run(&options, &Spawner::Threads(agent::run))?;
     let json: Value = serde_json::from_str(&outcome.json()).expect("one JSON object");
     for row in &outcome.rows {
         let table = outcome.to_string();

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use apus::PollMode;
 use apus_bench::contest::{EXPERIMENTS, Options};
 use apus_bench::{agent, demo};
-use apus_testbed::process::{AGENT, Host};
+use apus_testbed::process::{AGENT, Spawner};
 use serde_json::{Value, json};
 
 /// Each way of waiting. The tests `bench` and `demo` run the sides in threads.
-fn every_experiment_comes_to_its_result(host: &Host) {
+fn every_experiment_comes_to_its_result(host: &Spawner) {
     for experiment in EXPERIMENTS {
         let defaults = (experiment.defaults)();
         for poll in [defaults.poll, PollMode::Hybrid(PollMode::DEFAULT_SPIN)] {
@@ -39,7 +39,7 @@ fn every_experiment_comes_to_its_result(host: &Host) {
     }
 }
 
-fn the_demo_comes_to_its_result(host: &Host) {
+fn the_demo_comes_to_its_result(host: &Spawner) {
     let options =
         demo::Options { seconds: 0.05, runs: 1, rate: Some(500.0), ..demo::Options::default() };
     let findings = demo::run(&options, host).unwrap();
@@ -56,8 +56,8 @@ fn main() -> ExitCode {
         return agent::main();
     }
     let filter = env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    let host = Host::this_program().expect("a program knows its file");
-    let run = |name: &str, test: fn(&Host)| {
+    let host = Spawner::this_program().expect("a program knows its file");
+    let run = |name: &str, test: fn(&Spawner)| {
         if filter.as_ref().is_none_or(|part| name.contains(part.as_str())) {
             test(&host);
             println!("test {name} ... ok");

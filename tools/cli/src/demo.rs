@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use apus_bench::demo::{self, Options};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 use clap::{Args, Command};
 
 use crate::destination::Destination;
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let options = Options { workload, truncate, load, rate, seconds, runs, seed, poll };
     options.check()?;
     let page = if no_html { None } else { Some(Destination::open("--html", &html)?) };
-    let findings = demo::run(&options, &Host::this_program()?)?;
+    let findings = demo::run(&options, &Spawner::this_program()?)?;
     if let Some(page) = page {
         page.fill(findings.html().as_bytes())?;
         output::note(&format!(

@@ -150,7 +150,7 @@ impl Setting<'_> {
         Ok(())
     }
 
-    fn experiment(&self, carrier: Carrier, reckoned_with: Config, seed: u64) -> Experiment {
+    fn experiment(&self, carrier: Carrier, load_config: Config, seed: u64) -> Experiment {
         let Options { pattern, answer, .. } = *self.options;
         let (messages, warm_up) = self.options.messages_of(self.workload);
         let mut fabric = Settings { seed, ..self.options.fabric };
@@ -160,7 +160,7 @@ impl Setting<'_> {
         Experiment {
             fabric,
             carrier,
-            reckoned_with,
+            load_config,
             workload: self.workload.clone(),
             load: self.load,
             pattern,
@@ -168,7 +168,7 @@ impl Setting<'_> {
             packets: Options::PACKETS,
             messages,
             warm_up,
-            greet: self.greets(),
+            first_contact: self.greets(),
             seed,
         }
     }
@@ -284,8 +284,7 @@ mod tests {
         let plan = Plan::new(&options()).unwrap();
         let (first, other) = (&plan.points[0].experiment, &plan.points[9].experiment);
         assert_ne!(first.carrier, other.carrier);
-        let reckoned =
-            [first, other].map(|each| (each.reckoned_with.clone(), each.load, each.seed));
+        let reckoned = [first, other].map(|each| (each.load_config.clone(), each.load, each.seed));
         assert_eq!(reckoned[0], reckoned[1]);
         assert_eq!(first.fabric.mark_at, None);
         assert_eq!(other.fabric.mark_at, Some(8 * 1_538));
@@ -359,7 +358,8 @@ mod tests {
     fn large_fabrics_are_not_greeted() {
         let shapes = vec!["9x16x4".parse().unwrap(), "100x100x4".parse().unwrap()];
         let plan = Plan::new(&Options { shapes, ..Options::new() }).unwrap();
-        let greet: Vec<bool> = plan.points.iter().map(|point| point.experiment.greet).collect();
+        let greet: Vec<bool> =
+            plan.points.iter().map(|point| point.experiment.first_contact).collect();
         assert_eq!(greet, [true, false]);
         assert_eq!(plan.points[1].config["first_contacts"], true);
     }

@@ -28,7 +28,7 @@ use apus_contenders::contender::{Contender, Plan};
 use apus_report::result::Outcome;
 use apus_testbed::error::Error;
 use apus_testbed::machine::Cores;
-use apus_testbed::process::{Control, Host, Task};
+use apus_testbed::process::{Control, Spawner, Task};
 
 /// An experiment: who takes part in it, and what is measured.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Experiment {
     /// # Errors
     ///
     /// An option does not fit, or a contender failed.
-    pub fn run(&self, options: &Options, host: &Host) -> Result<Outcome, Error> {
+    pub fn run(&self, options: &Options, host: &Spawner) -> Result<Outcome, Error> {
         rounds::run(self, options, host)
     }
 }
@@ -66,7 +66,7 @@ impl Experiment {
     pub fn apus_alone(
         &self,
         plan: &Plan,
-        host: &Host,
+        host: &Spawner,
         cores: Cores,
     ) -> Result<Vec<(&'static str, Reading)>, Error> {
         rounds::measure(self, "apus", plan, host, cores).map(|pair| (self.figures)(&pair))

@@ -1,8 +1,8 @@
 //! How many small requests per second does one core on each side handle?
 
 use super::{Experiment, Options, Pair, Reading};
-use apus_contenders::apus::{Apus, Calls, Path, Traced};
-use apus_contenders::baseline::{Sends, Tcp};
+use apus_contenders::apus::{Apus, Calls, Path, TracedApus};
+use apus_contenders::baseline::{SendMode, Tcp};
 use apus_contenders::contender::{Contender, Replies};
 
 /// Small requests with replies of the same size, many of them under way.
@@ -25,10 +25,10 @@ const APUS: Apus = Apus { calls: Calls::Many(Replies::Echo), path: Path::Udp };
 fn contenders() -> Vec<Box<dyn Contender>> {
     vec![
         Box::new(APUS),
-        Box::new(Traced { exchange: APUS, all: false }),
-        Box::new(Traced { exchange: APUS, all: true }),
-        Box::new(Tcp { sends: Sends::One, replies: Replies::Echo }),
-        Box::new(Tcp { sends: Sends::Ready, replies: Replies::Echo }),
+        Box::new(TracedApus { exchange: APUS, all: false }),
+        Box::new(TracedApus { exchange: APUS, all: true }),
+        Box::new(Tcp { sends: SendMode::One, replies: Replies::Echo }),
+        Box::new(Tcp { sends: SendMode::Ready, replies: Replies::Echo }),
     ]
 }
 

@@ -10,8 +10,8 @@ use apus_contenders::contender::{Contender, Plan, Side};
 use apus_report::progress::Progress;
 use apus_report::result::{Outcome, Ratio, Row};
 use apus_testbed::error::Error;
-use apus_testbed::machine::{Cores, Neighbours};
-use apus_testbed::process::{Control, Host, Task};
+use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::process::{Control, Spawner, Task};
 
 /// What both sides of one contender saw in one run.
 #[derive(Clone, Debug)]
@@ -36,10 +36,10 @@ struct Details {
 pub(super) fn run(
     experiment: &Experiment,
     options: &Options,
-    host: &Host,
+    host: &Spawner,
 ) -> Result<Outcome, Error> {
     options.check()?;
-    let neighbours = Neighbours::watch();
+    let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
     let options = &Options {
         poll: apus_contenders::contender::poll_on(cores, options.poll),
@@ -85,7 +85,7 @@ fn selected(
         let asked_for = options.only.iter().any(|name| name == contender.name());
         asked_for || (options.only.is_empty() && !contender.is_on_request())
     });
-    contenders.retain(|contender| match contender.sits_out(&plan) {
+    contenders.retain(|contender| match contender.exclusion(&plan) {
         Some(why) => {
             notes.push(format!("{} sits out: {why}", contender.name()));
             false
@@ -109,7 +109,7 @@ pub(super) fn measure(
     experiment: &Experiment,
     contender: &str,
     plan: &Plan,
-    host: &Host,
+    host: &Spawner,
     cores: Cores,
 ) -> Result<Pair, Error> {
     let task = |side, core, server| Task {

@@ -26,7 +26,7 @@ use serde_json::Value;
 use apus_contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
 use apus_contenders::transport::{Apus, Connections, Tcp, Transport};
 use apus_testbed::error::Error;
-use apus_testbed::process::{Control, Host, Task};
+use apus_testbed::process::{Control, Spawner, Task};
 
 /// Who takes part.
 fn contenders() -> Vec<Box<dyn Transport>> {
@@ -40,7 +40,7 @@ fn contenders() -> Vec<Box<dyn Transport>> {
 /// # Errors
 ///
 /// An option does not fit, or a contender failed.
-pub fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     phases::run(options, host)
 }
 

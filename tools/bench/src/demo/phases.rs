@@ -15,8 +15,8 @@ use apus_contenders::transport::Transport;
 use apus_report::progress::Progress;
 use apus_report::stats::Spread;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{Cores, Neighbours};
-use apus_testbed::process::{Host, Task};
+use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::process::{Spawner, Task};
 
 /// How long each contender shows the best time of each size.
 const UNLOADED: Duration = Duration::from_millis(400);
@@ -37,7 +37,7 @@ pub(super) const LIMIT: u32 = 200;
 
 /// What the demo can do on a host.
 struct Bench<'a> {
-    host: &'a Host,
+    host: &'a Spawner,
     cores: Cores,
     options: &'a Options,
     contenders: Vec<Box<dyn Transport>>,
@@ -45,9 +45,9 @@ struct Bench<'a> {
 }
 
 /// Runs all phases.
-pub(super) fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = Neighbours::watch();
+    let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
     let options = &Options {
         poll: apus_contenders::contender::poll_on(cores, options.poll),

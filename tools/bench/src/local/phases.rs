@@ -16,24 +16,24 @@ use apus_contenders::apus::Calls;
 use apus_contenders::contender::{Plan, Replies, Side};
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{Cores, Neighbours};
-use apus_testbed::process::{Crew, Host, Task};
+use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::process::{Crew, Spawner, Task};
 
 /// How long before the common start agents are told of it. Ours: telling one takes a tenth of a millisecond.
 const LEAD: Duration = Duration::from_millis(50);
 
 /// What is done over and over.
 struct Bench<'a> {
-    host: &'a Host,
+    host: &'a Spawner,
     options: &'a Options,
     entrants: Vec<Entrant>,
     progress: Progress,
 }
 
 /// Runs all phases.
-pub(super) fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = Neighbours::watch();
+    let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
     let options = &Options {
         poll: apus_contenders::contender::poll_on(cores, options.poll),
@@ -73,7 +73,7 @@ fn selected(options: &Options, notes: &mut Vec<String>) -> Result<Vec<Entrant>, 
 
 /// Why it cannot take part with messages of that size, if so.
 fn sits_out(entrant: Entrant, size: usize, options: &Options) -> Option<String> {
-    entrant.contender(Calls::OneByOne).sits_out(&options.plan(size, 1, options.poll))
+    entrant.contender(Calls::OneByOne).exclusion(&options.plan(size, 1, options.poll))
 }
 
 /// What is said if there are more tasks at a time than cores.

@@ -24,14 +24,14 @@ use apus_contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
 use apus_contenders::transport::{Apus, Connections, Tcp, Transport};
 use apus_report::result::Outcome;
 use apus_testbed::error::Error;
-use apus_testbed::process::{Control, Host, Task};
+use apus_testbed::process::{Control, Spawner, Task};
 
 /// Runs the experiment.
 ///
 /// # Errors
 ///
 /// An option does not fit, or a contender failed.
-pub fn run(options: &Options, host: &Host) -> Result<Outcome, Error> {
+pub fn run(options: &Options, host: &Spawner) -> Result<Outcome, Error> {
     phases::run(options, host)
 }
 

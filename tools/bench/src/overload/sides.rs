@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use apus_contenders::load::{Idle, OpenLoop, Request, closed_loop, open_loop};
-use apus_contenders::transport::{Client, Ended, Node, Opening, Transport, Work};
+use apus_contenders::transport::{Client, Completions, Node, NodeOptions, Transport, Work};
 use apus_report::stats::{Latencies, Percentiles};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
@@ -108,8 +108,11 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     let contender = contenders.get(details.contender).ok_or_else(|| strange("which contender?"))?;
     match details.side {
         Side::Server { poll, work } => {
-            let opening =
-                Opening { receivers: details.threads, work, ..Opening::on_loopback(poll, true) };
+            let opening = NodeOptions {
+                receivers: details.threads,
+                work,
+                ..NodeOptions::on_loopback(poll, true)
+            };
             Ok(json!(serve(&**contender, &opening, control)?))
         }
         Side::Client(client) => client.drive(&**contender, details.threads as u32),
@@ -119,7 +122,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
 /// Opens a server, says that clients may come, and serves until it is told to stop.
 fn serve(
     contender: &dyn Transport,
-    opening: &Opening,
+    opening: &NodeOptions,
     control: &mut Control,
 ) -> Result<Served, Error> {
     let node: Arc<dyn Node> = contender.open(opening)?.into();
@@ -145,7 +148,7 @@ impl ClientSide {
             // The generator looks again and again, and never wants to sleep.
             Phase::Capacity { .. } | Phase::Load { .. } => PollMode::Spin,
         };
-        let node = contender.open(&Opening::on_loopback(poll, false))?;
+        let node = contender.open(&NodeOptions::on_loopback(poll, false))?;
         let connect = |outstanding: u32| node.connect(&[self.server], outstanding as usize);
         match &self.phase {
             Phase::Capacity { warm, measure } => {
@@ -208,7 +211,7 @@ impl ClientSide {
     /// Nanoseconds that one request takes after a pause.
     fn first_after(&self, client: &mut dyn Client, pause: Duration) -> Result<u64, Error> {
         thread::sleep(pause);
-        let mut ended = Ended::default();
+        let mut ended = Completions::default();
         let began = clock::now();
         client.start(0, 0, self.size)?;
         while ended.is_empty() {

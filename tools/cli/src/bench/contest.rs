@@ -1,7 +1,7 @@
 //! Who is faster, when contenders take turns?
 
 use apus_bench::contest::{EXPERIMENTS, Experiment, Options};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
@@ -99,7 +99,7 @@ pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
     let settings = configuration.read()?;
     let poll = settings.poll.filter(|_| !poll_was_asked).unwrap_or(poll);
     let options = Options { size, outstanding, seconds, runs, seed, poll, settings, only, raw };
-    let outcome = experiment.run(&options, &Host::this_program()?)?;
+    let outcome = experiment.run(&options, &Spawner::this_program()?)?;
     if json { output::line(&outcome.json()) } else { output::write(outcome.to_string()) }
 }
 

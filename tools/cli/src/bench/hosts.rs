@@ -103,7 +103,7 @@ impl Hosts {
             Some(program) => program.clone(),
             None => this_program()?.into(),
         };
-        Ok(Ssh::visit(&hosts, vec!["ssh".into()], &program)?)
+        Ok(Ssh::check(&hosts, vec!["ssh".into()], &program)?)
     }
 
     /// These arguments, word by word.

@@ -1,7 +1,7 @@
 //! What do messages between processes of one host cost?
 
 use apus_bench::local::{self, Options};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 use clap::{Args, Command};
 
 use crate::failure::Failure;
@@ -72,7 +72,7 @@ pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
         poll,
         only,
     };
-    let findings = local::run(&options, &Host::this_program()?)?;
+    let findings = local::run(&options, &Spawner::this_program()?)?;
     if json { output::line(&findings.outcome.json()) } else { output::write(findings.to_string()) }
 }
 

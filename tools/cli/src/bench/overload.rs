@@ -1,7 +1,7 @@
 //! What becomes of a server that is offered more than it can do?
 
 use apus_bench::overload::{self, Options};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 use clap::{Args, Command};
 
 use crate::failure::Failure;
@@ -59,7 +59,7 @@ pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
         seed,
         poll,
     };
-    let outcome = overload::run(&options, &Host::this_program()?)?;
+    let outcome = overload::run(&options, &Spawner::this_program()?)?;
     if json { output::line(&outcome.json()) } else { output::write(outcome.to_string()) }
 }
 

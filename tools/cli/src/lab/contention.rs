@@ -1,7 +1,7 @@
 //! What does one lock for all local sockets cost?
 
 use apus_labs::contention::{self, Options, Tasks};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 use clap::Args;
 
 use crate::failure::Failure;
@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         seed: *seed,
     };
     let files = files.open()?;
-    let findings = contention::run(&options, &Host::this_program()?)?;
+    let findings = contention::run(&options, &Spawner::this_program()?)?;
     files.fill(|| findings.html(), || findings.svg_files())?;
     if *json { output::line(&findings.outcome.json()) } else { output::write(findings.to_string()) }
 }

@@ -2,7 +2,7 @@
 
 use apus::PollMode;
 use apus_labs::handoff::{self, Options};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 use clap::Args;
 
 use crate::failure::Failure;
@@ -39,6 +39,6 @@ pub(crate) struct Arguments {
 /// Runs the experiment and prints its result.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { messages, runs, poll, json } = *arguments;
-    let outcome = handoff::run(&Options { messages, runs, poll }, &Host::this_program()?)?;
+    let outcome = handoff::run(&Options { messages, runs, poll }, &Spawner::this_program()?)?;
     if json { output::line(&outcome.json()) } else { output::write(outcome.to_string()) }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use apus::PollMode;
 use apus_bench::trace_record::{Options, record};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 use clap::Args;
 
 use crate::failure::Failure;
@@ -62,6 +62,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         local: *path == Path::Auto,
         traced: traced.clone(),
     };
-    let outcome = record(&options, &Host::this_program()?)?;
+    let outcome = record(&options, &Spawner::this_program()?)?;
     if *json { output::line(&outcome.json()) } else { output::write(outcome.to_string()) }
 }

@@ -117,7 +117,7 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apus_testbed::error::refusal;
+    use apus_testbed::error::option_problem;
 
     #[test]
     fn few_workers_are_measured_one_by_one_and_many_by_powers_of_two() {
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_refused_by_name() {
-        let refused = |change: fn(&mut Options)| refusal(Options::check, change);
+        let refused = |change: fn(&mut Options)| option_problem(Options::check, change);
         assert_eq!(refused(|_| ()), "");
         assert!(refused(|options| options.workers = 0).starts_with("workers: "));
         assert!(refused(|options| options.workers = MOST + 1).starts_with("workers: "));

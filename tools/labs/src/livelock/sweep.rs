@@ -9,8 +9,8 @@ use super::priority::Priority;
 use super::{Findings, Mode, Options, Rates, mode};
 use apus_report::progress::Progress;
 use apus_testbed::error::{Error, require};
-use apus_testbed::fabric::Crossing;
-use apus_testbed::machine::{Awake, Cores, Neighbours};
+use apus_testbed::fabric::RouterPath;
+use apus_testbed::machine::{BackgroundLoad, Cores, PmQosRequest};
 
 /// The curve of a mode, with the filter or without.
 #[derive(Clone, Debug)]
@@ -42,9 +42,9 @@ pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     if options.modes.iter().any(|mode| *mode != Mode::Apus) {
         Priority::RealTime(mode::HARDWARE).check()?;
     }
-    let crossing = Crossing::up()?;
-    let neighbours = Neighbours::watch();
-    let awake = Awake::keep();
+    let crossing = RouterPath::up()?;
+    let neighbours = BackgroundLoad::watch();
+    let awake = PmQosRequest::open();
     let bench = Bench {
         crossing: &crossing,
         program,

@@ -90,7 +90,7 @@ impl Polling {
                 if let Some(share) = &mut self.share {
                     let ends = Instant::from_nanos(clock::now());
                     // Nothing interrupts it but what is far shorter: time that passed is time used.
-                    share.charge((ends - begins).as_nanos() as u64, ends);
+                    share.charge(ends - begins, ends);
                 }
                 continue;
             }
