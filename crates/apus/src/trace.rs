@@ -36,13 +36,13 @@
 //! every trigger.
 //!
 //! With [`EndpointBuilder::trace_files`](crate::EndpointBuilder::trace_files) a thread writes each
-//! such freeze to a file and resumes recording. [`left`] returns what has been written.
+//! such freeze to a file and resumes recording. [`saved_files`] returns what has been written.
 //!
 //! # Privacy
 //!
 //! A trace has the lengths of messages and the addresses of peers, and no payload.
 
-pub use apus_trace::keep::{FilesLeft, TraceFiles, left};
+pub use apus_trace::auto_save::{SavedFiles, TraceFiles, saved_files};
 pub use apus_trace::recorder::{
     ParseSamplingError, Status, dump_to, freeze, frozen, sampling, set_sampling, snapshot, status,
     thaw,

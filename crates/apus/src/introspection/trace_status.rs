@@ -4,7 +4,7 @@
 //! whole trace.
 
 use super::response::{Response, json};
-use crate::trace::{self, FilesLeft, FreezeReason, Sampling};
+use crate::trace::{self, FreezeReason, Sampling, SavedFiles};
 use serde::{Deserialize, Serialize};
 
 /// State of a process's time trace.
@@ -66,7 +66,7 @@ pub(super) fn resume() -> Response {
 fn current(changed: bool) -> TraceStatus {
     let status = trace::status();
     let frozen = status.frozen.map(|frozen| frozen.reason);
-    let FilesLeft { folders, files, problem, .. } = trace::left();
+    let SavedFiles { folders, files, problem, .. } = trace::saved_files();
     TraceStatus {
         recording: frozen.is_none() && status.sampling != Sampling::Off,
         sampling: status.sampling.to_string(),

@@ -14,7 +14,7 @@ use apus::{
     RawConfig,
 };
 use apus_proto::Kind;
-use namespace::{Namespace, Pair, possible};
+use namespace::{Namespace, Pair, can_run};
 
 /// The limits of the kernel module: RESEND every 5 ms, timeout after 100 ms (rows T-3, T-4).
 fn kernel_limits() -> EndpointBuilder {
@@ -70,7 +70,7 @@ const SIZES: [usize; 12] =
 
 #[test]
 fn messages_of_all_sizes_go_both_ways_and_in_both_families() {
-    if !possible("messages_of_all_sizes_go_both_ways_and_in_both_families") {
+    if !can_run("messages_of_all_sizes_go_both_ways_and_in_both_families") {
         return;
     }
     let pair = Arc::new(Pair::new());
@@ -94,7 +94,7 @@ fn messages_of_all_sizes_go_both_ways_and_in_both_families() {
 #[test]
 fn twenty_clients_at_a_time_through_a_network_that_loses_one_packet_in_a_hundred() {
     let name = "twenty_clients_at_a_time_through_a_network_that_loses_one_packet_in_a_hundred";
-    if !possible(name) {
+    if !can_run(name) {
         return;
     }
     if !namespace::works("nft add table inet lossy") {
@@ -125,7 +125,7 @@ fn twenty_clients_at_a_time_through_a_network_that_loses_one_packet_in_a_hundred
         })
         .collect();
     clients.into_iter().for_each(|client| client.join().unwrap());
-    let lost = pair.right.told("nft list table inet lossy");
+    let lost = pair.right.output_of("nft list table inet lossy");
     assert!(!lost.contains("packets 0 "), "nothing was lost: {lost}");
     server.shutdown();
     servers.into_iter().for_each(|serving| serving.join().unwrap());
@@ -135,7 +135,7 @@ fn twenty_clients_at_a_time_through_a_network_that_loses_one_packet_in_a_hundred
 /// executed.
 #[test]
 fn a_server_that_computes_for_a_second_keeps_a_client_with_the_kernels_limits() {
-    if !possible("a_server_that_computes_for_a_second_keeps_a_client_with_the_kernels_limits") {
+    if !can_run("a_server_that_computes_for_a_second_keeps_a_client_with_the_kernels_limits") {
         return;
     }
     let pair = Arc::new(Pair::new());
@@ -165,7 +165,7 @@ fn a_server_that_computes_for_a_second_keeps_a_client_with_the_kernels_limits() 
 
 #[test]
 fn pauses_change_nothing() {
-    if !possible("pauses_change_nothing") {
+    if !can_run("pauses_change_nothing") {
         return;
     }
     let pair = Arc::new(Pair::new());
@@ -184,7 +184,7 @@ fn pauses_change_nothing() {
 
 #[test]
 fn a_host_without_the_protocol_ends_calls_to_it_at_once_and_others_go_on() {
-    if !possible("a_host_without_the_protocol_ends_calls_to_it_at_once_and_others_go_on") {
+    if !can_run("a_host_without_the_protocol_ends_calls_to_it_at_once_and_others_go_on") {
         return;
     }
     let pair = Arc::new(Pair::new());
@@ -202,7 +202,7 @@ fn a_host_without_the_protocol_ends_calls_to_it_at_once_and_others_go_on() {
 /// "Fragmentation needed" shrinks segments instead of failing the call.
 #[test]
 fn a_path_with_a_smaller_mtu_than_the_interface_delivers() {
-    if !possible("a_path_with_a_smaller_mtu_than_the_interface_delivers") {
+    if !can_run("a_path_with_a_smaller_mtu_than_the_interface_delivers") {
         return;
     }
     let pair = Arc::new(Pair::new());
@@ -240,7 +240,7 @@ fn a_path_with_a_smaller_mtu_than_the_interface_delivers() {
 /// their ids alone.
 #[test]
 fn endpoints_of_one_host_are_distinguished_by_their_ids() {
-    if !possible("endpoints_of_one_host_are_distinguished_by_their_ids") {
+    if !can_run("endpoints_of_one_host_are_distinguished_by_their_ids") {
         return;
     }
     let pair = Arc::new(Pair::new());

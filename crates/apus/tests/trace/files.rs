@@ -1,7 +1,7 @@
 //! Files that are written when a trigger freezes the trace.
 
 use crate::{Tracing, pair, serve_while};
-use apus::trace::{self, Event, FreezeReason, FreezeTriggers, Trace, TraceFiles, left};
+use apus::trace::{self, Event, FreezeReason, FreezeTriggers, Trace, TraceFiles, saved_files};
 use apus::{BindError, Endpoint, EndpointBuilder, PollMode};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -43,16 +43,19 @@ fn each_slow_call_writes_a_file_up_to_the_limit() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("not/there/yet");
     let (client, server) = pair(&slow(TraceFiles::new(&folder).at_most(3)));
-    let before = left().files;
+    let before = saved_files().files;
     serve_while(&server, || {
-        while left().problem.is_none() {
+        while saved_files().problem.is_none() {
             client.call(server.local_addr(), "hello").unwrap();
         }
     });
-    let left = left();
+    let left = saved_files();
     assert_eq!((left.files - before, &left.folders[..]), (3, &[folder.clone()][..]));
     let problem = left.problem.unwrap();
-    assert!(problem.contains("holds 3 traces") && problem.contains("not/there/yet"), "{problem}");
+    assert!(
+        problem.contains("contains 3 traces") && problem.contains("not/there/yet"),
+        "{problem}"
+    );
     assert_eq!(
         trace::frozen().map(|frozen| frozen.reason),
         Some(FreezeReason::SlowRpc),
@@ -83,7 +86,7 @@ fn the_last_freeze_is_written_when_the_endpoints_end() {
     drop((client, server));
     assert_eq!(names(place.path()), ["slow_rpc-1.tt"]);
     assert_eq!(trace::frozen(), None, "and recording goes on");
-    assert_eq!(left().folders, Vec::<PathBuf>::new());
+    assert_eq!(saved_files().folders, Vec::<PathBuf>::new());
 }
 
 #[test]
