@@ -1,4 +1,4 @@
-//! Can a capture do any harm to its reader? The body is in `tools/decode/tests/decode`.
+//! Capture files. The body is in `tools/decode/tests/decode`.
 
 #![no_main]
 

@@ -1,9 +1,8 @@
 //! Options of an endpoint, and how it is opened and started.
 
-use crate::endpoint::Endpoint;
 use crate::engine::backlog::Backlog;
 use crate::engine::poll_mode::PollMode;
-use crate::engine::shard::{Opened, Settings, Shard};
+use crate::engine::shard::{DriverSetup, Settings, Shard};
 use crate::engine::{background_poller, dedicated};
 use crate::error::BindError;
 use crate::overload::Quotas;
@@ -12,15 +11,17 @@ use apus_driver::Driver;
 use apus_proto::{Config, Profile};
 use apus_socket::{Raw, RawConfig};
 use apus_socket::{Udp, UdpConfig};
-use apus_trace::keep::{Keeping, keep};
+use apus_trace::auto_save::{self, AutoSave};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Options for a new [`Endpoint`]; every option has a default.
+/// Options for a new [`Endpoint`](crate::Endpoint); every option has a default.
 ///
-/// [`EndpointBuilder::bind`] starts an endpoint that serves requests, [`EndpointBuilder::client`] one that
-/// does not. [`tokio::Endpoint::bind_with`](crate::tokio::Endpoint::bind_with) takes a builder as well.
+/// [`EndpointBuilder::bind`] starts an endpoint that serves requests, [`EndpointBuilder::client`]
+/// one that does not. [`tokio::Endpoint::bind_with`](crate::tokio::Endpoint::bind_with) takes a
+/// builder as well.
 ///
 /// ```
 /// use apus::{Config, Endpoint, PollMode};
@@ -64,12 +65,12 @@ pub struct EndpointBuilder {
 #[cfg_attr(feature = "serde", serde(into = "String", try_from = "String"))]
 #[non_exhaustive]
 pub enum Engine {
-    /// The threads that wait for messages, one at a time. An unloaded call then needs no wake-up. While no
-    /// thread waits, a background poller runs the loop.
+    /// The threads that wait for messages, one at a time. An unloaded call then needs no wake-up.
+    /// While no thread waits, a background poller runs the loop.
     #[default]
     Waiters,
-    /// A thread of its own, pinned to a CPU if one is given. Each message is handed off from it to a thread
-    /// of the application.
+    /// A thread of its own, pinned to a CPU if one is given. Each message is handed off from it to
+    /// a thread of the application.
     Dedicated {
         /// The CPU to pin the thread to; `None` lets the system choose.
         cpu: Option<usize>,
@@ -151,8 +152,8 @@ impl EndpointBuilder {
     /// ([`Quotas::DEFAULT`] has the rationale).
     pub const RECEIVE_BATCH: usize = Quotas::DEFAULT.receive;
 
-    /// Sets the parameters of the protocol, such as the limits for messages, buffers and peers. The default is
-    /// [`Config::default`].
+    /// Sets the parameters of the protocol, such as the limits for messages, buffers and peers. The
+    /// default is [`Config::default`].
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
         self
@@ -165,26 +166,27 @@ impl EndpointBuilder {
         self
     }
 
-    /// Uses raw IP (protocol 146) instead of UDP, as the Linux kernel's Homa module does. Requires the capability
-    /// CAP_NET_RAW.
+    /// Uses raw IP (protocol 146) instead of UDP, as the Linux kernel's Homa module does. Requires
+    /// the capability CAP_NET_RAW.
     ///
-    /// The endpoint then speaks the kernel profile, whatever [`EndpointBuilder::config`] says: messages have at most
-    /// 1,000,000 bytes, and clients of refused requests get no reason. The address comes from
-    /// [`EndpointBuilder::bind`]; [`EndpointBuilder::client`] takes the one in `raw`.
+    /// The endpoint then speaks the kernel profile, whatever [`EndpointBuilder::config`] says:
+    /// messages have at most 1,000,000 bytes, and clients of refused requests get no reason. The
+    /// address comes from [`EndpointBuilder::bind`]; [`EndpointBuilder::client`] takes the one in
+    /// `raw`.
     ///
-    /// An endpoint speaks one of the two IP protocols: bound to `0.0.0.0`, the default, it reaches IPv4 peers, bound to
-    /// `[::]` IPv6 peers. The port of a peer's address is its Homa port. The ids of calls come from a range that no
-    /// other endpoint of the host has ([`Raw::first_id`]).
+    /// An endpoint speaks one of the two IP protocols: bound to `0.0.0.0`, the default, it reaches
+    /// IPv4 peers, bound to `[::]` IPv6 peers. The port of a peer's address is its Homa port. The
+    /// ids of calls come from a range that no other endpoint of the host has ([`Raw::first_id`]).
     ///
-    /// Calls never go through shared memory ([`EndpointBuilder::local`]): that path is bound to UDP addresses, and an
-    /// endpoint with the same address and port over UDP is another endpoint.
+    /// Calls never go through shared memory ([`EndpointBuilder::local`]): that path is bound to UDP
+    /// addresses, and an endpoint with the same address and port over UDP is another endpoint.
     pub const fn raw(mut self, raw: RawConfig) -> Self {
         self.raw = Some(raw);
         self
     }
 
-    /// Sets how threads wait: spinning, sleeping, or spinning for a time and then sleeping. The default is
-    /// [`PollMode::Hybrid`] with 50 µs.
+    /// Sets how threads wait: spinning, sleeping, or spinning for a time and then sleeping. The
+    /// default is [`PollMode::Hybrid`] with 50 µs.
     pub const fn poll_mode(mut self, poll: PollMode) -> Self {
         self.poll = poll;
         self
@@ -196,91 +198,99 @@ impl EndpointBuilder {
         self
     }
 
-    /// Sets the number of packets after which a pass of the loop stops receiving, handles what it has and transmits. The
-    /// default is [`EndpointBuilder::RECEIVE_BATCH`], 32; 0 counts as 1.
+    /// Sets the number of packets after which a pass of the loop stops receiving, handles what it
+    /// has and transmits. The default is [`EndpointBuilder::RECEIVE_BATCH`], 32; 0 counts as 1.
     ///
-    /// The limit is not exact: the UDP driver receives up to 16 datagrams at once, each with all packets that receive
-    /// offload has merged into it.
+    /// The limit is not exact: the UDP driver receives up to 16 datagrams at once, each with all
+    /// packets that receive offload has merged into it.
     pub const fn receive_batch(mut self, packets: usize) -> Self {
         self.receive_batch = packets;
         self
     }
 
-    /// Sets whether requests are accepted; if not, their clients get an error that says so. The default is `true`.
+    /// Sets whether requests are accepted; if not, their clients get an error that says so. The
+    /// default is `true`.
     pub const fn serve(mut self, serve: bool) -> Self {
         self.serve = serve;
         self
     }
 
-    /// Sets for how long requests may wait for a thread of the application while far more arrive than it serves. The
-    /// default is 500 µs; [`Duration::MAX`] disables the limit.
+    /// Sets for how long requests may wait for a thread of the application while far more arrive
+    /// than it serves. The default is 500 µs; [`Duration::MAX`] disables the limit.
     ///
-    /// A server that is offered several times its capacity so serves as many requests as at capacity, and soon. The limit
-    /// takes effect when 20 times as many requests wait as the application receives in this time, and at least 320. From
-    /// then on the queue holds what the application receives in this time, and at least 16 requests. Every further
-    /// request is refused at once with [`Refusal::Overloaded`](crate::Refusal::Overloaded): it was not executed and may
-    /// be sent elsewhere. Replies may be held back meanwhile to leave together, for up to 125 µs or until their thread
-    /// receives its next request.
+    /// With the limit, a server that is offered several times its capacity still serves as many
+    /// requests as at capacity, each after a short wait. It takes effect when 20 times as many
+    /// requests wait as the application receives in this time, and at least 320. From then on the
+    /// queue holds what the application receives in this time, and at least 16 requests. Every
+    /// further request is refused at once with [`Refusal::Overloaded`](crate::Refusal::Overloaded):
+    /// it was not executed and may be sent elsewhere. Replies may be held back meanwhile to leave
+    /// together, for up to 125 µs or until their thread receives its next request.
     ///
-    /// The limit ends when the queue has not been full for 10 ms. It has no effect while the application receives no
-    /// requests at all.
+    /// The limit ends when the queue has not been full for 10 ms. It has no effect while the
+    /// application receives no requests at all.
     pub const fn max_queueing(mut self, time: Duration) -> Self {
         self.max_queueing = time;
         self
     }
 
-    /// Sets the percentage of its core that the thread of [`Engine::Dedicated`] may use while other threads have work on
-    /// that core: 1 to 100; values outside count as the nearest. The default is 100, since the system moves threads that
-    /// compete for a core to other cores. Set less if the engine is pinned to a core that other threads need.
+    /// Sets the percentage of its core that the thread of [`Engine::Dedicated`] may use while other
+    /// threads have work on that core: 1 to 100; values outside count as the nearest. The default
+    /// is 100, since the system moves threads that compete for a core to other cores. Set less if
+    /// the engine is pinned to a core that other threads need.
     ///
-    /// Has no effect on [`Engine::Waiters`], which uses only the time of the application's own threads.
+    /// Has no effect on [`Engine::Waiters`], which uses only the time of the application's own
+    /// threads.
     pub const fn core_share(mut self, percent: u32) -> Self {
         self.share = percent;
         self
     }
 
-    /// Sets whether calls to peers on this host go through shared memory if the peer agrees; guarantees are the same, and a
-    /// call takes a tenth of the time. The default is `true`: the endpoint finds such peers without configuration, and
-    /// they find it if it serves requests.
+    /// Sets whether calls to peers on this host go through shared memory if the peer agrees;
+    /// guarantees are the same, and a call takes a tenth of the time. The default is `true`: the
+    /// endpoint finds such peers without configuration, and they find it if it serves requests.
     ///
-    /// Disable it to measure the network, or to save the memory: up to 772 KiB per peer on this host, accounted to the
-    /// client. It is not available with the kernel profile or raw IP. If the system refuses the resources, the endpoint
-    /// works over the network alone ([`EndpointHandle::has_local_path`](crate::EndpointHandle::has_local_path)).
+    /// Disable it to measure the network, or to save the memory: up to 772 KiB per peer on this
+    /// host, accounted to the client. It is not available with the kernel profile or raw IP. If the
+    /// system refuses the resources, the endpoint works over the network alone
+    /// ([`EndpointHandle::has_local_path`](crate::EndpointHandle::has_local_path)).
     pub const fn local(mut self, local: bool) -> Self {
         self.local = local;
         self
     }
 
-    /// Sets the options of the shared-memory path ([`EndpointBuilder::local`]): sizes of the rings, number of peers, and
-    /// the users whose processes are accepted. The default accepts only processes of the same user. The endpoint sets
-    /// `limits` and `identity` itself.
+    /// Sets the options of the shared-memory path ([`EndpointBuilder::local`]): sizes of the rings,
+    /// number of peers, and the users whose processes are accepted. The default accepts only
+    /// processes of the same user. The endpoint sets `limits` and `identity` itself.
     pub fn local_config(mut self, config: apus_local::LocalConfig) -> Self {
         self.local_config = config;
         self
     }
 
-    /// Sets which events freeze the [time trace](crate::trace) of the process, and whether peers may. The default is none.
+    /// Sets which events freeze the [time trace](crate::trace) of the process, and whether peers
+    /// may. The default is none.
     pub const fn freeze_triggers(mut self, triggers: FreezeTriggers) -> Self {
         self.triggers = triggers;
         self
     }
 
-    /// Writes a file whenever a [trigger](EndpointBuilder::freeze_triggers) freezes the trace of the process, then resumes
-    /// recording. The default is no files. [`TraceFiles`] describes their names and limits.
+    /// Writes a file whenever a [trigger](EndpointBuilder::freeze_triggers) freezes the trace of
+    /// the process, then resumes recording. The default is no files. [`TraceFiles`] describes their
+    /// names and limits.
     ///
-    /// One thread per process, `apus-traces`, writes the files. A trace that is frozen when the last endpoint ends is still
-    /// written.
+    /// One thread per process, `apus-traces`, writes the files. A trace that is frozen when the
+    /// last endpoint ends is still written.
     pub fn trace_files(mut self, files: TraceFiles) -> Self {
         self.trace_files = Some(files);
         self
     }
 
-    /// Sets whether other processes of the same user, and root, can read the endpoint's counters and live RPCs, as
-    /// `apus metrics` and `apus top` do. The default is `true`. Needs the feature `introspection`
-    /// (`apus::introspection` has the costs).
+    /// Sets whether other processes of the same user, and root, can read the endpoint's counters
+    /// and live RPCs, as `apus metrics` and `apus top` do. The default is `true`. Needs the feature
+    /// `introspection` (`apus::introspection` has the costs).
     ///
-    /// No request from outside changes how the endpoint works. The time trace belongs to the process: it can be fetched,
-    /// frozen and resumed as long as any of its endpoints is observable.
+    /// No request from outside changes how the endpoint works. The time trace belongs to the
+    /// process: it can be fetched, frozen and resumed as long as any of its endpoints is
+    /// observable.
     pub const fn observable(mut self, observable: bool) -> Self {
         self.observable = observable;
         self
@@ -291,41 +301,18 @@ impl EndpointBuilder {
         self.observable && cfg!(feature = "introspection")
     }
 
-    /// Opens a socket at `address` (UDP, or raw IP with [`EndpointBuilder::raw`]) and starts the endpoint. Port 0 selects a
-    /// free port. If `address` resolves to several addresses, the first that can be bound is used.
+    /// Sets the id of the endpoint's first call, for [`EndpointBuilder::with_driver`] in the kernel
+    /// profile; each further call has the next even id.
     ///
-    /// # Errors
+    /// In the kernel profile a server identifies a call by the client's host and its id (reference
+    /// row L-2), so no two endpoints of a host may ever use the same id. A driver that is built on
+    /// [`Raw`] passes on [`Raw::first_id`]. By default the first id is drawn at random between 2^61
+    /// and 2^62. Two endpoints with 10^9 calls each then share an id in two cases of 10^9, and
+    /// calls of the kernel module on the same host differ only because it counts from 2.
     ///
-    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
-    pub fn bind(
-        self,
-        address: impl ToSocketAddrs + std::fmt::Debug,
-    ) -> Result<Endpoint, BindError> {
-        let opened = self.open(&address)?;
-        self.start(opened)
-    }
-
-    /// Opens a socket at a free port, on all addresses of the host (over raw IP: those of one IP protocol), and starts an
-    /// endpoint that does not serve requests.
-    ///
-    /// # Errors
-    ///
-    /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
-    pub fn client(self) -> Result<Endpoint, BindError> {
-        let opened = self.open_any()?;
-        self.serve(false).start(opened)
-    }
-
-    /// Sets the id of the endpoint's first call, for [`EndpointBuilder::with_driver`] in the kernel profile; each further
-    /// call has the next even id.
-    ///
-    /// In the kernel profile a server identifies a call by the client's host and its id (reference row L-2), so no two
-    /// endpoints of a host may ever use the same id. A driver that is built on [`Raw`] passes on [`Raw::first_id`].
-    /// By default the first id is drawn at random between 2^61 and 2^62. Two endpoints with 10^9 calls each then share an
-    /// id in two cases of 10^9, and calls of the kernel module on the same host differ only because it counts from 2.
-    ///
-    /// [`EndpointBuilder::bind`] and [`EndpointBuilder::client`] do not need this option: over raw IP they use a range that
-    /// no other endpoint of the host has (ADR 29), and in the udp profile ids belong to the endpoint.
+    /// [`EndpointBuilder::bind`] and [`EndpointBuilder::client`] do not need this option: over raw
+    /// IP they use a range that no other endpoint of the host has ([`Raw::first_id`]), and in the
+    /// udp profile ids belong to the endpoint.
     ///
     /// # Panics
     ///
@@ -336,26 +323,16 @@ impl EndpointBuilder {
         self
     }
 
-    /// Starts the endpoint on `driver` instead of a UDP or raw IP socket. The shared-memory path is not available: it is
-    /// bound to UDP addresses.
-    ///
-    /// In the kernel profile the caller must set [`EndpointBuilder::first_id`] such that no other endpoint of the host
-    /// uses the same ids.
-    ///
-    /// # Errors
-    ///
-    /// [`BindError::Start`]: the system refuses a thread, a descriptor or a random seed.
-    pub fn with_driver(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
-        let opened = self.on_top_of(driver);
-        self.start(opened)
-    }
-
     /// Combines a driver with the builder's parameters.
-    pub(crate) fn on_top_of(&self, driver: Box<dyn Driver>) -> Opened {
-        Opened { driver, config: self.config.clone(), first_id: self.first_id, near: None }
+    pub(crate) fn on_driver(&self, driver: Box<dyn Driver>) -> DriverSetup {
+        DriverSetup { driver, config: self.config.clone(), first_id: self.first_id, local: None }
     }
 
-    fn start(self, opened: Opened) -> Result<Endpoint, BindError> {
+    /// Starts a shard and the thread that runs its loop.
+    pub(crate) fn start(
+        &self,
+        opened: DriverSetup,
+    ) -> Result<(Arc<Shard>, JoinHandle<()>), BindError> {
         let address = opened.driver.local_addr();
         let start = |source| BindError::Start { address, source };
         let shard = self.shard(opened, self.poll)?;
@@ -363,14 +340,14 @@ impl EndpointBuilder {
             Engine::Waiters => background_poller::start(&shard),
             Engine::Dedicated { cpu } => dedicated::start(&shard, cpu, self.poll, self.share),
         };
-        Ok(Endpoint::new(shard, thread.map_err(start)?, self.is_observable()))
+        Ok((shard, thread.map_err(start)?))
     }
 
     /// Opens the driver at the first address that can be bound.
     pub(crate) fn open(
         &self,
         address: &(impl ToSocketAddrs + std::fmt::Debug),
-    ) -> Result<Opened, BindError> {
+    ) -> Result<DriverSetup, BindError> {
         let resolve = |source| BindError::Resolve { address: format!("{address:?}"), source };
         let mut last = None;
         for bind in address.to_socket_addrs().map_err(resolve)? {
@@ -384,30 +361,34 @@ impl EndpointBuilder {
     }
 
     /// Opens the driver at a free port of all addresses.
-    pub(crate) fn open_any(&self) -> Result<Opened, BindError> {
+    pub(crate) fn open_any(&self) -> Result<DriverSetup, BindError> {
         self.open_at(self.raw.map_or(self.udp.bind, |raw| raw.bind))
     }
 
-    fn open_at(&self, bind: SocketAddr) -> Result<Opened, BindError> {
+    fn open_at(&self, bind: SocketAddr) -> Result<DriverSetup, BindError> {
         let Some(raw) = self.raw else {
             let driver = Box::new(Udp::open(&UdpConfig { bind, ..self.udp })?);
             let config = self.config.clone();
-            return Ok(Opened { driver, config, first_id: None, near: self.near() });
+            return Ok(DriverSetup { driver, config, first_id: None, local: self.local_options() });
         };
         let config = self.config.to_builder().profile(Profile::Kernel).build()?;
         let driver = Box::new(Raw::open(&RawConfig { bind, ..raw })?);
         let first_id = Some(driver.first_id());
-        Ok(Opened { driver, config, first_id, near: None })
+        Ok(DriverSetup { driver, config, first_id, local: None })
     }
 
     /// Returns the options of the shared-memory path if it is enabled.
-    fn near(&self) -> Option<apus_local::LocalConfig> {
+    fn local_options(&self) -> Option<apus_local::LocalConfig> {
         let wanted = self.local && self.config.profile() == Profile::Udp;
         wanted.then(|| self.local_config.clone())
     }
 
     /// Builds the shard, which blocking and async endpoints start in different ways.
-    pub(crate) fn shard(&self, opened: Opened, poll: PollMode) -> Result<Arc<Shard>, BindError> {
+    pub(crate) fn shard(
+        &self,
+        opened: DriverSetup,
+        poll: PollMode,
+    ) -> Result<Arc<Shard>, BindError> {
         let address = opened.driver.local_addr();
         let quotas = Quotas { receive: self.receive_batch, ..Quotas::DEFAULT };
         let Self { serve: serving, max_queueing, triggers, .. } = *self;
@@ -419,9 +400,9 @@ impl EndpointBuilder {
     }
 
     /// Starts the thread that writes trace files, if they are enabled.
-    fn keep_traces(&self) -> Result<Option<Keeping>, BindError> {
+    fn keep_traces(&self) -> Result<Option<AutoSave>, BindError> {
         let Some(files) = &self.trace_files else { return Ok(None) };
         let failed = |source| BindError::TraceFiles { folder: files.folder().to_owned(), source };
-        keep(files.clone()).map(Some).map_err(failed)
+        auto_save::start(files.clone()).map(Some).map_err(failed)
     }
 }

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use crate::engine::calls::Key;
-use crate::engine::core::Ended;
+use crate::engine::message::EndedCall;
 use crate::engine::tracer::stage;
 use apus_trace::Event;
 
-/// Options of a call. By default a call has no deadline, is executed at most once, and waits for room.
+/// Options of a call. By default a call has no deadline, is executed at most once, and waits for
+/// room.
 ///
 /// ```
 /// use apus::CallOptions;
@@ -30,13 +31,15 @@ impl CallOptions {
         Self { deadline: None, idempotent: false, no_wait: false }
     }
 
-    /// Sets the time at which the call fails if it has not completed. Waiting for room to send counts.
+    /// Sets the time at which the call fails if it has not completed. Waiting for room to send
+    /// counts.
     pub const fn deadline(mut self, at: Instant) -> Self {
         self.deadline = Some(at);
         self
     }
 
-    /// Sets the deadline to `time` from now. A time that is too long to be represented means no deadline.
+    /// Sets the deadline to `time` from now. A time that is too long to be represented means no
+    /// deadline.
     pub fn timeout(self, time: Duration) -> Self {
         let now = Instant::now();
         match now.checked_add(time) {
@@ -45,15 +48,16 @@ impl CallOptions {
         }
     }
 
-    /// Declares that executing the request twice is harmless. The call then survives a restart of the
-    /// server; otherwise it fails. The default is `false`.
+    /// Declares that executing the request twice is harmless. The call then survives a restart of
+    /// the server; otherwise it fails. The default is `false`.
     pub const fn idempotent(mut self, idempotent: bool) -> Self {
         self.idempotent = idempotent;
         self
     }
 
-    /// Sets whether the call fails at once with a [back-pressure](crate::CallError::is_back_pressure)
-    /// error, instead of waiting, when a limit of the configuration is reached. The default is `false`.
+    /// Sets whether the call fails at once with a
+    /// [back-pressure](crate::CallError::is_back_pressure) error, instead of waiting, when a limit
+    /// of the configuration is reached. The default is `false`.
     pub const fn no_wait(mut self, no_wait: bool) -> Self {
         self.no_wait = no_wait;
         self
@@ -76,9 +80,9 @@ pub struct Completion {
     pub result: Result<bytes::Bytes, apus_proto::RpcError>,
 }
 
-impl From<Ended> for Completion {
+impl From<EndedCall> for Completion {
     /// Hands the completion to the application, which ends the call in the time trace.
-    fn from(Ended { cookie, result, rpc }: Ended) -> Self {
+    fn from(EndedCall { cookie, result, rpc }: EndedCall) -> Self {
         stage(rpc, Event::Returned, result.as_ref().map_or(0, bytes::Bytes::len));
         Self { cookie, result }
     }

@@ -10,7 +10,7 @@ pub struct Cork<'a> {
 
 impl<'a> Cork<'a> {
     pub(crate) fn hold(shard: &'a Shard) -> Self {
-        shard.lock().corks += 1;
+        shard.lock().cork();
         Self { shard }
     }
 }
@@ -23,8 +23,6 @@ impl std::fmt::Debug for Cork<'_> {
 
 impl Drop for Cork<'_> {
     fn drop(&mut self) {
-        let mut core = self.shard.lock();
-        core.corks -= 1;
-        core.transmit_held_back();
+        self.shard.lock().uncork();
     }
 }

@@ -3,26 +3,27 @@
 use crate::builder::EndpointBuilder;
 use crate::call::{CallId, CallOptions, Completion};
 use crate::cork::Cork;
-use crate::engine::shard::{Locked, Shard};
+#[cfg(all(test, not(apus_loom)))]
+use crate::engine::shard::Shard;
+use crate::engine::shard::{DriverSetup, Locked};
 use crate::engine::wait_target::{
     AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
 };
 use crate::error::{BindError, CallError, Closed};
 use crate::handle::EndpointHandle;
 use crate::request::Request;
-use crate::submit::Submission;
+use crate::submission::Submission;
+use apus_driver::Driver;
 use apus_proto::Payload;
 use bytes::Bytes;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::ops::Deref;
-use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Client and server at once: sends requests to any number of peers and serves theirs.
 ///
-/// Clones refer to the same endpoint, and any number of threads may use it at a time. The endpoint is
-/// shut down when the last clone is dropped. Methods that do not wait, such as
+/// Clones refer to the same endpoint, and any number of threads may use it at a time. The endpoint
+/// is shut down when the last clone is dropped. Methods that do not wait, such as
 /// [`local_addr`](EndpointHandle::local_addr), [`metrics`](EndpointHandle::metrics) and
 /// [`shutdown`](EndpointHandle::shutdown), are those of [`EndpointHandle`].
 ///
@@ -56,6 +57,27 @@ use std::time::{Duration, Instant};
 /// [`Endpoint::send`] does not wait for the response. [`Endpoint::recv_completion`] returns the
 /// outcomes of such calls in the order in which they end, each with the cookie that was given to
 /// `send`. A [`Cork`] lets the messages of a busy thread leave together.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let endpoint = apus::Endpoint::client()?;
+/// let server = "10.0.0.7:4000".parse()?;
+/// let questions = ["one", "two", "three"];
+///
+/// let cork = endpoint.cork();
+/// for (index, question) in questions.iter().enumerate() {
+///     endpoint.send(server, *question, index as u64)?;
+/// }
+/// drop(cork);
+///
+/// for _ in questions {
+///     let completion = endpoint.recv_completion()?;
+///     let question = questions[completion.cookie as usize];
+///     println!("{question}: {:?}", completion.result);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Endpoint {
     handle: EndpointHandle,
@@ -70,13 +92,9 @@ impl Deref for Endpoint {
 }
 
 impl Endpoint {
-    pub(crate) fn new(shard: Arc<Shard>, thread: JoinHandle<()>, observable: bool) -> Self {
-        Self { handle: EndpointHandle::new(shard, Some(thread), observable) }
-    }
-
     /// Gives the engine's own tests access to its internals.
     #[cfg(all(test, not(apus_loom)))]
-    pub(crate) fn shard(&self) -> &Arc<Shard> {
+    pub(crate) fn shard(&self) -> &std::sync::Arc<Shard> {
         &self.handle.shard
     }
 
@@ -85,8 +103,8 @@ impl Endpoint {
         EndpointBuilder::default()
     }
 
-    /// Opens a UDP socket at `address` and starts an endpoint that serves requests. Port 0 selects a
-    /// free port.
+    /// Opens a UDP socket at `address` and starts an endpoint that serves requests. Port 0 selects
+    /// a free port.
     ///
     /// # Errors
     ///
@@ -108,8 +126,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have been
-    /// executed.
+    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
+    /// been executed.
     pub fn call(&self, to: SocketAddr, request: impl Into<Payload>) -> Result<Bytes, CallError> {
         self.call_with(to, request, CallOptions::new())
     }
@@ -118,8 +136,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have been
-    /// executed.
+    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
+    /// been executed.
     pub fn call_with(
         &self,
         to: SocketAddr,
@@ -132,7 +150,7 @@ impl Endpoint {
         match ended {
             Some(response) => {
                 drop(core);
-                response.give().map_err(CallError::Failed)
+                response.into_result().map_err(CallError::Failed)
             }
             None => Err(core.closed_error().into()),
         }
@@ -193,8 +211,8 @@ impl Endpoint {
         Ok(self.recv_timeout(&AnyCompletion, timeout)?.map(Completion::from))
     }
 
-    /// Returns a completion if one is available. If none is, polls the network once and sends what a
-    /// [`Cork`] holds back.
+    /// Returns a completion if one is available. If none is, polls the network once and sends what
+    /// a [`Cork`] holds back.
     ///
     /// # Errors
     ///
@@ -203,8 +221,8 @@ impl Endpoint {
         self.recv_completion_timeout(Duration::ZERO)
     }
 
-    /// Waits until any call that was sent has ended, then appends up to `limit` available completions
-    /// to `completions`. Returns their number, which is 0 only if `limit` is.
+    /// Waits until any call that was sent has ended, then appends up to `limit` available
+    /// completions to `completions`. Returns their number, which is 0 only if `limit` is.
     ///
     /// With many outstanding calls this is cheaper than receiving completions one by one.
     ///
@@ -251,8 +269,8 @@ impl Endpoint {
     /// Waits for a request from any client, then appends up to `limit` available requests to
     /// `requests`. Returns their number, which is 0 only if `limit` is.
     ///
-    /// For many small requests this is cheaper than receiving them one by one. Other waiting threads
-    /// get none of the requests that one thread has received in this way.
+    /// For many small requests this is cheaper than receiving them one by one. Other waiting
+    /// threads get none of the requests that one thread has received in this way.
     ///
     /// # Errors
     ///
@@ -266,8 +284,8 @@ impl Endpoint {
         self.recv_batch(&AnyRequest, limit, |arrived| requests.push(request(arrived)))
     }
 
-    /// Holds back the messages of this endpoint so that they leave together: when a thread waits for
-    /// something, when 32 messages are held back, or when the cork is dropped.
+    /// Holds back the messages of this endpoint so that they leave together: when a thread waits
+    /// for something, when 32 messages are held back, or when the cork is dropped.
     ///
     /// A cork suits threads that handle many small messages in a row: their packets leave in one
     /// system call. A thread that computes for long between two messages should not hold one.
@@ -275,8 +293,8 @@ impl Endpoint {
         Cork::hold(&self.shard)
     }
 
-    /// Waits until the peers have acknowledged all messages that were sent, for example after the last
-    /// reply and before the end of the process.
+    /// Waits until the peers have acknowledged all messages that were sent, for example after the
+    /// last reply and before the end of the process.
     ///
     /// Returns `false` if `timeout` passes, or the endpoint is closed, before that.
     pub fn drain(&self, timeout: Duration) -> bool {
@@ -297,7 +315,7 @@ impl Endpoint {
                     submission.wait();
                     let (again, room) = self.shard.wait_for(core, &Room { seen }, deadline);
                     core = again;
-                    if room.is_none() && core.closed.is_none() {
+                    if room.is_none() && !core.is_closed() {
                         return Err(CallError::too_late());
                     }
                 }
@@ -318,7 +336,7 @@ impl Endpoint {
     ) -> Result<Option<W::Output>, Closed> {
         let deadline = Instant::now().checked_add(timeout);
         let (core, output) = self.shard.wait_for(self.shard.lock(), want, deadline);
-        if output.is_none() && core.closed.is_some() {
+        if output.is_none() && core.is_closed() {
             return Err(core.closed_error());
         }
         Ok(output)
@@ -336,6 +354,54 @@ impl Endpoint {
         let (mut core, first) = self.shard.wait_for(self.shard.lock(), want, None);
         let Some(first) = first else { return Err(core.closed_error()) };
         Ok(core.take_all(want, first, limit, push))
+    }
+}
+
+impl EndpointBuilder {
+    /// Opens a socket at `address` (UDP, or raw IP with [`EndpointBuilder::raw`]) and starts the
+    /// endpoint. Port 0 selects a free port. If `address` resolves to several addresses, the first
+    /// that can be bound is used.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
+    pub fn bind(
+        self,
+        address: impl ToSocketAddrs + std::fmt::Debug,
+    ) -> Result<Endpoint, BindError> {
+        let opened = self.open(&address)?;
+        self.start_blocking(opened)
+    }
+
+    /// Opens a socket at a free port, on all addresses of the host (over raw IP: those of one IP
+    /// protocol), and starts an endpoint that does not serve requests.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
+    pub fn client(self) -> Result<Endpoint, BindError> {
+        let opened = self.open_any()?;
+        self.serve(false).start_blocking(opened)
+    }
+
+    /// Starts the endpoint on `driver` instead of a UDP or raw IP socket. The shared-memory path is
+    /// not available: it is bound to UDP addresses.
+    ///
+    /// In the kernel profile the caller must set [`EndpointBuilder::first_id`] such that no other
+    /// endpoint of the host uses the same ids.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError::Start`]: the system refuses a thread, a descriptor or a random seed.
+    pub fn with_driver(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
+        let opened = self.on_driver(driver);
+        self.start_blocking(opened)
+    }
+
+    fn start_blocking(&self, opened: DriverSetup) -> Result<Endpoint, BindError> {
+        let (shard, thread) = self.start(opened)?;
+        let observable = self.is_observable();
+        Ok(Endpoint { handle: EndpointHandle::new(shard, Some(thread), observable) })
     }
 }
 

@@ -13,20 +13,37 @@ pub enum Closed {
     /// The application shut the endpoint down.
     #[error("the endpoint was shut down")]
     ShutDown,
-    /// The driver failed for good, or the runtime of an async endpoint ended. A new endpoint is needed.
+    /// The driver failed for good, or the runtime of an async endpoint ended. A new endpoint is
+    /// needed.
     #[error("the endpoint's driver failed: {0}")]
     Driver(#[source] Arc<io::Error>),
 }
 
-/// The reason why a call failed. [`CallError::execution`] says whether its request may have been executed.
+/// The reason why a call failed. [`CallError::execution`] says whether its request may have been
+/// executed.
+///
+/// ```no_run
+/// use apus::{CallError, Endpoint, Execution};
+/// use std::net::SocketAddr;
+///
+/// /// Calls a second server if the first one has certainly not executed the request.
+/// fn order(endpoint: &Endpoint, servers: [SocketAddr; 2]) -> Result<apus::Bytes, CallError> {
+///     match endpoint.call(servers[0], "one coffee") {
+///         Err(error) if error.execution() == Execution::NotExecuted => {
+///             endpoint.call(servers[1], "one coffee")
+///         }
+///         result => result,
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
     /// The network or the peer failed, or the deadline passed.
     #[error(transparent)]
     Failed(#[from] RpcError),
-    /// An argument is out of range, or there is no room and [`CallOptions::no_wait`](crate::CallOptions::no_wait)
-    /// is set. Nothing was sent.
+    /// An argument is out of range, or there is no room and
+    /// [`CallOptions::no_wait`](crate::CallOptions::no_wait) is set. Nothing was sent.
     #[error(transparent)]
     Rejected(CommandError),
     /// The endpoint is closed. Nothing was sent.
@@ -44,8 +61,8 @@ impl CallError {
         }
     }
 
-    /// Returns whether the call was rejected because a limit of the configuration is reached, so that it
-    /// may succeed later.
+    /// Returns whether the call was rejected because a limit of the configuration is reached, so
+    /// that it may succeed later.
     #[must_use]
     pub const fn is_back_pressure(&self) -> bool {
         match self {
@@ -67,8 +84,8 @@ impl CallError {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplyError {
-    /// The client does not wait any more: it is unreachable, was restarted, cancelled the call, or the
-    /// deadline of the call has passed.
+    /// The client does not wait any more: it is unreachable, was restarted, cancelled the call, or
+    /// the deadline of the call has passed.
     #[error("the client does not wait for the reply any more")]
     ClientGone,
     /// The reply is empty or too long. The request is abandoned, and its client gets an error.
@@ -94,7 +111,8 @@ pub enum BindError {
     /// The UDP socket could not be opened.
     #[error(transparent)]
     Open(#[from] apus_socket::OpenError),
-    /// The raw IP socket could not be opened, for example because the capability is missing or the port is in use.
+    /// The raw IP socket could not be opened, for example because the capability is missing or the
+    /// port is in use.
     #[error(transparent)]
     OpenRaw(#[from] apus_socket::RawOpenError),
     /// The system refused a thread, a descriptor or a random seed.
@@ -105,7 +123,8 @@ pub enum BindError {
         /// The error of the system.
         source: io::Error,
     },
-    /// The folder for trace files cannot be created, or the system refused the thread that writes them.
+    /// The folder for trace files cannot be created, or the system refused the thread that writes
+    /// them.
     #[error("write time traces to {}: {source}", folder.display())]
     TraceFiles {
         /// The folder.

@@ -6,7 +6,7 @@ use crate::error::Closed;
 #[cfg(feature = "introspection")]
 use crate::introspection::Registration;
 use crate::metrics::Metrics;
-use crate::submit::cancel;
+use crate::submission::cancel;
 use apus_proto::RpcInfo;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,9 +14,10 @@ use std::thread::JoinHandle;
 
 /// What every endpoint can do without waiting: cancel calls, report counters, shut down.
 ///
-/// The blocking [`Endpoint`](crate::Endpoint) and the async [`tokio::Endpoint`](crate::tokio::Endpoint)
-/// dereference to a handle, so that these methods are called on the endpoint itself. Code that serves
-/// both kinds, such as an exporter of counters, takes an `&EndpointHandle` or a clone of it:
+/// The blocking [`Endpoint`](crate::Endpoint) and the async
+/// [`tokio::Endpoint`](crate::tokio::Endpoint) dereference to a handle, so that these methods are
+/// called on the endpoint itself. Code that serves both kinds, such as an exporter of counters,
+/// takes an `&EndpointHandle` or a clone of it:
 ///
 /// ```
 /// use apus::{Endpoint, EndpointHandle};
@@ -61,15 +62,15 @@ impl EndpointHandle {
         Self { shard, _lifetime: Arc::new(lifetime) }
     }
 
-    /// Returns the address of the socket. The IP address is unspecified (`0.0.0.0` or `[::]`) if the
-    /// socket is bound to all addresses of the host.
+    /// Returns the address of the socket. The IP address is unspecified (`0.0.0.0` or `[::]`) if
+    /// the socket is bound to all addresses of the host.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
-        self.shard.local_addr
+        self.shard.local_addr()
     }
 
-    /// Cancels a call that was sent with `send`; its completion will not be received. The server may
-    /// have executed the request.
+    /// Cancels a call that was sent with `send`; its completion will not be received. The server
+    /// may have executed the request.
     ///
     /// Returns `false` if the call has ended already. Its completion is then received as usual.
     pub fn cancel(&self, call: CallId) -> bool {
@@ -103,7 +104,7 @@ impl EndpointHandle {
     /// Returns the state of every live RPC over the network, as client and as server.
     #[must_use]
     pub fn info(&self) -> Vec<RpcInfo> {
-        self.shard.lock().transport.info()
+        self.shard.lock().transport().info()
     }
 
     /// Returns the current value of every counter.
@@ -125,8 +126,8 @@ impl Drop for Lifetime {
     fn drop(&mut self) {
         self.shard.lock().close(Closed::ShutDown);
         if let Some(thread) = self.thread.take() {
-            // If the engine panicked, the panic has been printed already; other threads must still be
-            // able to end.
+            // If the engine panicked, the panic has been printed already; other threads must still
+            // be able to end.
             let _ = thread.join();
         }
     }

@@ -1,8 +1,9 @@
 //! A message transport with low tail latency: the Homa protocol in user space, over plain UDP.
 //!
-//! An [`Endpoint`] sends requests and serves them. There are no connections: an endpoint talks to any
-//! number of peers. Each request and each response is a message of 1 byte to 64 MB. Short messages stay
-//! fast while long ones fill the network, because receivers schedule what is sent to them.
+//! An [`Endpoint`] sends requests and serves them. There are no connections: an endpoint talks to
+//! any number of peers. Each request and each response is a message of 1 byte to 64 MB. Short
+//! messages stay fast while long ones fill the network, because receivers schedule what is sent to
+//! them.
 //!
 //! ```
 //! use apus::Endpoint;
@@ -24,15 +25,15 @@
 //! ```
 //!
 //! [`tokio::Endpoint`] has the same methods for async applications, with `.await` behind them.
-//! [`Endpoint::builder`] sets options; [`EndpointHandle`] has what does not wait: counters, live RPCs,
-//! cancellation, shutdown.
+//! [`Endpoint::builder`] sets options; [`EndpointHandle`] has what does not wait: counters, live
+//! RPCs, cancellation, shutdown.
 //!
 //! # Guarantees
 //!
-//! - A request is executed **at most once**, however late its packets arrive or are duplicated. A failed
-//!   call says whether its request may have been executed ([`CallError::execution`]).
-//! - Every accepted call **ends**: with a response, with an error that says what happened, or by being
-//!   cancelled. Lost packets are retransmitted.
+//! - A request is executed **at most once**, however late its packets arrive or are duplicated. A
+//!   failed call says whether its request may have been executed ([`CallError::execution`]).
+//! - Every accepted call **ends**: with a response, with an error that says what happened, or by
+//!   being cancelled. Lost packets are retransmitted.
 //! - **Nothing grows without bound.** Every table and buffer has a limit in [`Config`]. At a limit,
 //!   callers wait for room, and packets of peers are dropped and counted.
 //! - There is **no order** between calls, and no authentication or encryption.
@@ -40,8 +41,8 @@
 //! # Threads
 //!
 //! Any number of threads may share an endpoint. A thread that waits for a message polls the network
-//! itself, so that an unloaded call needs no wake-up. [`Engine`] has the alternatives, and [`PollMode`]
-//! sets for how long a thread spins before it sleeps.
+//! itself, so that an unloaded call needs no wake-up. [`Engine`] has the alternatives, and
+//! [`PollMode`] sets for how long a thread spins before it sleeps.
 //!
 //! # Features
 //!
@@ -86,7 +87,7 @@ mod request;
 #[cfg(feature = "toml")]
 mod settings;
 pub mod snapshot;
-mod submit;
+mod submission;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 pub mod trace;

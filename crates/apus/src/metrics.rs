@@ -15,12 +15,13 @@ pub struct Metrics {
     /// Lengths of the messages that the application received, over the network and through shared
     /// memory.
     pub messages: SizeHistogram,
-    /// Durations of calls through shared memory. One call in 64 is timed and counts for all of them.
+    /// Durations of calls through shared memory. One call in 64 is timed and counts for all of
+    /// them.
     pub local_calls: DurationHistogram,
     /// Current lengths of the endpoint's queues.
     pub queues: Queues,
-    /// Counters of the driver by name; [`apus_socket::SocketCounters`] describes those of the UDP and
-    /// raw IP drivers.
+    /// Counters of the driver by name; [`apus_socket::SocketCounters`] describes those of the UDP
+    /// and raw IP drivers.
     pub driver: Vec<(&'static str, u64)>,
 }
 
@@ -41,16 +42,16 @@ impl Shard {
     pub(crate) fn metrics(&self) -> Metrics {
         let core = self.lock();
         Metrics {
-            protocol: core.transport.metrics(),
+            protocol: core.transport().metrics(),
             engine: core.engine_metrics(),
-            messages: core.sizes,
-            local_calls: core.local_calls,
+            messages: core.message_sizes(),
+            local_calls: core.local_calls(),
             queues: Queues {
-                calls: (core.calls.len() + core.completions.len()) as u64,
-                requests_waiting: core.requests.len() as u64,
-                ends_waiting: core.completions.len() as u64,
+                calls: core.open_calls(),
+                requests_waiting: core.waiting_requests() as u64,
+                ends_waiting: core.waiting_completions() as u64,
             },
-            driver: self.counters.as_ref().map_or_else(Vec::new, |counters| counters.all()),
+            driver: self.driver_counters(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Counters for the recorder that a program has installed for the `metrics` facade.
 //!
-//! A [`Publisher`] reports what has changed since its last report. The program decides when: call it every few seconds, for example.
+//! A [`Publisher`] reports what has changed since its last report. The program decides when: call
+//! it every few seconds, for example.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -13,9 +14,10 @@
 //! # }
 //! ```
 //!
-//! Counters and gauges are named `apus.NAME` and labelled with the endpoint's address as `endpoint` and with the family's label. Durations
-//! of RPCs have OpenTelemetry's names, `rpc.client.call.duration` and `rpc.server.call.duration`, in seconds. They come from a histogram:
-//! each is reported as the upper bound of its bucket, at most 12.5 % too long.
+//! Counters and gauges are named `apus.NAME` and labelled with the endpoint's address as `endpoint`
+//! and with the family's label. Durations of RPCs have OpenTelemetry's names,
+//! `rpc.client.call.duration` and `rpc.server.call.duration`, in seconds. They come from a
+//! histogram: each is reported as the upper bound of its bucket, at most 12.5 % too long.
 
 use crate::metrics::Metrics;
 use crate::snapshot::{Buckets, EndpointSnapshot, Family, FamilyKind, families};
@@ -116,8 +118,8 @@ fn publish(family: &Family, change: &EndpointSnapshot) {
     }
 }
 
-/// Publishes durations of RPCs with OpenTelemetry's attributes. Successful ones come from a histogram that is finer than
-/// OpenTelemetry's buckets.
+/// Publishes durations of RPCs with OpenTelemetry's attributes. Successful ones come from a
+/// histogram that is finer than OpenTelemetry's buckets.
 fn rpcs(name: &str, member: &str, change: &EndpointSnapshot, coarse: &Buckets) {
     let is_server = name.contains("server");
     let fine = if is_server { "serve_nanos" } else { "call_nanos" };

@@ -1,12 +1,11 @@
 //! A request at a server, and the right to reply to it.
 
-use crate::engine::core::{Arrived, Core};
-use crate::engine::medium::Origin;
+use crate::engine::message::{IncomingRequest, Origin};
 use crate::engine::shard::Shard;
 use crate::engine::tracer::stage;
 use crate::engine::wait_target::Room;
 use crate::error::ReplyError;
-use apus_proto::{CommandError, Payload, Refusal};
+use apus_proto::Payload;
 use apus_trace::{Event, Rpc};
 use bytes::Bytes;
 use std::net::SocketAddr;
@@ -14,7 +13,8 @@ use std::sync::Arc;
 
 /// A request that has arrived, to be answered once with [`Request::reply`].
 ///
-/// If it is dropped without a reply, the client gets an error that says so.
+/// The reply may come from any thread and at any time, and requests may be answered in any order.
+/// If a request is dropped without a reply, its client gets an error that says so.
 #[derive(Debug)]
 #[must_use = "reply to it; dropped, it fails at the client"]
 pub struct Request {
@@ -39,8 +39,8 @@ impl std::fmt::Debug for PendingReply {
 }
 
 impl Request {
-    pub(crate) fn new(shard: Arc<Shard>, arrived: Arrived) -> Self {
-        let Arrived { origin, from, payload, rpc } = arrived;
+    pub(crate) fn new(shard: Arc<Shard>, arrived: IncomingRequest) -> Self {
+        let IncomingRequest { origin, from, payload, rpc } = arrived;
         stage(rpc, Event::RequestReturned, payload.len());
         Self { pending: PendingReply { shard, origin: Some(origin), rpc }, payload, from }
     }
@@ -83,7 +83,7 @@ impl PendingReply {
         let mut core = shard.lock();
         loop {
             let seen = core.room_changes();
-            match try_reply(&mut core, origin, *rpc, &mut payload) {
+            match core.reply(origin, *rpc, &mut payload) {
                 Err(ReplyError::Rejected(error)) if error.is_back_pressure() => {
                     core = shard.wait_for(core, &Room { seen }, None).0;
                 }
@@ -92,74 +92,19 @@ impl PendingReply {
         }
     }
 
-    /// Replies if there is room; otherwise the call may be repeated. Also returns the number of times
-    /// that room had become available before the attempt, for [`Room`].
+    /// Replies if there is room; otherwise the call may be repeated. Also returns the number of
+    /// times that room had become available before the attempt, for [`Room`].
     #[cfg(feature = "tokio")]
     pub(crate) fn try_reply(&mut self, payload: &mut Payload) -> (u64, Result<(), ReplyError>) {
         let mut core = self.shard.lock();
-        (core.room_changes(), try_reply(&mut core, &mut self.origin, self.rpc, payload))
-    }
-}
-
-/// Replies to `origin`, which is `None` afterwards unless the reply may be tried again.
-fn try_reply(
-    core: &mut Core,
-    origin: &mut Option<Origin>,
-    traced: Option<Rpc>,
-    payload: &mut Payload,
-) -> Result<(), ReplyError> {
-    if let Some(closed) = &core.closed {
-        return Err(closed.clone().into());
-    }
-    let replied = match origin {
-        None => Err(CommandError::UnknownRpc),
-        Some(Origin::Local(pair, id)) => {
-            let length = payload.len();
-            let replied = core.reply_locally(pair, *id, payload);
-            replied.inspect(|()| stage(traced, Event::LocalSent, length))
-        }
-        Some(Origin::Network(rpc)) => {
-            let rpc = *rpc;
-            let now = core.command_time();
-            let length = payload.len();
-            let replied = core.transport.reply(now, rpc, std::mem::take(payload));
-            replied
-                .map(|()| {
-                    stage(traced, Event::Queued, length);
-                    core.after_reply();
-                })
-                .map_err(|rejected| {
-                    *payload = rejected.payload;
-                    rejected.reason
-                })
-        }
-    };
-    match replied {
-        Ok(()) => {
-            *origin = None;
-            Ok(())
-        }
-        Err(CommandError::UnknownRpc) => {
-            *origin = None;
-            Err(ReplyError::ClientGone)
-        }
-        Err(error) => Err(ReplyError::Rejected(error)),
+        (core.room_changes(), core.reply(&mut self.origin, self.rpc, payload))
     }
 }
 
 impl Drop for PendingReply {
     fn drop(&mut self) {
-        let Some(origin) = self.origin.take() else { return };
-        let mut core = self.shard.lock();
-        match origin {
-            Origin::Local(pair, id) => core.abandon_locally(&pair, id, Refusal::Abandoned),
-            Origin::Network(rpc) => {
-                let now = core.command_time();
-                // Fails if the client has vanished meanwhile: no peer to notify.
-                if core.transport.abandon(now, rpc).is_ok() {
-                    core.after_command();
-                }
-            }
+        if let Some(origin) = self.origin.take() {
+            self.shard.lock().abandon(origin);
         }
     }
 }

@@ -14,7 +14,8 @@ use crate::engine::poll_mode::PollMode;
 use apus_proto::Config;
 use apus_socket::UdpConfig;
 
-/// Options of an endpoint, as read from a TOML file. An absent option has the default of [`EndpointBuilder`].
+/// Options of an endpoint, as read from a TOML file. An absent option has the default of
+/// [`EndpointBuilder`].
 ///
 /// ```
 /// use apus::Settings;
@@ -44,17 +45,19 @@ pub struct Settings {
     /// How threads wait: [`EndpointBuilder::poll_mode`]. `spin`, `hybrid=MICROSECONDS` or `block`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll: Option<PollMode>,
-    /// Which threads run the loop: [`EndpointBuilder::engine`]. `waiters`, `dedicated`, or `dedicated=CPU`.
+    /// Which threads run the loop: [`EndpointBuilder::engine`]. `waiters`, `dedicated`, or
+    /// `dedicated=CPU`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<Engine>,
-    /// Number of threads that receive requests. It is for the application, which starts them; [`EndpointBuilder`]
-    /// ignores it.
+    /// Number of threads that receive requests. It is for the application, which starts them;
+    /// [`EndpointBuilder`] ignores it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receivers: Option<usize>,
     /// Packets per pass of the loop: [`EndpointBuilder::receive_batch`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_batch: Option<usize>,
-    /// Time for which requests may wait under overload, in microseconds: [`EndpointBuilder::max_queueing`].
+    /// Time for which requests may wait under overload, in microseconds:
+    /// [`EndpointBuilder::max_queueing`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_queueing_usecs: Option<u64>,
     /// Share of its core for a dedicated engine, in per cent: [`EndpointBuilder::core_share`].

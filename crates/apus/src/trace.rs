@@ -1,9 +1,10 @@
 //! The time trace: a flight recorder of what the threads of all endpoints do, on by default.
 //!
-//! Every thread that works for an endpoint records events into a ring in memory, at about 10 ns per record: polls, sends,
-//! sleeping and waking, rare events such as retransmissions, and all stages of one RPC in 256. After an incident the
-//! rings still hold what led to it: [`freeze`] them and write them to a file with [`dump_to`]. `apus trace` analyses such
-//! files, also those of several hosts together.
+//! Every thread that works for an endpoint records events into a ring in memory, at about 10 ns per
+//! record: polls, sends, sleeping and waking, rare events such as retransmissions, and all stages
+//! of one RPC in 256. After an incident the rings still hold what led to it: [`freeze`] them and
+//! write them to a file with [`dump_to`]. `apus trace` analyses such files, also those of several
+//! hosts together.
 //!
 //! ```
 //! use apus::{Endpoint, trace};
@@ -28,18 +29,20 @@
 //!
 //! # Triggers
 //!
-//! [`EndpointBuilder::freeze_triggers`](crate::EndpointBuilder::freeze_triggers) sets which events freeze the trace: a slow
-//! call, a restart, a lost packet. [`EndpointHandle::freeze_peers`](crate::EndpointHandle::freeze_peers) also freezes the
-//! traces of peers that [allow it](FreezeTriggers::obey_peers); [`FreezeTriggers::freeze_peers`] does so on every trigger.
+//! [`EndpointBuilder::freeze_triggers`](crate::EndpointBuilder::freeze_triggers) sets which events
+//! freeze the trace: a slow call, a restart, a lost packet.
+//! [`EndpointHandle::freeze_peers`](crate::EndpointHandle::freeze_peers) also freezes the traces of
+//! peers that [allow it](FreezeTriggers::obey_peers); [`FreezeTriggers::freeze_peers`] does so on
+//! every trigger.
 //!
-//! With [`EndpointBuilder::trace_files`](crate::EndpointBuilder::trace_files) a thread writes each such freeze to a file
-//! and resumes recording. [`left`] returns what has been written.
+//! With [`EndpointBuilder::trace_files`](crate::EndpointBuilder::trace_files) a thread writes each
+//! such freeze to a file and resumes recording. [`saved_files`] returns what has been written.
 //!
 //! # Privacy
 //!
 //! A trace has the lengths of messages and the addresses of peers, and no payload.
 
-pub use apus_trace::keep::{FilesLeft, TraceFiles, left};
+pub use apus_trace::auto_save::{SavedFiles, TraceFiles, saved_files};
 pub use apus_trace::recorder::{
     ParseSamplingError, Status, dump_to, freeze, frozen, sampling, set_sampling, snapshot, status,
     thaw,
@@ -86,43 +89,46 @@ impl FreezeTriggers {
         }
     }
 
-    /// Freezes the trace when a call ends that took longer than `time`, from the moment at which the endpoint accepted it
-    /// until its response was complete. Every call counts, sampled or not, over the network or through shared memory.
-    /// The clock is then read twice per call through shared memory, which costs 50 ns.
+    /// Freezes the trace when a call ends that took longer than `time`, from the moment at which
+    /// the endpoint accepted it until its response was complete. Every call counts, sampled or not,
+    /// over the network or through shared memory. The clock is then read twice per call through
+    /// shared memory, which costs 50 ns.
     pub const fn slow_rpc(mut self, time: Duration) -> Self {
         self.slow = Some(time);
         self
     }
 
-    /// Sets whether the trace freezes when a request is sent again from its start, because its server did not know it or
-    /// was restarted.
+    /// Sets whether the trace freezes when a request is sent again from its start, because its
+    /// server did not know it or was restarted.
     pub const fn restart(mut self, freeze: bool) -> Self {
         self.restart = freeze;
         self
     }
 
-    /// Sets whether the trace freezes when a packet is retransmitted, by this endpoint or by a peer: it was lost, or so
-    /// late that the receiver sent a RESEND.
+    /// Sets whether the trace freezes when a packet is retransmitted, by this endpoint or by a
+    /// peer: it was lost, or so late that the receiver sent a RESEND.
     pub const fn lost_packet(mut self, freeze: bool) -> Self {
         self.lost_packet = freeze;
         self
     }
 
-    /// Sets whether peers are asked to freeze their traces when a trigger freezes this one. It costs a packet, or a word
-    /// in shared memory, per peer.
+    /// Sets whether peers are asked to freeze their traces when a trigger freezes this one. It
+    /// costs a packet, or a word in shared memory, per peer.
     pub const fn freeze_peers(mut self, freeze: bool) -> Self {
         self.tell_peers = freeze;
         self
     }
 
-    /// Sets whether peers may freeze this trace: only those with a session or with shared memory, that is a client that
-    /// was served or a server that responded. Such a freeze is not passed on to other peers.
+    /// Sets whether peers may freeze this trace: only those with a session or with shared memory,
+    /// that is a client that was served or a server that responded. Such a freeze is not passed on
+    /// to other peers.
     pub const fn obey_peers(mut self, obey: bool) -> Self {
         self.heed_peers = obey;
         self
     }
 
-    /// Returns the duration in nanoseconds beyond which a call is slow; `u64::MAX` if the trigger is disabled.
+    /// Returns the duration in nanoseconds beyond which a call is slow; `u64::MAX` if the trigger
+    /// is disabled.
     pub(crate) fn slow_nanos(&self) -> u64 {
         self.slow.map_or(u64::MAX, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     }

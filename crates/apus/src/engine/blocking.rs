@@ -1,11 +1,12 @@
-//! What does a thread do that wants something?
+//! What every blocking call ends in: a thread that waits.
 //!
-//! [`Shard::wait_for`] is what every blocking call ends in: take what one wants if it is there, turn
-//! the loop if nobody else does, or wait to be told.
+//! [`Shard::wait_for`] takes what the thread waits for if it is there. Otherwise the thread runs the loop if
+//! the poll role is free, or waits until it is notified.
 
-use super::core::WaitKind;
 use super::cpu::CpuPart;
 use super::shard::{Locked, Shard};
+use super::spin::Spin;
+use super::state::WaitKind;
 use super::wait_target::WaitTarget;
 use super::waiter::{Notice, Waiter};
 use std::cell::RefCell;
@@ -13,15 +14,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 thread_local! {
-    /// The thread as a waiter.
+    /// The calling thread as a waiter.
     static WAITER: RefCell<Arc<Waiter>> = RefCell::new(Arc::new(Waiter::thread()));
 }
 
-/// The present thread as a waiter to whom nobody else has a reference.
+/// Returns the calling thread as a waiter that no other thread has a reference to.
 ///
-/// Whoever told it something may be about to rouse it, after the lock was released, although it was not
-/// asleep yet and has gone on. That waiter is left to be roused in vain: it must not be one that sleeps
-/// again.
+/// A thread that has notified the previous waiter may still be about to wake it, after it has released the
+/// lock, although the waiter was not asleep yet and has continued. That waiter must not sleep again, or it
+/// would be woken needlessly.
 fn waiter() -> Arc<Waiter> {
     WAITER.with_borrow_mut(|waiter| {
         if Arc::get_mut(waiter).is_none() {
@@ -32,74 +33,72 @@ fn waiter() -> Arc<Waiter> {
 }
 
 impl Shard {
-    /// Waits until `want` can be taken, the deadline passes, or the endpoint is closed; the latter two
-    /// give `None`.
+    /// Waits until `target` can be taken, the deadline passes, or the endpoint is closed; the latter two
+    /// return `None`.
     pub(crate) fn wait_for<'a, W: WaitTarget>(
         &'a self,
         mut core: Locked<'a>,
-        want: &W,
+        target: &W,
         deadline: Option<Instant>,
     ) -> (Locked<'a>, Option<W::Output>) {
-        if core.is_poll_due() && core.role.take() {
-            // What one wants may be there, but others wait in the socket.
+        if core.take_poll_due() && core.polling().take_role() {
+            // The target may be there, but other messages wait in the socket.
             drop(core);
             core = self.poll_once();
         }
-        if let Some(output) = core.take(want, WaitKind::None) {
+        if let Some(output) = core.take(target, WaitKind::None) {
             return (core, Some(output));
         }
-        // Whoever waits has nothing more to say.
+        // A thread that waits sends nothing more.
         core.transmit_held_back();
-        if core.closed.is_some() {
+        if core.is_closed() {
             return (core, None);
         }
-        if core.role.take() {
+        if core.polling().take_role() {
             drop(core);
-            return self.run_loop(want, self.poll, deadline);
+            return self.run_loop(target, self.poll_mode(), deadline);
         }
-        self.wait_for_notice(core, want, deadline)
+        self.wait_for_notice(core, target, deadline)
     }
 
-    /// Somebody else turns the loop: waits to be told that `want` is there, or to get the turn.
+    /// Waits, while another thread runs the loop, for a notification or the poll role.
     fn wait_for_notice<'a, W: WaitTarget>(
         &'a self,
         mut core: Locked<'a>,
-        want: &W,
+        target: &W,
         deadline: Option<Instant>,
     ) -> (Locked<'a>, Option<W::Output>) {
         if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-            // It only looks; the next time it shall poll itself.
-            core.check_now |= core.role.ask_background_poller();
+            // A thread that does not wait takes the poll role the next time.
+            core.polling().request_role();
             return (core, None);
         }
         let waiter = waiter();
         waiter.reset();
-        want.enlist(&mut core, waiter.clone());
-        core.role.enlist(waiter.clone());
-        // The keeper gives the turn to whoever wants it.
-        core.check_now |= core.role.is_in_background();
+        target.enlist(&mut core, waiter.clone());
+        core.polling().follow(waiter.clone());
         drop(core);
 
-        let waited = waiter.wait(self.poll.spin(), deadline);
+        let waited = waiter.wait(Spin::new(self.poll_mode().spin_for()), deadline);
         let mut core = self.lock();
-        core.metrics.spurious_wakeups += waited.spurious;
-        self.cpu.add(CpuPart::Poll, waited.spun);
-        // Under the lock: nobody can tell it anything any more once it is off the lists.
+        core.counters().spurious_wakeups += waited.spurious;
+        self.cpu().add(CpuPart::Poll, waited.spun);
+        // Under the lock the notice is final: no thread notifies a waiter that is on no list.
         match waiter.notice() {
             Some(Notice::Ready) => {
-                core.role.delist(&waiter);
-                let how = if waited.slept { WaitKind::Slept } else { WaitKind::Polled };
-                let output = core.take_notified(want, how, (waiter.name(), waited.ended));
+                core.polling().unfollow(&waiter);
+                let kind = if waited.slept { WaitKind::Slept } else { WaitKind::Polled };
+                let output = core.take_notified(target, kind, (waiter.name(), waited.ended));
                 (core, output)
             }
             Some(Notice::PollRole) => {
-                want.delist(&mut core, &waiter);
+                target.delist(&mut core, &waiter);
                 drop(core);
-                self.run_loop(want, self.poll, deadline)
+                self.run_loop(target, self.poll_mode(), deadline)
             }
             None => {
-                want.delist(&mut core, &waiter);
-                core.role.delist(&waiter);
+                target.delist(&mut core, &waiter);
+                core.polling().unfollow(&waiter);
                 (core, None)
             }
         }
@@ -111,12 +110,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_waiter_that_is_still_to_be_roused_does_not_wait_again() {
-        let to_be_roused = waiter();
+    fn a_waiter_that_is_still_to_be_woken_does_not_wait_again() {
+        let to_be_woken = waiter();
         let next = waiter();
-        assert!(!Arc::ptr_eq(&to_be_roused, &next));
+        assert!(!Arc::ptr_eq(&to_be_woken, &next));
         let address = Arc::as_ptr(&next);
-        drop((to_be_roused, next));
-        assert_eq!(address, Arc::as_ptr(&waiter()), "reused when nobody else has it");
+        drop((to_be_woken, next));
+        assert_eq!(address, Arc::as_ptr(&waiter()), "reused without other references");
     }
 }

@@ -14,7 +14,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Longest time for a response. Chosen by us: a process responds within a millisecond, unless it is stopped.
+/// Longest time for a response. Chosen by us: a process responds within a millisecond, unless it is
+/// stopped.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest first line of a response, in bytes.
 const MAX_HEAD: u64 = 64 * 1024;
@@ -73,8 +74,8 @@ pub enum Error {
     },
 }
 
-/// Returns the processes of this user that have observable endpoints, in the order of their ids. Removes the sockets of
-/// processes that were killed.
+/// Returns the processes of this user that have observable endpoints, in the order of their ids.
+/// Removes the sockets of processes that were killed.
 ///
 /// # Errors
 ///
@@ -127,7 +128,8 @@ impl Process {
         self.request_json("metrics")
     }
 
-    /// Returns the live RPCs of the process, the oldest first. Calls through shared memory are not included.
+    /// Returns the live RPCs of the process, the oldest first. Calls through shared memory are not
+    /// included.
     ///
     /// # Errors
     ///
@@ -136,7 +138,8 @@ impl Process {
         self.request_json("rpcs")
     }
 
-    /// Returns the time trace of the process, frozen or not: the last 16 thousand records of each thread.
+    /// Returns the time trace of the process, frozen or not: the last 16 thousand records of each
+    /// thread.
     ///
     /// # Errors
     ///
@@ -155,8 +158,8 @@ impl Process {
         self.request_json("trace status")
     }
 
-    /// Freezes the time trace of the process ([`FreezeReason::Demand`](crate::trace::FreezeReason)) and returns its state
-    /// afterwards. A trace that is frozen already keeps its first reason.
+    /// Freezes the time trace of the process ([`FreezeReason::Demand`](crate::trace::FreezeReason))
+    /// and returns its state afterwards. A trace that is frozen already keeps its first reason.
     ///
     /// # Errors
     ///
@@ -165,7 +168,8 @@ impl Process {
         self.request_json("trace freeze")
     }
 
-    /// Resumes recording, whatever has frozen the trace, and returns the state of the trace afterwards.
+    /// Resumes recording, whatever has frozen the trace, and returns the state of the trace
+    /// afterwards.
     ///
     /// # Errors
     ///
@@ -174,7 +178,8 @@ impl Process {
         self.request_json("trace resume")
     }
 
-    /// Sends any request and returns the body of the response. The request `help` lists all requests.
+    /// Sends any request and returns the body of the response. The request `help` lists all
+    /// requests.
     ///
     /// # Errors
     ///
@@ -204,7 +209,8 @@ impl Process {
         Error::InvalidResponse { pid: self.pid, message: error.to_string() }
     }
 
-    /// Connects to the process and checks that it belongs to the same user; root may connect to any process.
+    /// Connects to the process and checks that it belongs to the same user; root may connect to any
+    /// process.
     fn connect(&self) -> io::Result<UnixStream> {
         let stream = UnixStream::connect(&self.socket)?;
         let peer = Credentials::of_peer(&stream)?;

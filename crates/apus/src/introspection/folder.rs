@@ -7,8 +7,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-/// Number of sockets that one call of [`remove_stale`] checks. Chosen by us: a start must be quick, and the next one
-/// continues.
+/// Number of sockets that one call of [`remove_stale`] checks. Chosen by us: a start must be quick,
+/// and the next one continues.
 const MAX_CHECKS: usize = 64;
 
 /// Returns the path of this user's folder, which may not exist.

@@ -1,27 +1,33 @@
 //! Inspection of live processes: counters, live RPCs and the time trace, over a unix socket.
 //!
-//! Every process with an endpoint listens on a unix socket in a folder of its user, and responds to one request per
-//! connection. `apus metrics`, `apus top` and `apus trace` are clients; [`processes`] and [`Process`] serve other tools.
+//! Every process with an endpoint listens on a unix socket in a folder of its user, and responds to
+//! one request per connection. `apus metrics`, `apus top` and `apus trace` are clients;
+//! [`processes`] and [`Process`] serve other tools.
 //!
 //! ```text
 //!   Registration (one per endpoint) ─▶ Service: socket, thread ─▶ request ─▶ its row in REQUESTS ─▶ response
 //!   processes() ─▶ Process ─▶ request("metrics") ──────────────────┘
 //! ```
 //!
-//! - **Access:** processes of the same user, and root. The folder belongs to the user and has mode 0700, and the kernel
-//!   identifies the process at the other end (`SO_PEERCRED`). No request changes how an endpoint works; requests can freeze
-//!   and resume the time trace.
-//! - **Place:** `$APUS_RUNTIME_DIR` if it is set, else `$XDG_RUNTIME_DIR/apus`, else `/tmp/apus-UID`; the name is the process id.
-//! - **Cost:** a sleeping thread, two descriptors, and a file that is removed with the last endpoint; a fraction of a millisecond
-//!   when the first endpoint of a process starts and when the last one ends. The file of a killed process is removed by the next
-//!   process that starts or connects.
-//! - **Opt-out:** [`EndpointBuilder::observable`](crate::EndpointBuilder::observable), `APUS_LIVE=0` in the environment, or the cargo
-//!   feature. If the system refuses a resource, endpoints work without this service.
+//! - **Access:** processes of the same user, and root. The folder belongs to the user and has mode
+//!   0700, and the kernel identifies the process at the other end (`SO_PEERCRED`). No request
+//!   changes how an endpoint works; requests can freeze and resume the time trace.
+//! - **Place:** `$APUS_RUNTIME_DIR` if it is set, else `$XDG_RUNTIME_DIR/apus`, else
+//!   `/tmp/apus-UID`; the name is the process id.
+//! - **Cost:** a sleeping thread, two descriptors, and a file that is removed with the last
+//!   endpoint; a fraction of a millisecond when the first endpoint of a process starts and when the
+//!   last one ends. The file of a killed process is removed by the next process that starts or
+//!   connects.
+//! - **Opt-out:** [`EndpointBuilder::observable`](crate::EndpointBuilder::observable),
+//!   `APUS_LIVE=0` in the environment, or the cargo feature. If the system refuses a resource,
+//!   endpoints work without this service.
 
 mod client;
 mod folder;
+mod registration;
 mod registry;
 mod requests;
+mod response;
 mod service;
 mod trace_status;
 
@@ -29,4 +35,4 @@ pub use client::{Error, Process, processes};
 pub use requests::{RpcRow, own_snapshot};
 pub use trace_status::TraceStatus;
 
-pub(crate) use registry::Registration;
+pub(crate) use registration::Registration;

@@ -1,6 +1,8 @@
-//! The table of requests that a live process responds to. A new request is a new row in [`REQUESTS`].
+//! The table of requests that a live process responds to. A new request is a new row in
+//! [`REQUESTS`].
 
 use super::registry::shards;
+use super::response::{Response, json};
 use super::trace_status;
 use crate::engine::shard::Shard;
 use crate::snapshot::{EndpointSnapshot, Snapshot};
@@ -10,9 +12,6 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// The body of a response, or the reason for a refusal.
-pub(super) type Response = Result<Vec<u8>, String>;
 
 /// A request that the service knows.
 struct Request {
@@ -77,7 +76,7 @@ pub fn own_snapshot() -> Snapshot {
 }
 
 fn snapshot(shards: &[Arc<Shard>]) -> Snapshot {
-    let endpoint = |shard: &Arc<Shard>| EndpointSnapshot::new(shard.local_addr, &shard.metrics());
+    let endpoint = |shard: &Arc<Shard>| EndpointSnapshot::new(shard.local_addr(), &shard.metrics());
     let nanos = |clock| {
         let time = clock_gettime(clock);
         time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
@@ -128,8 +127,8 @@ pub struct RpcRow {
 fn rpcs(shards: &[Arc<Shard>]) -> Response {
     let mut rows = Vec::new();
     for shard in shards {
-        let all = shard.lock().transport.info();
-        rows.extend(all.iter().map(|rpc| row(shard.local_addr, rpc)));
+        let all = shard.lock().transport().info();
+        rows.extend(all.iter().map(|rpc| row(shard.local_addr(), rpc)));
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.age_nanos));
     json(&rows)
@@ -158,8 +157,4 @@ fn row(endpoint: SocketAddr, rpc: &RpcInfo) -> RpcRow {
         incoming: rpc.incoming,
         outgoing: rpc.outgoing,
     }
-}
-
-pub(super) fn json(value: &impl Serialize) -> Response {
-    serde_json::to_vec(value).map_err(|error| error.to_string())
 }

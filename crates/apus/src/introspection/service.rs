@@ -1,7 +1,8 @@
 //! The service thread: accepts connections and responds to requests.
 //!
-//! It serves one connection at a time, with one request each: a line of text. The response is a line of JSON,
-//! `{"ok":true,"bytes":N}` followed by N bytes, or `{"ok":false,"error":"…"}`. Slow clients are disconnected.
+//! It serves one connection at a time, with one request each: a line of text. The response is a
+//! line of JSON, `{"ok":true,"bytes":N}` followed by N bytes, or `{"ok":false,"error":"…"}`. Slow
+//! clients are disconnected.
 
 use super::{folder, requests};
 use crate::engine::signal::Signal;
@@ -19,13 +20,15 @@ use std::time::Duration;
 
 /// Longest request in bytes. Chosen by us: longer than the name of any request.
 const MAX_REQUEST: u64 = 256;
-/// Longest time for a read or a write. Chosen by us: a client does nothing but wait for the response.
+/// Longest time for a read or a write. Chosen by us: a client does nothing but wait for the
+/// response.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Listens and responds until it is dropped.
 pub(super) struct Service {
     path: PathBuf,
-    /// The process that started it. A fork has a copy of this value, but owns neither the thread nor the socket.
+    /// The process that started it. A fork has a copy of this value, but owns neither the thread
+    /// nor the socket.
     pid: u32,
     stop: Arc<Signal>,
     thread: Option<JoinHandle<()>>,
@@ -114,8 +117,8 @@ fn serve(stream: &UnixStream) -> io::Result<()> {
     write(stream, &body)
 }
 
-/// Writes all bytes. `send` instead of `write`: a client that disconnects must not raise SIGPIPE, which ends a program that
-/// does not ignore it.
+/// Writes all bytes. `send` instead of `write`: a client that disconnects must not raise SIGPIPE,
+/// which ends a program that does not ignore it.
 fn write(stream: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match send(stream, bytes, SendFlags::NOSIGNAL) {

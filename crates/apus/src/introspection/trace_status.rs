@@ -1,9 +1,10 @@
 //! Requests about the time trace of a live process: its state, its records, freezing and resuming.
 //!
-//! There is one trace per process: a client with access to one of its endpoints has access to the whole trace.
+//! There is one trace per process: a client with access to one of its endpoints has access to the
+//! whole trace.
 
-use super::requests::{Response, json};
-use crate::trace::{self, FilesLeft, FreezeReason, Sampling};
+use super::response::{Response, json};
+use crate::trace::{self, FreezeReason, Sampling, SavedFiles};
 use serde::{Deserialize, Serialize};
 
 /// State of a process's time trace.
@@ -12,7 +13,8 @@ use serde::{Deserialize, Serialize};
 pub struct TraceStatus {
     /// Whether events are recorded, that is, the trace is neither switched off nor frozen.
     pub recording: bool,
-    /// What is recorded while the trace is not frozen, in the text form of [`Sampling`]: `off`, `sampled`, `sampled=100`, `all`.
+    /// What is recorded while the trace is not frozen, in the text form of [`Sampling`]: `off`,
+    /// `sampled`, `sampled=100`, `all`.
     pub sampling: String,
     /// One RPC in `period` is traced; 0: none.
     pub period: u32,
@@ -20,18 +22,20 @@ pub struct TraceStatus {
     pub frozen: Option<FreezeReason>,
     /// Nanoseconds since the freeze; 0 if the trace is not frozen.
     pub frozen_nanos: u64,
-    /// Number of threads with records, including threads that have ended and whose rings were not reused.
+    /// Number of threads with records, including threads that have ended and whose rings were not
+    /// reused.
     pub threads: u64,
     /// Number of records: at most the last 16 thousand of each thread.
     pub records: u64,
-    /// Folders for a file whenever a trigger freezes the trace ([`EndpointBuilder::trace_files`](crate::EndpointBuilder::trace_files)).
+    /// Folders for a file whenever a trigger freezes the trace
+    /// ([`EndpointBuilder::trace_files`](crate::EndpointBuilder::trace_files)).
     pub folders: Vec<String>,
     /// Number of files written there.
     pub files: u64,
     /// The reason why the last freeze has no file, if it has none.
     pub problem: Option<String>,
-    /// Whether the request changed the state: `false` for `trace status`, for freezing a frozen trace, and for resuming a trace
-    /// that is not frozen.
+    /// Whether the request changed the state: `false` for `trace status`, for freezing a frozen
+    /// trace, and for resuming a trace that is not frozen.
     pub changed: bool,
 }
 
@@ -62,7 +66,7 @@ pub(super) fn resume() -> Response {
 fn current(changed: bool) -> TraceStatus {
     let status = trace::status();
     let frozen = status.frozen.map(|frozen| frozen.reason);
-    let FilesLeft { folders, files, problem, .. } = trace::left();
+    let SavedFiles { folders, files, problem, .. } = trace::saved_files();
     TraceStatus {
         recording: frozen.is_none() && status.sampling != Sampling::Off,
         sampling: status.sampling.to_string(),

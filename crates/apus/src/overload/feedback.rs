@@ -5,18 +5,19 @@
 //!   receiving   resumes ◀─┘     unchanged      └─▶ stops, for a millisecond at most
 //! ```
 
-use super::Instant;
+use apus_proto::Instant;
 use std::time::Duration;
 
 /// Stops reception while the bounded queue behind it is nearly full.
 ///
-/// Without feedback a loop continues to receive for a full queue and drops packets that it has processed. With
-/// feedback the queue's consumer gets the core, and excess packets are dropped by the kernel at no cost.
+/// Without feedback a loop continues to receive for a full queue and drops packets that it has
+/// processed. With feedback the queue's consumer gets the core, and excess packets are dropped by
+/// the kernel at no cost.
 #[derive(Clone, Debug)]
 pub struct Feedback {
     stop_at: usize,
     resume_at: usize,
-    time_limit: u64,
+    time_limit: Duration,
     /// The latest end of the current stop.
     stopped_until: Option<Instant>,
     stops: u64,
@@ -24,24 +25,27 @@ pub struct Feedback {
 }
 
 impl Feedback {
-    /// Length of the queue at which receiving stops, in per cent of its bound. Source: Mogul & Ramakrishnan.
+    /// Length of the queue at which receiving stops, in per cent of its bound. Source: Mogul &
+    /// Ramakrishnan.
     pub const STOP_PERCENT: usize = 75;
 
-    /// Length of the queue at which receiving resumes, in per cent of its bound. Source: Mogul & Ramakrishnan. The
-    /// distance to [`Feedback::STOP_PERCENT`] gives the consumer a batch of work without interruption.
+    /// Length of the queue at which receiving resumes, in per cent of its bound. Source: Mogul &
+    /// Ramakrishnan. The distance to [`Feedback::STOP_PERCENT`] gives the consumer a batch of work
+    /// without interruption.
     pub const RESUME_PERCENT: usize = 25;
 
-    /// Longest time for which receiving stops: 1 ms, in nanoseconds. Source: Mogul & Ramakrishnan, one clock tick.
+    /// Longest time for which receiving stops: 1 ms. Source: Mogul & Ramakrishnan, one clock tick.
     ///
-    /// A limit is needed because the consumer may hang while others wait for packets. One millisecond suits Homa:
-    /// receivers send a RESEND after 5 ms of silence (`resend_ticks`), so grants and acks that wait in the socket
-    /// buffer for a millisecond do not count as lost.
-    pub const TIME_LIMIT: u64 = 1_000_000;
+    /// A limit is needed because the consumer may hang while others wait for packets. One
+    /// millisecond suits Homa: receivers send a RESEND after 5 ms of silence (`resend_ticks`), so
+    /// grants and acks that wait in the socket buffer for a millisecond do not count as lost.
+    pub const TIME_LIMIT: Duration = Duration::from_millis(1);
 
     /// Creates the feedback of a queue with at most `bound` entries; 0 counts as 1.
     #[must_use]
     pub const fn new(bound: usize) -> Self {
-        // Rounded up, so that an empty queue never stops reception; in 128 bits, so that no bound overflows.
+        // Rounded up, so that an empty queue never stops reception; in 128 bits, so that no bound
+        // overflows.
         let stop_at = (bound as u128 * Self::STOP_PERCENT as u128).div_ceil(100) as usize;
         Self {
             stop_at: if stop_at == 0 { 1 } else { stop_at },
@@ -53,10 +57,10 @@ impl Feedback {
         }
     }
 
-    /// Replaces [`Feedback::TIME_LIMIT`] by `nanos` nanoseconds; [`u64::MAX`] means no limit.
+    /// Replaces [`Feedback::TIME_LIMIT`] by `limit`; [`Duration::MAX`] means no limit.
     #[must_use]
-    pub const fn with_time_limit(mut self, nanos: u64) -> Self {
-        self.time_limit = nanos;
+    pub const fn with_time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = limit;
         self
     }
 
@@ -67,11 +71,12 @@ impl Feedback {
         self.resume_at = new.resume_at;
     }
 
-    /// Returns whether to receive now, with `queued` entries in the queue. Must be called before each batch; may be
-    /// called as well when the queue has become shorter.
+    /// Returns whether to receive now, with `queued` entries in the queue. Must be called before
+    /// each batch; may be called as well when the queue has become shorter.
     ///
-    /// After the time limit it returns `true` once, however long the queue is. If the queue is still too long at
-    /// the next check, receiving stops again, so that a consumer that hangs leaves one batch per millisecond.
+    /// After the time limit it returns `true` once, however long the queue is. If the queue is
+    /// still too long at the next check, receiving stops again, so that a consumer that hangs
+    /// leaves one batch per millisecond.
     #[must_use]
     pub fn check(&mut self, queued: usize, now: Instant) -> bool {
         match self.stopped_until {
@@ -88,7 +93,7 @@ impl Feedback {
                 true
             }
             None if queued >= self.stop_at => {
-                self.stopped_until = Some(now + Duration::from_nanos(self.time_limit));
+                self.stopped_until = Some(now + self.time_limit);
                 self.stops += 1;
                 false
             }
@@ -109,7 +114,8 @@ impl Feedback {
         self.stops
     }
 
-    /// Returns the number of stops that the time limit has ended: the consumer did not keep up, or hung.
+    /// Returns the number of stops that the time limit has ended: the consumer did not keep up, or
+    /// hung.
     #[must_use]
     pub const fn timeouts(&self) -> u64 {
         self.timeouts
@@ -137,21 +143,21 @@ mod tests {
     fn a_consumer_that_hangs_leaves_one_batch_per_time_limit() {
         let mut feedback = Feedback::new(32);
         assert!(!feedback.check(32, START));
-        let end = START + Duration::from_nanos(Feedback::TIME_LIMIT);
+        let end = START + Feedback::TIME_LIMIT;
         assert_eq!(feedback.until(), Some(end));
         assert!(!feedback.check(32, Instant::from_nanos(end.as_nanos() - 1)));
         assert!(feedback.check(32, end));
         assert!(!feedback.check(32, end), "one batch only");
-        assert_eq!(feedback.until(), Some(end + Duration::from_nanos(Feedback::TIME_LIMIT)));
+        assert_eq!(feedback.until(), Some(end + Feedback::TIME_LIMIT));
         assert_eq!((feedback.stops(), feedback.timeouts()), (2, 1));
     }
 
     #[test]
     fn the_time_limit_can_be_changed_and_be_absent() {
-        let mut feedback = Feedback::new(4).with_time_limit(5);
+        let mut feedback = Feedback::new(4).with_time_limit(Duration::from_nanos(5));
         assert!(!feedback.check(3, START));
         assert!(feedback.check(3, START + Duration::from_nanos(5)));
-        let mut feedback = Feedback::new(4).with_time_limit(u64::MAX);
+        let mut feedback = Feedback::new(4).with_time_limit(Duration::MAX);
         assert!(
             !feedback.check(3, START)
                 && !feedback.check(3, START + Duration::from_nanos(u64::MAX - 1))

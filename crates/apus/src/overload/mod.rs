@@ -1,9 +1,10 @@
-//! Cures for receive livelock, for loops that receive packets: quotas, feedback from queues, a share of the core.
+//! Cures for receive livelock, for loops that receive packets: quotas, feedback from queues, a
+//! share of the core.
 //!
-//! Under overload, a loop that receives whenever a packet is available does nothing else: it processes packets
-//! only to drop them at a full queue, and throughput falls towards zero. This is *receive livelock* (J. Mogul and
-//! K. Ramakrishnan, "Eliminating Receive Livelock in an Interrupt-Driven Kernel", USENIX 1996 and ACM TOCS 15(3),
-//! 1997). Their cures:
+//! Under overload, a loop that receives whenever a packet is available does nothing else: it
+//! processes packets only to drop them at a full queue, and throughput falls towards zero. This is
+//! *receive livelock* (J. Mogul and K. Ramakrishnan, "Eliminating Receive Livelock in an
+//! Interrupt-Driven Kernel", USENIX 1996 and ACM TOCS 15(3), 1997). Their cures:
 //!
 //! | type | bounds | at the bound |
 //! |---|---|---|
@@ -11,11 +12,12 @@
 //! | [`Feedback`] | the queue towards the application | receiving stops until the application has caught up |
 //! | [`CoreShare`] | the share of a core that the loop uses | receiving stops until the period ends |
 //!
-//! Packets that are not received stay in the kernel's socket buffer. What does not fit there is dropped at once,
-//! which is the cheapest place: no work has been spent on it.
+//! Packets that are not received stay in the kernel's socket buffer. What does not fit there is
+//! dropped at once, which is the cheapest place: no work has been spent on it.
 //!
 //! ```
-//! use apus::overload::{Budget, Feedback, Instant, Quotas, CoreShare, Work};
+//! use apus::overload::{Budget, CoreShare, Feedback, Instant, Quotas, Work};
+//! use std::time::Duration;
 //!
 //! let mut budget = Budget::new(Quotas::default());
 //! let mut feedback = Feedback::new(32);
@@ -32,17 +34,18 @@
 //!     queue += received;
 //! }
 //! now += 10_000;
-//! share.charge(10_000, Instant::from_nanos(now));
+//! share.charge(Duration::from_micros(10), Instant::from_nanos(now));
 //! # }
 //! # assert_eq!((queue, socket, feedback.stops()), (32, 68, 1));
 //! ```
 //!
 //! # Invariants
 //!
-//! - **OVERLOAD-1** No type here reads a clock, calls the system or draws random numbers. The caller passes the
-//!   time, and the same calls have the same results.
-//! - **OVERLOAD-2** Receiving never stops forever: each stop ends at an instant that is known when it begins
-//!   ([`Feedback::until`], [`CoreShare::until`]). A thread that sleeps meanwhile sleeps until then at most.
+//! - **OVERLOAD-1** No type here reads a clock, calls the system or draws random numbers. The
+//!   caller passes the time, and the same calls have the same results.
+//! - **OVERLOAD-2** Receiving never stops forever: each stop ends at an instant that is known when
+//!   it begins ([`Feedback::until`], [`CoreShare::until`]). A thread that sleeps meanwhile sleeps
+//!   until then at most.
 
 mod feedback;
 mod quota;

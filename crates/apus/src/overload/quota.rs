@@ -34,12 +34,13 @@ pub struct Quotas {
 impl Quotas {
     /// The quotas of the engine.
     ///
-    /// - `receive`: 32 packets. Mogul & Ramakrishnan found 5, 10 and 20 good and 100 too many, and recommend 10
-    ///   to 20 for packets that are received one by one. A system call here receives many: 8 cost more calls,
-    ///   and 64 jumbo packets leave the cache before they are copied.
-    /// - `transmit`: 128 KiB, two sends that the kernel splits into packets. With one, the interface runs dry;
-    ///   with more, a shorter message that arrives meanwhile waits longer.
-    /// - `timers`: 64, twice the number of packets, so that timers are worked off although each packet may start one.
+    /// - `receive`: 32 packets. Mogul & Ramakrishnan found 5, 10 and 20 good and 100 too many, and
+    ///   recommend 10 to 20 for packets that are received one by one. A system call here receives
+    ///   many: 8 cost more calls, and 64 jumbo packets leave the cache before they are copied.
+    /// - `transmit`: 128 KiB, two sends that the kernel splits into packets. With one, the
+    ///   interface runs dry; with more, a shorter message that arrives meanwhile waits longer.
+    /// - `timers`: 64, twice the number of packets, so that timers are worked off although each
+    ///   packet may start one.
     /// - `deliveries`: 64, for the same reason: 32 packets can complete 32 messages.
     pub const DEFAULT: Self = Self { receive: 32, transmit: 1 << 17, timers: 64, deliveries: 64 };
 
@@ -109,8 +110,8 @@ impl Budget {
 
     /// Subtracts `amount` from what is left. Returns whether anything is left after it.
     ///
-    /// `amount` may exceed what is left, since one send may have more bytes than that; the excess is not
-    /// subtracted from the next pass.
+    /// `amount` may exceed what is left, since one send may have more bytes than that; the excess
+    /// is not subtracted from the next pass.
     pub const fn spend(&mut self, work: Work, amount: usize) -> bool {
         let left = &mut self.left[work as usize];
         let had = *left;
@@ -121,7 +122,8 @@ impl Budget {
         *left > 0
     }
 
-    /// Returns the number of passes that have exhausted the quota of this kind, and may have left work undone.
+    /// Returns the number of passes that have exhausted the quota of this kind, and may have left
+    /// work undone.
     #[must_use]
     pub const fn exhausted(&self, work: Work) -> u64 {
         self.exhausted[work as usize]
@@ -135,8 +137,8 @@ pub struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// Returns the indices of `sources` sources in the order of this pass. The next pass begins with the second
-    /// of them.
+    /// Returns the indices of `sources` sources in the order of this pass. The next pass begins
+    /// with the second of them.
     pub fn order(&mut self, sources: usize) -> impl Iterator<Item = usize> + use<> {
         let first = if sources == 0 { 0 } else { self.next % sources };
         self.next = first + 1;

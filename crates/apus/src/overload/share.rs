@@ -1,19 +1,20 @@
 //! A bound for the share of a core that a loop uses while other threads need it.
 
-use super::Instant;
+use apus_proto::Instant;
 use std::time::Duration;
 
 /// Limits the processor time that a loop uses in each period.
 ///
-/// It suits loops that compete with other threads for a core; a loop that spins on a core of its own does not
-/// need it.
+/// It suits loops that compete with other threads for a core; a loop that spins on a core of its
+/// own does not need it.
 ///
-/// Unused time is not saved up: a loop that was idle for long may not run for long. Time used beyond the limit,
-/// because a pass is not interrupted, is subtracted from the next period.
+/// Unused time is not saved up: a loop that was idle for long may not run for long. Time used
+/// beyond the limit, because a pass is not interrupted, is subtracted from the next period.
 #[derive(Clone, Debug)]
 pub struct CoreShare {
+    /// Nanoseconds, as are the two below: periods are divided in 64 bits.
     period: u64,
-    /// Nanoseconds of each period that may be used.
+    /// How much of each period may be used.
     allowed: u64,
     began: Instant,
     used: u64,
@@ -23,23 +24,27 @@ pub struct CoreShare {
 }
 
 impl CoreShare {
-    /// Length of a period: 10 ms, in nanoseconds. Source: Mogul & Ramakrishnan.
+    /// Length of a period: 10 ms. Source: Mogul & Ramakrishnan.
     ///
-    /// It is long compared with a pass of some microseconds, so that the limit is met closely, and short enough
-    /// for the protocol: Homa sends a RESEND after 5 ms of silence and gives a peer up after 20 of them.
-    pub const PERIOD: u64 = 10_000_000;
+    /// It is long compared with a pass of some microseconds, so that the limit is met closely, and
+    /// short enough for the protocol: Homa sends a RESEND after 5 ms of silence and gives a peer up
+    /// after 20 of them.
+    pub const PERIOD: Duration = Duration::from_millis(10);
 
-    /// Limits a loop to `percent` of a core: 1 to 100; values outside count as the nearest. With 100 receiving is
-    /// never inhibited.
+    /// Limits a loop to `percent` of a core: 1 to 100; values outside count as the nearest. With
+    /// 100 receiving is never inhibited.
     #[must_use]
     pub const fn of_percent(percent: u32) -> Self {
         Self::new(percent, Self::PERIOD)
     }
 
-    /// Limits a loop to `percent` of a core in periods of `period` nanoseconds; 0 counts as 1.
+    /// Limits a loop to `percent` of a core in periods of `period`; zero counts as a nanosecond.
     #[must_use]
-    pub const fn new(percent: u32, period: u64) -> Self {
-        let period = if period == 0 { 1 } else { period };
+    pub const fn new(percent: u32, period: Duration) -> Self {
+        let period = match period.as_nanos() as u64 {
+            0 => 1,
+            nanos => nanos,
+        };
         let percent = match percent {
             0 => 1,
             100.. => 100,
@@ -55,14 +60,14 @@ impl CoreShare {
         }
     }
 
-    /// Records that the loop has used `nanos` nanoseconds of processor time, up to `now`.
-    pub fn charge(&mut self, nanos: u64, now: Instant) {
+    /// Records that the loop has used `time` of processor time, up to `now`.
+    pub fn charge(&mut self, time: Duration, now: Instant) {
         self.roll(now);
-        self.used = self.used.saturating_add(nanos);
+        self.used = self.used.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Returns the end of the period if receiving is inhibited until then. Sending, timers and deliveries may
-    /// continue: they finish work that was started.
+    /// Returns the end of the period if receiving is inhibited until then. Sending, timers and
+    /// deliveries may continue: they finish work that was started.
     #[must_use]
     pub fn until(&mut self, now: Instant) -> Option<Instant> {
         self.roll(now);
@@ -88,8 +93,8 @@ impl CoreShare {
         if periods == 0 {
             return;
         }
-        // The excess, less what the periods in between allowed, and at most what one period allows.
         self.began += Duration::from_nanos(periods * self.period);
+        // The excess, less what the periods in between allowed, and at most what one period allows.
         let overdrawn = self.used.saturating_sub(self.allowed.saturating_mul(periods));
         self.used = overdrawn.min(self.allowed);
     }
@@ -99,10 +104,10 @@ impl CoreShare {
 mod tests {
     use super::*;
 
-    const MS: u64 = 1_000_000;
+    const MS: Duration = Duration::from_millis(1);
 
     fn at(ms: u64) -> Instant {
-        Instant::from_nanos(ms * MS)
+        Instant::from_nanos(ms * 1_000_000)
     }
 
     #[test]
@@ -140,17 +145,18 @@ mod tests {
 
     #[test]
     fn over_many_periods_a_greedy_loop_gets_its_share() {
+        // Does not divide the period.
+        const PASS: Duration = Duration::from_nanos(70_001);
         for percent in [1, 25, 50, 75, 99] {
             let mut share = CoreShare::of_percent(percent);
-            let (mut now, mut used) = (Instant::ZERO, 0_u64);
+            let (mut now, mut used) = (Instant::ZERO, 0_u128);
             while now < at(10_000) {
                 if let Some(until) = share.until(now) {
                     now = until;
                 } else {
-                    // The length of a pass does not divide the period.
-                    now += Duration::from_nanos(70_001);
-                    used += 70_001;
-                    share.charge(70_001, now);
+                    now += PASS;
+                    used += PASS.as_nanos();
+                    share.charge(PASS, now);
                 }
             }
             let got = used as f64 / now.as_nanos() as f64 * 100.0;
@@ -162,12 +168,12 @@ mod tests {
     fn the_whole_core_is_never_inhibited_and_no_number_is_refused() {
         for percent in [100, 101, u32::MAX] {
             let mut share = CoreShare::of_percent(percent);
-            share.charge(u64::MAX, at(1));
+            share.charge(Duration::from_nanos(u64::MAX), at(1));
             assert_eq!(share.until(at(1)), None);
         }
-        let mut share = CoreShare::new(0, 0);
+        let mut share = CoreShare::new(0, Duration::ZERO);
         assert_eq!(share.until(at(0)), None);
-        share.charge(1, at(1));
+        share.charge(Duration::from_nanos(1), at(1));
         assert!(share.until(at(1)).is_some());
         assert_eq!(share.until(Instant::NEVER), None);
     }

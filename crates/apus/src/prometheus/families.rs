@@ -1,7 +1,8 @@
 //! Encoding of families for Prometheus.
 //!
-//! A counter is named `apus_NAME_total`, with the label of the family and the endpoint's address. Units are Prometheus's base units:
-//! nanoseconds become seconds. Durations of RPCs have OpenTelemetry's names.
+//! A counter is named `apus_NAME_total`, with the label of the family and the endpoint's address.
+//! Units are Prometheus's base units: nanoseconds become seconds. Durations of RPCs have
+//! OpenTelemetry's names.
 
 use crate::snapshot::{Buckets, EndpointSnapshot, Family, FamilyKind, Snapshot, families};
 use apus_proto::COARSE_BOUNDS;
@@ -92,8 +93,8 @@ impl FamilyCollector {
         Ok(())
     }
 
-    /// Encodes a family of OpenTelemetry. Its attributes identify a service but no endpoint, so all clients of a process are
-    /// added up.
+    /// Encodes a family of OpenTelemetry. Its attributes identify a service but no endpoint, so all
+    /// clients of a process are added up.
     fn encode_otel(&self, family: &Family, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let is_server = family.name.contains("server");
         let seconds = Unit::Seconds;
@@ -179,7 +180,8 @@ fn members<'a>(endpoint: &'a EndpointSnapshot, family: &'a Family) -> Vec<(&'a s
     }
 }
 
-/// Returns the bounds of a histogram's buckets. They are fixed, since Prometheus compares buckets over time.
+/// Returns the bounds of a histogram's buckets. They are fixed, since Prometheus compares buckets
+/// over time.
 fn bounds(name: &str) -> Vec<u64> {
     match name {
         // Multiples of 64 bytes and of 1 KiB, at which buckets of the source end.

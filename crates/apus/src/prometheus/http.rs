@@ -1,6 +1,6 @@
 //! The HTTP exporter for Prometheus.
 
-use super::{CONTENT_TYPE, text};
+use super::text::{CONTENT_TYPE, text};
 use crate::introspection;
 use crate::snapshot::Snapshot;
 use http_body_util::Full;
@@ -37,9 +37,11 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Serves the counters of this process's observable endpoints at `address`. Port 0 selects a free port.
+    /// Serves the counters of this process's observable endpoints at `address`. Port 0 selects a
+    /// free port.
     ///
-    /// Every host that reaches the address can read the counters; 127.0.0.1 restricts them to this host.
+    /// Every host that reaches the address can read the counters; 127.0.0.1 restricts them to this
+    /// host.
     ///
     /// # Errors
     ///
@@ -48,8 +50,8 @@ impl Exporter {
         Self::with_source(address, false, || vec![introspection::own_snapshot()])
     }
 
-    /// Serves the snapshots that `source` returns for each request. With `by_process` each value has the labels `pid` and
-    /// `program`.
+    /// Serves the snapshots that `source` returns for each request. With `by_process` each value
+    /// has the labels `pid` and `program`.
     ///
     /// # Errors
     ///

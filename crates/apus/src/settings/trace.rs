@@ -11,7 +11,8 @@ use crate::trace::{FreezeTriggers, TraceFiles};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TraceSettings {
-    /// Folder for a file each time a trigger freezes the trace: [`EndpointBuilder::trace_files`]. Empty: no files.
+    /// Folder for a file each time a trigger freezes the trace: [`EndpointBuilder::trace_files`].
+    /// Empty: no files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
     /// Number of files after which the folder gets no more: [`TraceFiles::at_most`].

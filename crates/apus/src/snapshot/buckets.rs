@@ -6,8 +6,8 @@
 pub struct Buckets {
     /// Sum of all values.
     pub sum: u64,
-    /// The largest value of each bucket and the number of its values, in ascending order. The bound is `None` for the
-    /// last bucket if it is unbounded.
+    /// The largest value of each bucket and the number of its values, in ascending order. The bound
+    /// is `None` for the last bucket if it is unbounded.
     pub buckets: Vec<(Option<u64>, u64)>,
 }
 
@@ -24,8 +24,9 @@ impl Buckets {
         self.buckets.iter().map(|(_, count)| count).sum()
     }
 
-    /// Returns the bound of the bucket that holds the quantile `share`: 0.5 for the median. `None` if there are no values,
-    /// or if the quantile is in the unbounded bucket. Shares outside 0 to 1 count as the nearest.
+    /// Returns the bound of the bucket that holds the quantile `share`: 0.5 for the median. `None`
+    /// if there are no values, or if the quantile is in the unbounded bucket. Shares outside 0 to 1
+    /// count as the nearest.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let wanted = (share.clamp(0.0, 1.0) * self.count() as f64).ceil().max(1.0);

@@ -1,9 +1,11 @@
 //! Snapshots of a process's counters by name, which can be stored, compared and added.
 //!
-//! [`crate::Metrics`] has a field for each counter. A [`Snapshot`] has their names, so that it can be written to a file, read by
-//! another version of apus, and subtracted from a later one. [`families()`] describes every name.
+//! [`crate::Metrics`] has a field for each counter. A [`Snapshot`] has their names, so that it can
+//! be written to a file, read by another version of apus, and subtracted from a later one.
+//! [`families()`] describes every name.
 //!
-//! A name such as `packets_sent.data` belongs to the family `packets_sent`, whose members differ in the packet type.
+//! A name such as `packets_sent.data` belongs to the family `packets_sent`, whose members differ in
+//! the packet type.
 
 mod buckets;
 mod canaries;
@@ -68,8 +70,9 @@ impl EndpointSnapshot {
         }
     }
 
-    /// Returns what was counted since `before`. Gauges keep their current values. A counter that `before` lacks, or in which it
-    /// is ahead because it is of an earlier endpoint at the same address, counts in full.
+    /// Returns what was counted since `before`. Gauges keep their current values. A counter that
+    /// `before` lacks, or in which it is ahead because it is of an earlier endpoint at the same
+    /// address, counts in full.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let mut change = self.clone();
@@ -119,8 +122,8 @@ impl EndpointSnapshot {
 }
 
 impl Snapshot {
-    /// Returns what was counted since `before`, endpoint by endpoint. Endpoints that `before` lacks count in full. All times are
-    /// differences.
+    /// Returns what was counted since `before`, endpoint by endpoint. Endpoints that `before` lacks
+    /// count in full. All times are differences.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let endpoint = |now: &EndpointSnapshot| {
@@ -136,7 +139,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the sum of all endpoints, with the address of the first one; `None` if there are no endpoints.
+    /// Returns the sum of all endpoints, with the address of the first one; `None` if there are no
+    /// endpoints.
     #[must_use]
     pub fn total(&self) -> Option<EndpointSnapshot> {
         let (first, others) = self.endpoints.split_first()?;

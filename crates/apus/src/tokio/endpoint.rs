@@ -4,13 +4,13 @@ use super::Request;
 use crate::builder::EndpointBuilder;
 use crate::call::{CallId, CallOptions, Completion};
 use crate::engine::asynchronous::{self, WaitFor};
-use crate::engine::shard::{Opened, Shard};
+use crate::engine::shard::{DriverSetup, Shard};
 use crate::engine::wait_target::{
     AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
 };
 use crate::error::{BindError, CallError, Closed};
 use crate::handle::EndpointHandle;
-use crate::submit::{Submission, cancel};
+use crate::submission::{Submission, cancel};
 use apus_driver::Driver;
 use apus_proto::Payload;
 use bytes::Bytes;
@@ -22,8 +22,8 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 
 /// Client and server at once, for async applications; the counterpart of [`crate::Endpoint`].
 ///
-/// Clones refer to the same endpoint, which is shut down when the last clone is dropped. Methods that
-/// do not wait, such as [`local_addr`](EndpointHandle::local_addr),
+/// Clones refer to the same endpoint, which is shut down when the last clone is dropped. Methods
+/// that do not wait, such as [`local_addr`](EndpointHandle::local_addr),
 /// [`metrics`](EndpointHandle::metrics) and [`shutdown`](EndpointHandle::shutdown), are those of
 /// [`EndpointHandle`].
 ///
@@ -42,8 +42,8 @@ impl Deref for Endpoint {
 }
 
 impl Endpoint {
-    /// Opens a UDP socket at `address` and starts an endpoint that serves requests. Port 0 selects a
-    /// free port.
+    /// Opens a UDP socket at `address` and starts an endpoint that serves requests. Port 0 selects
+    /// a free port.
     ///
     /// # Errors
     ///
@@ -95,8 +95,8 @@ impl Endpoint {
         Self::client_with(EndpointBuilder::default())
     }
 
-    /// Opens a socket at a free port and starts an endpoint with the settings of `builder` that does
-    /// not serve requests.
+    /// Opens a socket at a free port and starts an endpoint with the settings of `builder` that
+    /// does not serve requests.
     ///
     /// # Errors
     ///
@@ -124,12 +124,12 @@ impl Endpoint {
         builder: &EndpointBuilder,
         driver: Box<dyn Driver>,
     ) -> Result<Self, BindError> {
-        Self::start(builder, builder.on_top_of(driver))
+        Self::start(builder, builder.on_driver(driver))
     }
 
-    fn start(builder: &EndpointBuilder, opened: Opened) -> Result<Self, BindError> {
+    fn start(builder: &EndpointBuilder, opened: DriverSetup) -> Result<Self, BindError> {
         let shard = builder.shard(opened, crate::PollMode::Block)?;
-        let address = shard.local_addr;
+        let address = shard.local_addr();
         asynchronous::start(&shard).map_err(|source| BindError::Start { address, source })?;
         Ok(Self { handle: EndpointHandle::new(shard, None, builder.is_observable()) })
     }
@@ -138,8 +138,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have been
-    /// executed.
+    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
+    /// been executed.
     pub async fn call(
         &self,
         to: SocketAddr,
@@ -153,8 +153,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have been
-    /// executed.
+    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
+    /// been executed.
     pub async fn call_with(
         &self,
         to: SocketAddr,
@@ -167,7 +167,7 @@ impl Endpoint {
         let response = self.recv(EndOf(call.key)).await;
         // The call has ended: there is nothing left to cancel.
         guard.call = None;
-        response?.give().map_err(CallError::Failed)
+        response?.into_result().map_err(CallError::Failed)
     }
 
     /// Sends a request and returns without waiting for the response: [`Endpoint::recv_completion`]
@@ -216,8 +216,8 @@ impl Endpoint {
         self.recv(AnyCompletion).await.map(Completion::from)
     }
 
-    /// Waits until any call that was sent has ended, then appends up to `limit` available completions
-    /// to `completions`. Returns their number, which is 0 only if `limit` is.
+    /// Waits until any call that was sent has ended, then appends up to `limit` available
+    /// completions to `completions`. Returns their number, which is 0 only if `limit` is.
     ///
     /// With many outstanding calls this is cheaper than receiving completions one by one.
     ///
@@ -245,8 +245,8 @@ impl Endpoint {
     /// Waits for a request from any client, then appends up to `limit` available requests to
     /// `requests`. Returns their number, which is 0 only if `limit` is.
     ///
-    /// For many small requests this is cheaper than receiving them one by one. Other waiting tasks get
-    /// none of the requests that one task has received in this way.
+    /// For many small requests this is cheaper than receiving them one by one. Other waiting tasks
+    /// get none of the requests that one task has received in this way.
     ///
     /// # Errors
     ///
@@ -260,7 +260,8 @@ impl Endpoint {
         self.recv_batch(AnyRequest, limit, |arrived| requests.push(request(arrived))).await
     }
 
-    /// Waits until the peers have acknowledged all messages that were sent, or the endpoint is closed.
+    /// Waits until the peers have acknowledged all messages that were sent, or the endpoint is
+    /// closed.
     pub async fn drain(&self) {
         WaitFor::new(&self.shard, AllAcknowledged).await;
     }

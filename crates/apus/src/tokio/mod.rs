@@ -1,4 +1,5 @@
-//! The endpoint for async applications: the methods of [`crate::Endpoint`], with `.await` behind them.
+//! The endpoint for async applications: the methods of [`crate::Endpoint`], with `.await` behind
+//! them.
 //!
 //! ```
 //! use apus::tokio::Endpoint;

@@ -1,7 +1,7 @@
 //! A request at an async server.
 
 use crate::engine::asynchronous::WaitFor;
-use crate::engine::core::Arrived;
+use crate::engine::message::IncomingRequest;
 use crate::engine::shard::Shard;
 use crate::engine::tracer::stage;
 use crate::engine::wait_target::Room;
@@ -11,8 +11,8 @@ use apus_trace::Event;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// A request that has arrived, to be answered once; dereferences to [`crate::Request`], which has the
-/// payload and the client's address.
+/// A request that has arrived, to be answered once; dereferences to [`crate::Request`], which has
+/// the payload and the client's address.
 ///
 /// If it is dropped without a reply, the client gets an error that says so.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl DerefMut for Request {
 }
 
 impl Request {
-    pub(super) fn new(shard: Arc<Shard>, arrived: Arrived) -> Self {
+    pub(super) fn new(shard: Arc<Shard>, arrived: IncomingRequest) -> Self {
         Self { request: crate::Request::new(shard, arrived) }
     }
 

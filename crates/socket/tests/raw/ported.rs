@@ -1,6 +1,7 @@
-//! How do packets of the suite, which are any bytes, get ports?
+//! Ports for the suite's packets, which consist of arbitrary bytes.
 //!
-//! By four bytes before each: what Homa's header begins with. Behind them is what the suite sees.
+//! Each packet gets a prefix of four bytes, the start of Homa's header. The suite sees the bytes
+//! behind it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +12,7 @@ use apus_driver::{Arrival, Burst, Capabilities, Driver, NetworkReport, ReceiveHa
 /// Bytes of both ports.
 const PORTS: usize = 4;
 
-/// A driver whose packets get ports in front of them.
+/// A driver whose packets have a prefix with their ports.
 pub(crate) struct Ported<D>(pub(crate) D);
 
 struct Sender {

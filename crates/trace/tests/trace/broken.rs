@@ -1,8 +1,8 @@
-//! What does a reader say of files that are broken, or of another version?
+//! Reading files that are malformed, or of another version.
 
 use apus_trace::{Event, FileError, Record, Trace, recorder};
 
-/// A trace of one record, as a file.
+/// Returns the file of a trace of one record.
 fn file() -> Vec<u8> {
     let mut trace = recorder::snapshot();
     trace.threads = vec![apus_trace::Thread {
@@ -25,7 +25,7 @@ fn error(bytes: &[u8]) -> String {
     read(bytes).unwrap_err().to_string()
 }
 
-/// Changes a text of the head into another one of the same length.
+/// Replaces a text of the head by another one of the same length.
 fn replace(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let at = bytes.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
@@ -35,7 +35,7 @@ fn replace(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_that_was_cut_off_says_where() {
+fn a_truncated_file_is_reported_with_its_length() {
     let whole = file();
     assert!(read(&whole).is_ok());
     for len in 0..whole.len() {
@@ -53,7 +53,7 @@ fn a_file_that_was_cut_off_says_where() {
 }
 
 #[test]
-fn another_kind_of_file_and_a_later_layout_are_told_apart() {
+fn another_kind_of_file_differs_from_a_later_version() {
     assert_eq!(
         error(b"\x7fELF\x02\x01\x01\0\0\0\0"),
         r#"not a trace of apus: it begins with "\\x7fELF\\x02\\x01\\x01\\x00" instead of "apustt""#
@@ -67,22 +67,22 @@ fn another_kind_of_file_and_a_later_layout_are_told_apart() {
 }
 
 #[test]
-fn a_head_that_lies_about_the_records_does_no_harm() {
+fn a_wrong_number_of_records_does_no_harm() {
     let whole = file();
     for (count, says) in [("9", "cut off"), ("0", "the last record")] {
-        let lie = replace(&whole, r#""records":1"#, &format!(r#""records":{count}"#));
-        assert!(error(&lie).contains(says), "{count}: {}", error(&lie));
+        let wrong = replace(&whole, r#""records":1"#, &format!(r#""records":{count}"#));
+        assert!(error(&wrong).contains(says), "{count}: {}", error(&wrong));
     }
 }
 
 #[test]
-fn any_byte_may_be_wrong() {
+fn any_wrong_byte_does_no_harm() {
     let whole = file();
     for at in 0..whole.len() {
         for value in [0, 0x20, 0x39, 0x5d, 0x7d, 0xff] {
             let mut bytes = whole.clone();
             bytes[at] = value;
-            // Whether it can be understood or not: it ends, and does not panic.
+            // The file may be valid or not; reading it ends without a panic.
             if let Ok(trace) = read(&bytes) {
                 for (_, record) in trace.records() {
                     let _ = (trace.name(record), record.fields().count(), record.rpc());
@@ -94,13 +94,13 @@ fn any_byte_may_be_wrong() {
 }
 
 #[test]
-fn events_are_known_by_their_names() {
-    // A version that calls it something else.
+fn events_are_identified_by_name() {
+    // A version with another name of the event.
     let other = replace(&file(), r#""96":"look""#, r#""96":"peek""#);
     let trace = read(&other).unwrap();
     let record = trace.threads[0].records[0];
     assert_eq!((record.event(), trace.name(&record)), (None, "peek"));
-    // A version that gave it another number, and its number to another event.
+    // A version with another number of the event, whose number belongs to another event.
     let other = replace(&file(), r#""96":"look""#, r#""96":"call""#);
     let trace = read(&other).unwrap();
     let record = trace.threads[0].records[0];

@@ -7,7 +7,7 @@ use apus::Settings;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use apus_bench::contest::{self, Experiment};
+use apus_bench::contest::{self, Contest};
 use apus_report::result::named;
 use apus_testbed::error::{Error, require};
 
@@ -51,8 +51,8 @@ pub enum Goal {
 impl Goal {
     const ALL: [Self; 3] = [Self::Latency, Self::Rate, Self::Throughput];
 
-    /// Returns the experiment that measures the goal.
-    pub(super) const fn experiment(self) -> &'static Experiment {
+    /// The experiment that measures it.
+    pub(super) const fn experiment(self) -> &'static Contest {
         match self {
             Self::Latency => &contest::RTT,
             Self::Rate => &contest::RATE,

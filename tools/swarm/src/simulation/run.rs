@@ -17,7 +17,7 @@ use crate::violation::Violation;
 use apus_sim::fabric::{Buffers, Fabric};
 use apus_sim::fault::{self, Outages};
 use apus_sim::host::host_at;
-use apus_sim::kernel::{Module, RpcName};
+use apus_sim::kernel::{Module, ModuleRpcKey};
 use apus_sim::message::{HostId, Message};
 use apus_sim::network::Network;
 use apus_workload::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
@@ -247,7 +247,7 @@ impl Simulation {
         call: CallId,
     ) -> String {
         let observer = self.observer.borrow();
-        let is_match = |name: &RpcName| {
+        let is_match = |name: &ModuleRpcKey| {
             let ends = if name.role == Role::Client { (host, other) } else { (other, host) };
             observer.directory.find(ends.0, ends.1, name.id) == Some(call)
         };
@@ -300,8 +300,8 @@ impl Simulation {
 
     /// Returns the RPCs that a module keeps on behalf of hosts that are up and run apus. With other hosts they never
     /// end (row K-3), nor do those that wait for grants of a client whose notice of cancellation was lost.
-    fn retained_rpcs(&self, module: &Module) -> Vec<RpcName> {
-        let ends = |name: &RpcName| {
+    fn retained_rpcs(&self, module: &Module) -> Vec<ModuleRpcKey> {
+        let ends = |name: &ModuleRpcKey| {
             let peer = host_of(name.peer);
             let runs_apus = !self.scenario.kernel_hosts.contains(&peer);
             let excused = !self.is_lossless() && module.waits_for_grants(*name);

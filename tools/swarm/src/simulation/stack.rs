@@ -12,7 +12,7 @@ use apus_proto::{
 use bytes::Bytes;
 
 use apus_sim::host::{PORT, address, host_at};
-use apus_sim::kernel::{self, Module, Objection, RpcName};
+use apus_sim::kernel::{self, Module, ModuleRpcKey, Objection};
 use apus_sim::message::HostId;
 use apus_workload::time::Nanos;
 
@@ -27,7 +27,7 @@ pub(crate) enum Stack {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RpcHandle {
     Apus(RpcKey),
-    Kernel(RpcName),
+    Kernel(ModuleRpcKey),
 }
 
 /// Event for the application or the driver.
@@ -203,7 +203,7 @@ impl Stack {
                 _ => StackEvent::Nothing,
             }),
             Self::Kernel(module) => module.poll_event().map(|event| match event {
-                kernel::Event::Request { rpc, payload } => {
+                kernel::ModuleEvent::Request { rpc, payload } => {
                     let from = host_of(rpc.peer);
                     StackEvent::Request {
                         rpc: RpcHandle::Kernel(rpc),
@@ -212,10 +212,10 @@ impl Stack {
                         payload,
                     }
                 }
-                kernel::Event::Response { cookie, payload } => {
+                kernel::ModuleEvent::Response { cookie, payload } => {
                     StackEvent::Response { cookie, payload }
                 }
-                kernel::Event::Failed { cookie, late } => {
+                kernel::ModuleEvent::Failed { cookie, late } => {
                     // The module reports an errno, and not whether the request was executed.
                     let reason = if late {
                         FailureKind::DeadlineExceeded

@@ -1,35 +1,36 @@
-//! What does a cork hold back of messages that go through memory?
+//! Messages through shared memory that a cork holds back.
 //!
-//! Each message on its own costs the lock of its pair, and the processor waits for the cache lines of the ring before
-//! it lets that lock go. Together they cost that once: [`Core::flush_local`] sends all that were held back, pair by pair.
-//! They leave when 32 have gathered, when their thread waits, and when the cork is drawn, as on the network.
+//! Each message on its own costs the lock of its pair, and the processor waits for the cache lines of the
+//! ring before it releases that lock. Together they cost that once: [`CorkedMessages::flush`] sends all that
+//! are held back, pair by pair. They leave when 32 are held back, when their thread waits, and when the cork
+//! is dropped, as on the network.
 
-use crate::engine::calls::Key;
-use crate::engine::core::Core;
+use crate::engine::calls::{Calls, Key};
 use apus_local::{Pair, SendError};
-use apus_proto::{CommandError, Payload};
+use apus_proto::Payload;
 use std::sync::Arc;
 
-/// Messages that are held back at most. As on the network.
-const MAX_HELD: usize = 32;
+/// Largest number of messages that are held back, as on the network.
+const MAX_CORKED: usize = 32;
 
-/// Messages that are held back. Lives under the core lock.
+/// Messages that are held back.
 #[derive(Debug, Default)]
-pub(crate) struct CorkedMessages {
-    messages: Vec<Message>,
-    /// Those that found no room at the last try; used again.
-    rest: Vec<Message>,
+pub(super) struct CorkedMessages {
+    messages: Vec<CorkedMessage>,
+    /// Messages that found no room in the last attempt; kept for its allocation.
+    rest: Vec<CorkedMessage>,
 }
 
+/// A message that is held back, and the pair that it goes through.
 #[derive(Debug)]
-pub(super) struct Message {
+pub(super) struct CorkedMessage {
     pub(super) pair: Arc<Pair>,
-    pub(super) what: What,
+    pub(super) content: Content,
 }
 
 #[derive(Debug)]
-pub(super) enum What {
-    /// The call's request, which is kept with the call.
+pub(super) enum Content {
+    /// The request of a call; its payload is in the table of calls.
     Call(Key),
     Reply {
         id: u64,
@@ -38,72 +39,43 @@ pub(super) enum What {
 }
 
 impl CorkedMessages {
-    /// Whether there is nothing.
+    /// Returns whether no message is held back.
     pub(super) const fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
-}
 
-impl Core {
-    /// Whether a message that goes through memory is to be held back. Not if so many are that find no room: then it
-    /// is tried at once, as its own peer may have room.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with the message: what is held back is sent later, whatever it is.
-    pub(super) fn holds_back_locally(&mut self, payload: &Payload) -> Result<bool, CommandError> {
-        if self.corks == 0 {
-            return Ok(false);
-        }
-        if payload.is_empty() {
-            return Err(CommandError::EmptyMessage);
-        }
-        let (length, limit) = (payload.len() as u64, self.transport.config().max_message());
-        if length > limit {
-            return Err(CommandError::TooLarge { length, limit });
-        }
-        if self.is_local_full() {
-            self.flush_local();
-        }
-        Ok(!self.is_local_full())
+    /// Returns whether the largest number of messages is held back.
+    pub(super) const fn is_full(&self) -> bool {
+        self.messages.len() >= MAX_CORKED
     }
 
-    fn is_local_full(&self) -> bool {
-        self.local.as_ref().is_some_and(|local| local.held.messages.len() >= MAX_HELD)
+    /// Holds a message back.
+    pub(super) fn push(&mut self, message: CorkedMessage) {
+        self.messages.push(message);
     }
 
-    /// Holds a message back, and lets all leave if they are enough.
-    pub(super) fn hold_back_locally(&mut self, message: Message) {
-        let Some(local) = &mut self.local else { return };
-        local.held.messages.push(message);
-        if self.is_local_full() {
-            self.flush_local();
-        }
-    }
-
-    /// Sends what was held back, if there is room.
-    pub(in crate::engine) fn flush_local(&mut self) {
-        let Self { local: Some(local), calls, .. } = self else { return };
-        if local.held.is_empty() {
+    /// Sends the messages for which there is room.
+    pub(super) fn flush(&mut self, calls: &mut Calls) {
+        if self.is_empty() {
             return;
         }
-        let CorkedMessages { messages, rest } = &mut local.held;
+        let Self { messages, rest } = self;
         let mut left = messages.drain(..).peekable();
         while let Some(first) = left.next() {
             let pair = first.pair.clone();
-            // If it has ended, its calls are told so elsewhere, and its replies are wanted by nobody.
+            // `None` if the pair has ended: its calls end with that event, and its replies have no receiver.
             let mut batch = pair.batch().ok();
             let mut full = false;
             let mut next = Some(first);
             while let Some(message) = next {
-                let sent = match (&mut batch, &message.what) {
+                let sent = match (&mut batch, &message.content) {
                     (None, _) => Ok(None),
                     (Some(_), _) if full => Err(SendError::Full),
-                    (Some(batch), What::Reply { id, payload }) => {
+                    (Some(batch), Content::Reply { id, payload }) => {
                         batch.send(*id, payload.slices()).map(|_| None)
                     }
-                    // A call that was let go meanwhile is not sent.
-                    (Some(batch), What::Call(key)) => match calls.local(*key) {
+                    (Some(batch), Content::Call(key)) => match calls.local(*key) {
+                        // Cancelled meanwhile.
                         None => Ok(None),
                         Some(call) => {
                             let id = key.cookie();
@@ -117,13 +89,13 @@ impl Core {
                         full = true;
                         rest.push(message);
                     }
-                    // Its length was right when it was held back: the pair has ended.
+                    // The length was checked when the message was held back, so the pair has ended.
                     Ok(None) | Err(_) => {}
                 }
                 next = left.next_if(|next| Arc::ptr_eq(&next.pair, &pair));
             }
             if let Some(batch) = batch {
-                // That the peer broke the protocol is told with the end of the pair.
+                // A violation of the protocol by the peer is reported with the end of the pair.
                 let _ = batch.finish();
             }
         }

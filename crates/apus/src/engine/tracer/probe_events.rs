@@ -1,43 +1,43 @@
-//! What becomes of the protocol's notes?
+//! Translation of the protocol's probe events into records.
 
-use super::Tracer;
+use super::records::{Tracer, fail_number};
 use apus_proto::probe::{Piece, ProbeEvent, ProbeKind};
-use apus_proto::{FailureKind, Kind, Transport};
+use apus_proto::{Kind, Transport};
 use apus_trace::clock::ticks;
 use apus_trace::event::DataFields;
 use apus_trace::recorder::{self, FreezeReason};
 use apus_trace::{Event, Rpc, Side};
 
 impl Tracer {
-    /// Notes that are fetched together are of one call into the protocol, and get one time.
+    /// Records all probe events of one call into the protocol, with the same time.
     #[cold]
     pub(super) fn record_all(&mut self, first: ProbeEvent, transport: &mut Transport) {
         let now = ticks();
         let mut next = Some(first);
-        while let Some(note) = next {
-            self.record(&note, now);
+        while let Some(event) = next {
+            self.record(&event, now);
             next = transport.poll_probe();
         }
     }
 
-    fn record(&mut self, note: &ProbeEvent, now: u64) {
+    fn record(&mut self, probe: &ProbeEvent, now: u64) {
         // A FREEZE names RPC 0, which is none.
-        let id = note.rpc.filter(|id| id.client_id() != 0);
-        let Some(rpc) = id.map(|id| self.rpc(id, note.peer)) else {
-            return self.note_of_peer(note);
+        let id = probe.rpc.filter(|id| id.client_id() != 0);
+        let Some(rpc) = id.map(|id| self.rpc(id, probe.peer)) else {
+            return self.record_of_peer(probe);
         };
         let record = |event, a, b| recorder::record_rpc_at(now, rpc, event, a, b);
         let record_piece = |event, piece| record_piece(now, rpc, event, piece);
-        match note.what {
+        match probe.what {
             ProbeKind::DataSent(piece) => {
-                self.leaving.push((rpc, piece.packets, piece.offset));
+                self.unsent.push((rpc, piece.packets, piece.offset));
                 record_piece(Event::DataSent, piece);
-                self.lost_if(piece.retransmit);
+                self.freeze_if_lost(piece.retransmit);
             }
             ProbeKind::DataReceived(piece) => {
-                self.came_from_kernel(rpc);
+                self.record_from_kernel(rpc);
                 record_piece(Event::DataReceived, piece);
-                self.lost_if(piece.retransmit);
+                self.freeze_if_lost(piece.retransmit);
             }
             ProbeKind::Complete { rpc: id, length } => {
                 if rpc.side() == Side::Server {
@@ -55,10 +55,10 @@ impl Tracer {
                 record(Event::GrantUsed, priority.into(), offset.into());
             }
             ProbeKind::ResendSent { offset, length, priority } => {
-                record_piece(Event::ResendSent, asked(offset, length, priority));
+                record_piece(Event::ResendSent, range(offset, length, priority));
             }
             ProbeKind::ResendReceived { offset, length, priority } => {
-                record_piece(Event::ResendReceived, asked(offset, length, priority));
+                record_piece(Event::ResendReceived, range(offset, length, priority));
             }
             ProbeKind::Sent { kind, flags } => {
                 if let Some((event, _)) = control(kind) {
@@ -72,10 +72,10 @@ impl Tracer {
             }
             ProbeKind::Throttled { wait } => record(Event::Throttled, 0, wait.as_nanos() as u64),
             ProbeKind::Gap { offset, length } => {
-                record_piece(Event::Lost, asked(offset, length, 0));
+                record_piece(Event::Lost, range(offset, length, 0));
             }
             ProbeKind::Restart | ProbeKind::PeerRestart => {
-                record(Event::Restart, u32::from(note.what == ProbeKind::PeerRestart), 0);
+                record(Event::Restart, u32::from(probe.what == ProbeKind::PeerRestart), 0);
                 self.freeze_if(self.triggers.restart, FreezeReason::Restart);
             }
             ProbeKind::Dropped(reason) => record(Event::Dropped, reason as u32, 0),
@@ -84,41 +84,36 @@ impl Tracer {
                 record(Event::Slow, 0, took.as_nanos() as u64);
                 self.freeze_if(self.triggers.slow.is_some(), FreezeReason::SlowRpc);
             }
-            // What a later protocol may note.
+            // A later protocol may report more.
             _ => {}
         }
     }
 
-    /// Records what concerns no RPC: a packet that could not be read, and FREEZE.
-    fn note_of_peer(&mut self, note: &ProbeEvent) {
-        match note.what {
+    /// Records what concerns no RPC: a packet that could not be parsed, and FREEZE.
+    fn record_of_peer(&mut self, probe: &ProbeEvent) {
+        match probe.what {
             ProbeKind::Dropped(reason) => {
-                let peer = self.place(note.peer);
+                let peer = self.peer_index(probe.peer);
                 recorder::record_peer(peer, Event::Dropped, reason as u32, 0);
             }
-            ProbeKind::Sent { kind: Kind::Freeze, .. } => self.asks_to_freeze(note.peer),
-            ProbeKind::Received { kind: Kind::Freeze, .. } => self.asked_to_freeze(note.peer),
-            // No other packet is about no RPC.
+            ProbeKind::Sent { kind: Kind::Freeze, .. } => self.freeze_requested_of(probe.peer),
+            ProbeKind::Received { kind: Kind::Freeze, .. } => self.freeze_requested_by(probe.peer),
+            // All other packets concern an RPC.
             _ => {}
         }
     }
 
-    /// A packet of an RPC was in the batch: once for each of its RPCs, as far as their packets come in a row.
-    fn came_from_kernel(&mut self, rpc: Rpc) {
-        if self.from_kernel != Some(rpc) && self.came > 0 {
+    /// Records that a packet of an RPC was in the current batch: once per RPC, if its packets come in a row.
+    fn record_from_kernel(&mut self, rpc: Rpc) {
+        if self.from_kernel != Some(rpc) && self.received_at > 0 {
             self.from_kernel = Some(rpc);
-            recorder::record_rpc_at(self.came, rpc, Event::FromKernel, self.packets, 0);
+            recorder::record_rpc_at(self.received_at, rpc, Event::FromKernel, self.packets, 0);
         }
     }
 }
 
-/// 0 is left to reasons without a name: none is there now, but traces that were written tell reasons by these numbers.
-pub(super) const fn fail_number(reason: FailureKind) -> u32 {
-    1 + reason.index() as u32
-}
-
-/// What a RESEND asks for, or a gap is.
-const fn asked(offset: u32, length: u32, priority: u8) -> Piece {
+/// Returns the range of a RESEND or of a gap as a piece.
+const fn range(offset: u32, length: u32, priority: u8) -> Piece {
     Piece { offset, length, packets: 0, priority, retransmit: false }
 }
 
@@ -130,7 +125,8 @@ fn record_piece(at: u64, rpc: Rpc, event: Event, piece: Piece) {
     recorder::record_rpc_at(at, rpc, event, a, b);
 }
 
-/// What is recorded when a control packet of this kind leaves, and when it comes. The others say more than their kind.
+/// Returns the events for sending and for receiving a control packet of this kind. The other kinds have probe
+/// events of their own.
 const fn control(kind: Kind) -> Option<(Event, Event)> {
     Some(match kind {
         Kind::Busy => (Event::BusySent, Event::BusyReceived),
