@@ -15,7 +15,7 @@ use apus_testbed::fabric::Island;
 use apus_testbed::machine::Cores;
 use apus_testbed::process::Host;
 
-/// Where packets can be seen.
+/// The namespace in which packets are captured.
 pub(super) struct Capture {
     _island: Island,
     host: Host,
