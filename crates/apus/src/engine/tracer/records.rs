@@ -117,7 +117,7 @@ impl Tracer {
     pub(crate) fn freeze_requested_by(&mut self, peer: SocketAddr) {
         let peer = self.peer_index(peer);
         recorder::record_peer(peer, Event::FreezeReceived, 0, 0);
-        if self.triggers.heed_peers {
+        if self.triggers.obey_peers {
             recorder::freeze(FreezeReason::Peer);
         }
     }
@@ -130,7 +130,7 @@ impl Tracer {
     /// Freezes the trace if `condition` holds, and has peers asked for the same if the endpoint is configured to.
     pub(super) fn freeze_if(&mut self, condition: bool, reason: FreezeReason) {
         if condition && recorder::freeze(reason) {
-            self.freezes_peers = self.triggers.tell_peers;
+            self.freezes_peers = self.triggers.freeze_peers;
         }
     }
 
