@@ -61,7 +61,7 @@ pub(crate) struct Shard {
     cpu: Arc<Cpu>,
     driver_counters: Option<Arc<dyn DriverCounters>>,
     /// Has traces written to files for as long as the endpoint lives.
-    _keeping: Option<AutoSave>,
+    _auto_save: Option<AutoSave>,
 }
 
 /// What the leader reads without the core lock while nothing arrives. Both in nanoseconds of the
@@ -84,7 +84,7 @@ impl Shard {
         opened: DriverSetup,
         poll: PollMode,
         settings: Settings,
-        keeping: Option<AutoSave>,
+        auto_save: Option<AutoSave>,
     ) -> io::Result<Self> {
         let Settings { quotas, serving, max_queueing, triggers } = settings;
         let DriverSetup { driver, config, first_id, local } = opened;
@@ -130,7 +130,7 @@ impl Shard {
             local_addr,
             cpu,
             driver_counters,
-            _keeping: keeping,
+            _auto_save: auto_save,
         })
     }
 

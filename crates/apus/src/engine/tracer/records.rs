@@ -118,7 +118,7 @@ impl Tracer {
     pub(crate) fn freeze_requested_by(&mut self, peer: SocketAddr) {
         let peer = self.peer_index(peer);
         recorder::record_peer(peer, Event::FreezeReceived, 0, 0);
-        if self.triggers.heed_peers {
+        if self.triggers.obey_peers {
             recorder::freeze(FreezeReason::Peer);
         }
     }
@@ -132,7 +132,7 @@ impl Tracer {
     /// configured to.
     pub(super) fn freeze_if(&mut self, condition: bool, reason: FreezeReason) {
         if condition && recorder::freeze(reason) {
-            self.freezes_peers = self.triggers.tell_peers;
+            self.freezes_peers = self.triggers.freeze_peers;
         }
     }
 
