@@ -1,17 +1,17 @@
-//! Which rate leaves the cores idle enough?
+//! The rate of the links for `--link auto`: the one that leaves the cores idle enough.
 //!
-//! The links are to be what messages wait for, and not the cores of the one machine that plays all hosts. How
-//! busy a rate makes them is tried: it differs from machine to machine, and from transport to transport.
+//! Messages must wait for the links, and not for the cores of the one machine that plays all hosts. The search tries how
+//! busy a rate makes the cores: it differs from machine to machine, and from transport to transport.
 
 use super::IDLE;
 use apus_testbed::error::Error;
 
-/// Share of the time that the cores are busy with the hungriest transport, that is aimed at: 45 %. Ours: less than is
+/// Share of the time that the cores are busy with the hungriest transport, that is aimed at: 45 %. Chosen by us: less than is
 /// allowed, because runs differ by several hundredths, and the busier the cores are, the longer a thread that
 /// has been woken waits for one.
 const AIM: f64 = (1.0 - IDLE) * 0.75;
 
-/// Nearer than this to [`AIM`] nobody looks for.
+/// The search ends when it is nearer than this to [`AIM`].
 const NEAR: f64 = 0.85;
 
 /// From here on a core that is busier tells nothing about who needs more.
@@ -27,18 +27,18 @@ const TRIALS: usize = 6;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Found {
     pub(super) mbps: u64,
-    /// Which of the mixes.
+    /// Index of the mix.
     pub(super) hungriest: usize,
     /// Share of the time that the cores are idle with it.
     pub(super) idle: f64,
 }
 
-/// Looks for the rate, for so many mixes. `busy` tells the share of the time that the cores are busy with one of
+/// Searches the rate for `mixes` mixes. `busy` returns the share of the time that the cores are busy with one of
 /// them at a rate.
 ///
 /// # Errors
 ///
-/// What `busy` says.
+/// As for `busy`.
 pub(super) fn search(
     start: u64,
     mixes: usize,

@@ -1,7 +1,7 @@
-//! What does each host of a cluster do?
+//! A node: the agent of one port of a host, server and client.
 //!
-//! Every node is server and client. It opens its transport, tells where others reach it, learns where the
-//! others are, connects, and begins at the instant that all have agreed on.
+//! A node opens its transport, reports its address, receives the addresses of the others, connects, and begins at the
+//! common start.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::slowdown::{Scale, Slowdowns};
 use apus_contenders::load::{Idle, OpenLoop, Request, open_loop, unloaded};
-use apus_contenders::transport::{self, Client, Node, Opening, Work as Application};
+use apus_contenders::transport::{self, Client, Node, NodeOptions, Work as Application};
 use apus_report::stats::Latencies;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
@@ -26,12 +26,12 @@ use apus_testbed::machine::CpuTicks;
 use apus_testbed::machine::PmQosRequest;
 use apus_testbed::process::{Begin, Control, Task};
 
-/// What a node is told before it opens its transport.
+/// The instructions for a node before it opens its transport.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Setup {
     /// The transport, by its name.
     pub(super) transport: String,
-    /// How its threads wait.
+    /// The way in which its threads wait.
     pub(super) poll: PollMode,
     /// Threads that serve.
     pub(super) receivers: usize,
@@ -43,27 +43,27 @@ pub(super) struct Setup {
     pub(super) parameters: Vec<(String, u64)>,
 }
 
-/// What a node is told once all are open.
+/// The instructions for a node when all are open.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Work {
     /// The other nodes.
     pub(super) peers: Vec<SocketAddr>,
     /// Each size of a message, and the share of the messages that have it.
     pub(super) shares: Vec<(u32, f64)>,
-    /// Where chance begins.
+    /// Seed.
     pub(super) seed: u64,
-    /// What is measured.
+    /// The measurement.
     pub(super) phase: Phase,
 }
 
-/// What is measured.
+/// The measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Phase {
-    /// Nothing: the node only serves until it is told to stop.
+    /// The node serves until it has to stop, and calls no other.
     Serve,
     /// The best time of each size to the first peer. Result: pairs of a size and nanoseconds.
     Unloaded {
-        /// How long.
+        /// Duration.
         duration: Duration,
     },
     /// Slowdown under load. Result: [`NodeResult`].
@@ -72,20 +72,20 @@ pub(super) enum Phase {
         rate: f64,
         /// Requests before this do not count.
         warm: Duration,
-        /// How long they count.
+        /// Time in which they count.
         measure: Duration,
-        /// How long replies are waited for after that.
+        /// Longest wait for replies after that.
         grace: Duration,
         /// Requests under way at most.
         client_max: u32,
-        /// What slowdown is held against.
+        /// The base of slowdowns.
         scale: Scale,
-        /// Whether to tell how idle this host's cores are. Where several nodes share them, somebody else does.
+        /// Whether to report how idle the cores of this host are. Where several nodes share them, the coordinator does.
         watch_cores: bool,
     },
 }
 
-/// What came of a load at one node.
+/// The result of a load at one node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct NodeResult {
     /// Of the requests that it sent.
@@ -96,15 +96,15 @@ pub(super) struct NodeResult {
     pub(super) in_time: u64,
     /// Those that were never completed.
     pub(super) errors: u64,
-    /// How long after they were due requests began, in nanoseconds.
+    /// Delays between due time and begin of requests, in nanoseconds.
     pub(super) late: Latencies,
-    /// What the transport said of the first one.
+    /// The error of the first one.
     pub(super) why: Option<String>,
     /// Nanoseconds of processor time that the node used while requests counted.
     pub(super) cpu: u64,
     /// Share of the time in which no program ran on this host's cores; `None` if it was not asked for.
     pub(super) idle: Option<f64>,
-    /// What the transport counted, from the start to the end.
+    /// Counters of the transport, from the start to the end.
     pub(super) counters: BTreeMap<String, u64>,
 }
 
@@ -114,14 +114,14 @@ const TIMER_SLACK: NonZeroU64 = NonZeroU64::new(1000).expect("it is not zero");
 
 /// Does a node's work.
 pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
-    let strange = |error| Error::Peer(format!("a task that nobody can do: {error}"));
-    let setup: Setup = serde_json::from_value(task.details.clone()).map_err(strange)?;
+    let malformed = |error| Error::Peer(format!("a malformed task: {error}"));
+    let setup: Setup = serde_json::from_value(task.details.clone()).map_err(malformed)?;
     let at = task.bind.ok_or_else(|| Error::Peer("a node without an address".to_owned()))?;
     rustix::thread::set_current_timer_slack(Some(TIMER_SLACK))
         .doing(|| "set the timer slack".to_owned())?;
-    // Whoever may not ask for it measures with cores that sleep.
+    // Without the right to ask for it, cores sleep.
     let _awake = PmQosRequest::open();
-    let opening = Opening {
+    let opening = NodeOptions {
         at,
         poll: setup.poll,
         serve: true,
@@ -144,7 +144,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         // The others may need this node for longer than it needs them.
         let done = work(&*node, setup.poll, control).and_then(|result| control.report(result));
         if done.is_err() {
-            // Nobody else would end the receivers.
+            // Nothing else would end the receivers.
             stop.ask();
         }
         let panicked = |_| Err(Error::Peer("a receiver panicked".to_owned()));
@@ -154,7 +154,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     })
 }
 
-/// The client's part.
+/// Returns the client's part.
 fn work(node: &dyn Node, poll: PollMode, control: &mut Control) -> Result<Value, Error> {
     control.ready(node.address())?;
     let Begin { details: work, at } = control.begin::<Work>()?;
@@ -227,7 +227,7 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Nod
     })
 }
 
-/// The requests in the order in which they are due: Poisson arrivals, each to any of the peers.
+/// Returns the requests in the order in which they are due: Poisson arrivals, each to any of the peers.
 fn requests(work: &Work, rate: f64) -> Result<impl Iterator<Item = Request> + use<>, Error> {
     let seed = work.seed;
     let sizes = SizeDistribution::from_shares(&work.shares).sample_iter(rng(seed, Stream::Sizes));

@@ -1,13 +1,17 @@
-//! How many small requests per second does one core on each side handle?
+//! The rate contest: small requests per second with one core on each side.
 
-use super::{Experiment, Options, Pair, Reading};
-use apus_contenders::apus::{Apus, Calls, Path, Traced};
-use apus_contenders::baseline::{Sends, Tcp};
+use super::{Contest, Options, Pair, Reading};
+use apus_contenders::apus::{Apus, Calls, Path, TracedApus};
+use apus_contenders::baseline::{SendMode, Tcp};
 use apus_contenders::contender::{Contender, Replies};
 
 /// Small requests with replies of the same size, many of them under way.
-pub static RATE: Experiment = Experiment {
+pub static RATE: Contest = Contest {
     name: "rate",
+    about: "Small messages, many outstanding at a time, one core on each side",
+    more: "Requests and replies completed per second, over apus, over TCP with one system call \
+           for each message, and over TCP with one for everything that is ready.",
+    example: "apus bench rate --size 100 --outstanding 64",
     defaults: || Options::new(100, 64),
     contenders,
     figures,
@@ -25,10 +29,10 @@ const APUS: Apus = Apus { calls: Calls::Many(Replies::Echo), path: Path::Udp };
 fn contenders() -> Vec<Box<dyn Contender>> {
     vec![
         Box::new(APUS),
-        Box::new(Traced { exchange: APUS, all: false }),
-        Box::new(Traced { exchange: APUS, all: true }),
-        Box::new(Tcp { sends: Sends::One, replies: Replies::Echo }),
-        Box::new(Tcp { sends: Sends::Ready, replies: Replies::Echo }),
+        Box::new(TracedApus { exchange: APUS, all: false }),
+        Box::new(TracedApus { exchange: APUS, all: true }),
+        Box::new(Tcp { sends: SendMode::One, replies: Replies::Echo }),
+        Box::new(Tcp { sends: SendMode::Ready, replies: Replies::Echo }),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! What does each side of the demo do in its process?
+//! The two sides of the demo: server and open-loop client.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,26 +13,34 @@ use serde_json::{Value, json};
 use super::options;
 use crate::slowdown::{Scale, Slowdowns, Summary};
 use apus_contenders::load::{Idle, OpenLoop, Request, closed_loop, open_loop, unloaded};
-use apus_contenders::transport::{Client, Node, Opening, Transport};
+use apus_contenders::transport::{Client, Node, NodeOptions, Transport};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 
-/// What an agent is told about its task.
+/// Most outstanding requests under load; further requests wait, and their latency includes the wait. Source: `--client-max` of the
+/// kernel module's `cp_node`, 200.
+///
+/// Capacity is measured with as many: what a contender completes when it is crowded is what it has to
+/// work a backlog off with. Measured with fewer (16: 30 % more for one connection per request),
+/// 80 % could be more than it can do once a backlog exists, and it would never recover.
+pub(super) const LIMIT: u32 = 200;
+
+/// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Details {
     pub(super) contender: String,
     pub(super) side: Side,
 }
 
-/// Which side, and what it needs to know.
+/// The side, and its instructions.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Side {
     Server { poll: PollMode },
     Client(ClientSide),
 }
 
-/// What a client needs to know.
+/// The instructions for a client.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ClientSide {
     pub(super) server: SocketAddr,
@@ -42,7 +50,7 @@ pub(super) struct ClientSide {
     pub(super) phase: Phase,
 }
 
-/// Which messages are sent.
+/// The messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Messages {
     pub(super) workload: String,
@@ -50,18 +58,18 @@ pub(super) struct Messages {
     pub(super) seed: u64,
 }
 
-/// What is measured.
+/// The measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Phase {
     /// The best time of each size. Result: pairs of a size and nanoseconds.
     Unloaded { duration: Duration },
-    /// How many requests per second can be completed. Result: their number.
+    /// Requests completed per second. Result: their number.
     Capacity { outstanding: u32, warm: Duration, measure: Duration },
     /// Slowdown under load. Result: [`LoadResult`].
     Load { rate: f64, warm: Duration, measure: Duration, limit: u32, scale: Scale },
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct LoadResult {
     pub(super) summary: Summary,
@@ -71,24 +79,24 @@ pub(super) struct LoadResult {
     pub(super) errors: u64,
 }
 
-/// How long a client waits for replies after the last request was due. Ours: far longer than a queue
+/// Time for which a client waits for replies after the last request was due. Chosen by us: far longer than a queue
 /// of [`Phase::Load`]'s limit takes.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// Does one side's work.
 pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
-    let strange = |what: String| Error::Peer(format!("a task that nobody can do: {what}"));
-    let details: Details =
-        serde_json::from_value(task.details.clone()).map_err(|error| strange(error.to_string()))?;
+    let malformed = |what: String| Error::Peer(format!("a malformed task: {what}"));
+    let details: Details = serde_json::from_value(task.details.clone())
+        .map_err(|error| malformed(error.to_string()))?;
     let contenders = super::contenders();
     let contender = contenders.iter().find(|each| each.name() == details.contender);
-    let contender = contender.ok_or_else(|| strange(details.contender.clone()))?;
+    let contender = contender.ok_or_else(|| malformed(details.contender.clone()))?;
     let client = match details.side {
         Side::Server { poll } => return serve(&**contender, poll, control).map(|()| json!(null)),
         Side::Client(client) => client,
     };
     // The generator looks again and again, and never wants to sleep.
-    let node = contender.open(&Opening::on_loopback(PollMode::Spin, false))?;
+    let node = contender.open(&NodeOptions::on_loopback(PollMode::Spin, false))?;
     let connect = |outstanding: u32| node.connect(&[client.server], outstanding as usize);
     match &client.phase {
         Phase::Unloaded { duration } => client.unloaded(&mut *connect(1)?, *duration),
@@ -99,9 +107,9 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     }
 }
 
-/// Opens a server, says that clients may come, and serves until it is told to stop.
+/// Opens a server, reports its address, and serves until it has to stop.
 fn serve(contender: &dyn Transport, poll: PollMode, control: &mut Control) -> Result<(), Error> {
-    let node: Arc<dyn Node> = contender.open(&Opening::on_loopback(poll, true))?.into();
+    let node: Arc<dyn Node> = contender.open(&NodeOptions::on_loopback(poll, true))?.into();
     let to_wake = Arc::clone(&node);
     control.stop().wake_with(move || to_wake.shutdown());
     control.ready(node.address())?;

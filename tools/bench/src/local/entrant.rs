@@ -1,9 +1,9 @@
-//! Who takes part?
+//! The contenders of the local experiment.
 
 use serde::{Deserialize, Serialize};
 
 use apus_contenders::apus::{Apus, BarePair, Calls, Path};
-use apus_contenders::baseline::{Boundaries, Sends, Tcp, Unix};
+use apus_contenders::baseline::{SendMode, Tcp, Unix, UnixKind};
 use apus_contenders::contender::{Contender, Replies};
 
 /// The row of the faster kind of unix socket, figure by figure: what careful users have.
@@ -17,7 +17,7 @@ pub(super) const KINDS: [Entrant; 2] = [Entrant::Stream, Entrant::Packets];
 pub(super) enum Entrant {
     /// Endpoints through shared memory.
     Local,
-    /// What is below them.
+    /// The pair of rings below them.
     Pair,
     /// A unix socket that carries bytes.
     Stream,
@@ -34,7 +34,7 @@ impl Entrant {
     pub(super) const ALL: [Self; 6] =
         [Self::Local, Self::Pair, Self::Stream, Self::Packets, Self::Tcp, Self::Udp];
 
-    /// The names that can be asked for.
+    /// Returns the names that can be asked for.
     pub(super) fn names() -> Vec<&'static str> {
         let mut names = Self::ALL.map(Self::name).to_vec();
         let stream = Self::ALL.iter().position(|entrant| *entrant == Self::Stream);
@@ -42,7 +42,7 @@ impl Entrant {
         names
     }
 
-    /// Whether it takes part if only these are asked for, or all.
+    /// Returns whether it takes part if only these are asked for, or all.
     pub(super) fn is_asked(self, only: &[String]) -> bool {
         let named = |name: &String| name == self.name() || (name == UNIX && KINDS.contains(&self));
         only.is_empty() || only.iter().any(named)
@@ -60,7 +60,7 @@ impl Entrant {
         }
     }
 
-    /// How one client and one server exchange messages.
+    /// Returns how one client and one server exchange messages.
     pub(super) fn contender(self, calls: Calls) -> Box<dyn Contender> {
         let replies = match calls {
             Calls::OneByOne => Replies::Echo,
@@ -70,13 +70,13 @@ impl Entrant {
             Self::Local => Box::new(Apus { calls, path: Path::Local }),
             Self::Udp => Box::new(Apus { calls, path: Path::Udp }),
             Self::Pair => Box::new(BarePair { calls }),
-            Self::Stream => Box::new(Unix { boundaries: Boundaries::Lost, replies }),
-            Self::Packets => Box::new(Unix { boundaries: Boundaries::Kept, replies }),
-            Self::Tcp => Box::new(Tcp { sends: Sends::One, replies }),
+            Self::Stream => Box::new(Unix { kind: UnixKind::Stream, replies }),
+            Self::Packets => Box::new(Unix { kind: UnixKind::Seqpacket, replies }),
+            Self::Tcp => Box::new(Tcp { sends: SendMode::One, replies }),
         }
     }
 
-    /// Whether a server of this kind takes many clients. A bare pair has one by its nature, and an event loop
+    /// Returns whether a server of this kind takes many clients. A bare pair has one by its nature, and an event loop
     /// over sockets that keep messages apart is nothing that anybody has.
     pub(super) const fn takes_clients(self) -> bool {
         !matches!(self, Self::Pair | Self::Packets)

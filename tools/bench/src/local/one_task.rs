@@ -1,9 +1,9 @@
-//! How many messages does one task write and read, if it has both ends of a connection?
+//! Both ends of a connection in one task.
 //!
-//! As `unix1_processes` of will-it-scale: a byte is written at one end and read at the other, by the same task. Nobody
-//! waits and nobody is woken, so what is measured is the path itself, and what several such tasks at a time share
-//! with each other: locks, counters, cache lines. Here each byte is answered by another one, because calls
-//! have responses; each way counts as a message, so that a figure is what `unix1` counts.
+//! As in `unix1_processes` of will-it-scale, a byte is written at one end and read at the other, by the same task. No task
+//! waits and none is woken, so the figure is the cost of the path itself, and of what several such tasks at a time share:
+//! locks, counters, cache lines. Here each byte is answered by another one, because calls have responses; each way counts
+//! as a message, so that a figure counts the same as in `unix1`.
 
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
@@ -15,7 +15,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::entrant::Entrant;
 use apus_contenders::apus::{Path, both_sides, builder, open, path};
-use apus_contenders::baseline::Boundaries;
+use apus_contenders::baseline::UnixKind;
 use apus_contenders::baseline::stream::server::accept;
 use apus_contenders::baseline::tcp::socket::{self, Settings};
 use apus_contenders::baseline::unix;
@@ -25,14 +25,14 @@ use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
-/// Exchanges between two looks at the clock. Ours: what reading it costs is lost among them.
+/// Exchanges between two readings of the clock. Chosen by us: the cost of a reading disappears among them.
 const EXCHANGES: u64 = 64;
 
 /// Writes and reads for the time that the plan gives.
 pub(super) fn run(entrant: Entrant, plan: &Plan, stop: &Stop) -> Result<Side, Error> {
     match entrant {
-        Entrant::Stream => streams(unix::socket::pair(Boundaries::Lost)?, plan, stop),
-        Entrant::Packets => streams(unix::socket::pair(Boundaries::Kept)?, plan, stop),
+        Entrant::Stream => streams(unix::socket::pair(UnixKind::Stream)?, plan, stop),
+        Entrant::Packets => streams(unix::socket::pair(UnixKind::Seqpacket)?, plan, stop),
         Entrant::Tcp => match connection(stop)? {
             Some(ends) => streams(ends, plan, stop),
             None => Ok(Side::default()),
@@ -43,7 +43,7 @@ pub(super) fn run(entrant: Entrant, plan: &Plan, stop: &Stop) -> Result<Side, Er
     }
 }
 
-/// Both ends of a TCP connection; `None` if the side is to stop.
+/// Returns both ends of a TCP connection; `None` if the side is to stop.
 fn connection(stop: &Stop) -> Result<Option<(OwnedFd, OwnedFd)>, Error> {
     let settings = Settings::LOOPBACK;
     let (listener, address) = socket::listen_at(Ipv4Addr::LOCALHOST.into(), &settings)?;
@@ -120,7 +120,7 @@ fn endpoints(path: Path, plan: &Plan, stop: &Stop) -> Result<Side, Error> {
         ended.result.map(drop).map_err(|error| Error::endpoint(calling(), error))
     };
     if path == Path::Local {
-        path::meet(&client, exchange)?;
+        path::connect_local(&client, exchange)?;
     }
     match measure(plan, stop, exchange) {
         Err(_) if stop.is_asked() => Ok(Side::default()),

@@ -1,160 +1,16 @@
-//! What do all runs say together?
+//! The result of the local experiment: rows and ratios over all runs.
 
 use serde_json::{Map, Value, json};
 
 use super::entrant::{Entrant, KINDS, UNIX};
-use super::findings::Findings;
 use super::options::Options;
+use super::series::{Line, Run, Seen, is_time, lines};
+use super::tables::tables;
 use apus_contenders::apus::Calls;
-use apus_contenders::contender::Side;
+use apus_report::findings::Findings;
 use apus_report::result::{Figure, Outcome, Ratio, Row, rounded};
 use apus_report::stats::Spread;
 use apus_testbed::error::Error;
-
-/// What both sides of some pairs saw.
-pub(super) struct Taken {
-    pub(super) clients: Vec<Side>,
-    pub(super) servers: Vec<Side>,
-}
-
-/// What one run has found: by size or number first, then by contender; `None` if one sat out.
-pub(super) struct Run {
-    pub(super) sizes: Vec<Vec<Option<Figures>>>,
-    pub(super) workers: Vec<Vec<Option<Figures>>>,
-    pub(super) clients: Vec<Vec<Option<Figures>>>,
-}
-
-/// What was measured of one contender in one phase of one run, by name.
-pub(super) struct Figures(Vec<(&'static str, f64)>);
-
-impl Figures {
-    /// At one size: from the side that asked one by one, the one that asked many at a time, and what the server of
-    /// large messages received.
-    pub(super) fn at_size(one: &Side, many: &Side, large: Option<&Side>) -> Self {
-        let micros = |nanoseconds: u64| nanoseconds as f64 / 1e3;
-        let mut figures = vec![
-            ("p50_us", micros(one.latency.p50)),
-            ("p99_us", micros(one.latency.p99)),
-            ("krps", thousands(many)),
-        ];
-        let gbps = |server: &Side| server.bytes as f64 * 8.0 / server.elapsed as f64;
-        figures.extend(large.map(|server| ("gbps", gbps(server))));
-        Self(figures)
-    }
-
-    /// From tasks with both ends of a connection, and clients of ping-pongs.
-    pub(super) fn of_workers(alone: &[Side], clients: &[Side]) -> Self {
-        Self(vec![("kops", total(alone)), ("krps", total(clients))])
-    }
-
-    /// From clients of the same server.
-    pub(super) fn of_clients(clients: &[Side]) -> Self {
-        let worst = clients.iter().map(|client| client.latency.p99).max().unwrap_or_default();
-        let rates: Vec<f64> = clients.iter().map(thousands).collect();
-        let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = rates.iter().copied().fold(0.0, f64::max);
-        Self(vec![
-            ("krps", total(clients)),
-            ("p99_us", worst as f64 / 1e3),
-            ("least_by_most", least / most),
-        ])
-    }
-
-    fn get(&self, name: &str) -> Option<f64> {
-        self.0.iter().find(|(figure, _)| *figure == name).map(|(_, value)| *value)
-    }
-}
-
-/// Thousands of messages a second.
-fn thousands(side: &Side) -> f64 {
-    side.messages as f64 / side.elapsed as f64 * 1e6
-}
-
-fn total(sides: &[Side]) -> f64 {
-    sides.iter().map(thousands).sum()
-}
-
-/// A row, or a column of a table: contenders by their indices, of which the better one counts, figure by figure.
-pub(super) struct Line {
-    pub(super) name: &'static str,
-    of: Vec<usize>,
-}
-
-/// One line for each contender, and one for the better kind of unix socket.
-fn lines(entrants: &[Entrant]) -> Vec<Line> {
-    let each = entrants.iter().enumerate();
-    let mut lines: Vec<Line> = each
-        .clone()
-        .map(|(index, entrant)| Line { name: entrant.name(), of: vec![index] })
-        .collect();
-    let kinds = each.filter(|(_, entrant)| KINDS.contains(entrant)).map(|(index, _)| index);
-    let kinds: Vec<usize> = kinds.collect();
-    if let Some(&first) = kinds.first() {
-        lines.insert(first, Line { name: UNIX, of: kinds });
-    }
-    lines
-}
-
-/// What was measured, as one looks at it for a row, a ratio, a table.
-pub(super) struct Seen<'a> {
-    pub(super) options: &'a Options,
-    pub(super) lines: Vec<Line>,
-    /// Numbers of workers and of clients.
-    pub(super) counts: (&'a [usize], &'a [usize]),
-    runs: &'a [Run],
-}
-
-impl Seen<'_> {
-    /// A figure of a line at the size of that index, a value per run; `None` if nobody of it took part.
-    pub(super) fn at_size(&self, size: usize, line: &Line, name: &str) -> Option<Vec<f64>> {
-        self.series(line, name, |run| &run.sizes[size])
-    }
-
-    /// The same with the number of workers of that index.
-    pub(super) fn of_workers(&self, count: usize, line: &Line, name: &str) -> Option<Vec<f64>> {
-        self.series(line, name, |run| &run.workers[count])
-    }
-
-    /// The same with the number of clients of that index.
-    pub(super) fn of_clients(&self, count: usize, line: &Line, name: &str) -> Option<Vec<f64>> {
-        self.series(line, name, |run| &run.clients[count])
-    }
-
-    fn series(
-        &self,
-        line: &Line,
-        name: &str,
-        of: impl Fn(&Run) -> &Vec<Option<Figures>>,
-    ) -> Option<Vec<f64>> {
-        let better = if is_time(name) { f64::min } else { f64::max };
-        let value = |run: &Run| {
-            let each = line.of.iter().filter_map(|index| of(run)[*index].as_ref()?.get(name));
-            each.reduce(better)
-        };
-        self.runs.iter().map(value).collect()
-    }
-
-    /// The figure that rows and ratios show, of that name.
-    fn main(&self, line: &Line, name: &str) -> Option<Vec<f64>> {
-        match name {
-            "gbps" => self.at_size(self.largest()?, line, name),
-            "kops" => self.of_workers(self.counts.0.len().checked_sub(1)?, line, name),
-            name => self.at_size(0, line, name),
-        }
-    }
-
-    /// The index of the largest size, if it is large.
-    fn largest(&self) -> Option<usize> {
-        let sizes = self.options.sizes.iter().enumerate();
-        let large = sizes.filter(|(_, size)| Options::is_large(**size));
-        large.max_by_key(|(_, size)| **size).map(|(index, _)| index)
-    }
-}
-
-/// Whether less is better.
-fn is_time(figure: &str) -> bool {
-    figure.ends_with("_us")
-}
 
 /// Figures of a row that all runs have a value for.
 const FIGURES: [&str; 5] = ["p50_us", "p99_us", "krps", "gbps", "kops"];
@@ -180,10 +36,13 @@ pub(super) fn findings(
     }
     outcome.notes.extend(which_kind(seen));
     outcome.ratios = ratios(seen);
-    Ok(Findings { tables: super::findings::tables(seen), outcome })
+    let lead = "Processes of one host exchange messages through the endpoints' shared memory, through unix sockets and over \
+                loopback. p50 and p99 are of one request at a time, krps of many; gbps is of large messages.";
+    Ok(Findings::new(outcome, "What do messages between processes of one host cost?", lead)
+        .with_all(Vec::new(), Vec::new(), tables(seen)))
 }
 
-/// How each contender is set up.
+/// Returns how each contender is set up.
 fn settings(entrants: &[Entrant]) -> Value {
     let of = |entrant: &Entrant| entrant.contender(Calls::OneByOne).settings();
     let pairs = entrants.iter().map(|entrant| (entrant.name().to_owned(), json!(of(entrant))));
@@ -196,7 +55,7 @@ fn settings(entrants: &[Entrant]) -> Value {
     Value::Object(settings)
 }
 
-/// Which kind of unix socket the figures of their common row come from.
+/// Returns which kind of unix socket the figures of their common row come from.
 fn which_kind(seen: &Seen<'_>) -> Option<String> {
     let unix = seen.lines.iter().find(|line| line.of.len() > 1)?;
     let kinds =
@@ -237,7 +96,7 @@ fn row(seen: &Seen<'_>, line: &Line) -> Result<Row, Error> {
     Ok(named.fold(row, |row, (name, list)| row.with(name, Figure::Detail(json!(list)))))
 }
 
-/// One object for each size, or number: its figures, each with the least and the greatest value.
+/// Returns one object for each size, or number: its figures, each with the least and the greatest value.
 fn details(
     key: &str,
     keys: &[usize],
@@ -258,7 +117,7 @@ fn details(
     keys.iter().enumerate().filter_map(object).collect()
 }
 
-/// What apus is to each other one.
+/// Returns what apus is to each other one.
 fn ratios(seen: &Seen<'_>) -> Vec<(String, Ratio)> {
     let ours = Entrant::Local.name();
     let Some(apus) = seen.lines.iter().find(|line| line.name == ours) else {

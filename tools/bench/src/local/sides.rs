@@ -1,4 +1,4 @@
-//! What does each side do in its process?
+//! The sides of the local experiment, each in its process.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
@@ -9,28 +9,28 @@ use serde_json::{Value, json};
 use super::entrant::Entrant;
 use super::one_task;
 use apus_contenders::apus::Calls;
-use apus_contenders::baseline::Boundaries;
+use apus_contenders::baseline::UnixKind;
 use apus_contenders::baseline::tcp::socket::{Settings, listen_at};
 use apus_contenders::baseline::unix;
-use apus_contenders::baseline::wait::wake_on_stop;
+use apus_contenders::baseline::waiter::wake_on_stop;
 use apus_contenders::contender::{Plan, Side};
 use apus_contenders::transport::{Work, serve_streams};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 
-/// What an agent is told about its task. Its result is a [`Side`].
+/// The details of an agent's task. Its result is a [`Side`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Details {
     pub(super) entrant: Entrant,
     pub(super) calls: Calls,
     pub(super) plan: Plan,
     pub(super) role: Role,
-    /// Whether others do the same, and all are told when to begin.
+    /// Whether others do the same, and all begin at a common instant.
     pub(super) together: bool,
 }
 
-/// Which side.
+/// The side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Role {
     /// The server of one client.
@@ -45,8 +45,8 @@ pub(super) enum Role {
 
 /// Does one side's work.
 pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
-    let strange = |error| Error::Peer(format!("a task that nobody can do: {error}"));
-    let details: Details = serde_json::from_value(task.details.clone()).map_err(strange)?;
+    let malformed = |error| Error::Peer(format!("a malformed task: {error}"));
+    let details: Details = serde_json::from_value(task.details.clone()).map_err(malformed)?;
     let Details { entrant, calls, plan, role, together } = details;
     if together {
         clock::sleep_until(control.begin::<()>()?.at);
@@ -70,7 +70,7 @@ fn serve_many(
 ) -> Result<Side, Error> {
     match entrant {
         Entrant::Stream => {
-            let place = unix::socket::listen(Boundaries::Lost)?;
+            let place = unix::socket::listen(UnixKind::Stream)?;
             echo_on(&place.listener, place.address, plan, control)
         }
         Entrant::Tcp => {

@@ -1,4 +1,4 @@
-//! What does each side do in its process?
+//! The two sides of the overload experiment: server and open-loop client.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,23 +12,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use apus_contenders::load::{Idle, OpenLoop, Request, closed_loop, open_loop};
-use apus_contenders::transport::{Client, Ended, Node, Opening, Transport, Work};
+use apus_contenders::transport::{Client, Completions, Node, NodeOptions, Transport, Work};
 use apus_report::stats::{Latencies, Percentiles};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
 
-/// What an agent is told about its task.
+/// The details of an agent's task.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Details {
-    /// Which of the contenders.
+    /// Index of the contender.
     pub(super) contender: usize,
     /// Threads of the server.
     pub(super) threads: usize,
     pub(super) side: Side,
 }
 
-/// Which side, and what it needs to know.
+/// The side, and its instructions.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Side {
     /// Result: [`Served`].
@@ -39,7 +39,7 @@ pub(super) enum Side {
     Client(ClientSide),
 }
 
-/// What a client needs to know.
+/// The instructions for a client.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ClientSide {
     pub(super) server: SocketAddr,
@@ -49,28 +49,28 @@ pub(super) struct ClientSide {
     pub(super) phase: Phase,
 }
 
-/// What is measured.
+/// The measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Phase {
-    /// How many requests per second are completed. Result: their number.
+    /// Requests completed per second. Result: their number.
     Capacity { warm: Duration, measure: Duration },
-    /// What becomes of `rate` requests per second. Result: [`LoadResult`].
+    /// A load of `rate` requests per second. Result: [`LoadResult`].
     Load { rate: f64, warm: Duration, measure: Duration, patience: Duration, seed: u64 },
-    /// How soon the first request after a pause is answered. Result: nanoseconds.
+    /// The latency of the first request after a pause. Result: nanoseconds.
     Idle { pause: Duration, times: usize, poll: PollMode },
 }
 
-/// What a server saw.
+/// The observations of a server.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Served {
     /// Nanoseconds of processor time, and of time, from the first client on.
     pub(super) cpu: u64,
     pub(super) elapsed: u64,
-    /// What its transport counted, warm-up and all.
+    /// Counters of its transport, warm-up included.
     pub(super) counters: BTreeMap<String, u64>,
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct LoadResult {
     /// Requests that were due.
@@ -85,41 +85,46 @@ pub(super) struct LoadResult {
     pub(super) failed: u64,
     /// Nanoseconds from when a request was due to its reply, of those that were answered.
     pub(super) latency: Percentiles,
-    /// What the transport said of the first request that failed.
+    /// The error of the first request that failed.
     pub(super) why: Option<String>,
 }
 
-/// Requests under way while capacity is measured, per thread of the server. Ours: enough that it never waits.
+/// Outstanding requests while capacity is measured, per thread of the server. Chosen by us: enough that it never waits.
 const UNDER_WAY: u32 = 8;
 
-/// Requests under way at most in an open loop; others that are due wait in the client, and their time runs. Ours:
+/// Most outstanding requests in an open loop; further ones wait in the client, and their latency includes that. Chosen
+/// by us:
 /// more than one can have patience for.
 const LIMIT: u32 = 32_768;
 
-/// How long a client that has nothing else to do looks for its reply at a time.
+/// Time for which an idle client polls for its reply at once.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Does one side's work.
 pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> {
-    let strange = |what: &str| Error::Peer(format!("a task that nobody can do: {what}"));
+    let malformed = |what: &str| Error::Peer(format!("a malformed task: {what}"));
     let details: Details = serde_json::from_value(task.details.clone())
-        .map_err(|error| strange(&error.to_string()))?;
+        .map_err(|error| malformed(&error.to_string()))?;
     let contenders = super::contenders(details.threads);
-    let contender = contenders.get(details.contender).ok_or_else(|| strange("which contender?"))?;
+    let contender =
+        contenders.get(details.contender).ok_or_else(|| malformed("which contender?"))?;
     match details.side {
         Side::Server { poll, work } => {
-            let opening =
-                Opening { receivers: details.threads, work, ..Opening::on_loopback(poll, true) };
+            let opening = NodeOptions {
+                receivers: details.threads,
+                work,
+                ..NodeOptions::on_loopback(poll, true)
+            };
             Ok(json!(serve(&**contender, &opening, control)?))
         }
         Side::Client(client) => client.drive(&**contender, details.threads as u32),
     }
 }
 
-/// Opens a server, says that clients may come, and serves until it is told to stop.
+/// Opens a server, reports its address, and serves until it has to stop.
 fn serve(
     contender: &dyn Transport,
-    opening: &Opening,
+    opening: &NodeOptions,
     control: &mut Control,
 ) -> Result<Served, Error> {
     let node: Arc<dyn Node> = contender.open(opening)?.into();
@@ -145,7 +150,7 @@ impl ClientSide {
             // The generator looks again and again, and never wants to sleep.
             Phase::Capacity { .. } | Phase::Load { .. } => PollMode::Spin,
         };
-        let node = contender.open(&Opening::on_loopback(poll, false))?;
+        let node = contender.open(&NodeOptions::on_loopback(poll, false))?;
         let connect = |outstanding: u32| node.connect(&[self.server], outstanding as usize);
         match &self.phase {
             Phase::Capacity { warm, measure } => {
@@ -205,10 +210,10 @@ impl ClientSide {
         })
     }
 
-    /// Nanoseconds that one request takes after a pause.
+    /// Returns the nanoseconds that one request takes after a pause.
     fn first_after(&self, client: &mut dyn Client, pause: Duration) -> Result<u64, Error> {
         thread::sleep(pause);
-        let mut ended = Ended::default();
+        let mut ended = Completions::default();
         let began = clock::now();
         client.start(0, 0, self.size)?;
         while ended.is_empty() {

@@ -1,4 +1,4 @@
-//! How much longer did each message of a run take than it had to?
+//! The slowdown of every message of a run.
 
 use apus_workload::SizeDistribution;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::summary::{CDF, Group, Summary, Tail};
 use apus_report::stats::Latencies;
 
-/// What slowdown is measured against, and how messages are grouped.
+/// The base of slowdowns, and the groups of messages.
 ///
 /// Slowdown is the time from the instant at which a request was due to its complete reply, divided
 /// by the best time in which any contender carried a message of that size when nothing else was
@@ -32,7 +32,7 @@ impl Scale {
     }
 }
 
-/// The sizes that close each tenth of the messages, smallest first.
+/// Returns the sizes that close each tenth of the messages, smallest first.
 #[must_use]
 pub fn tenths(sizes: &SizeDistribution) -> Vec<u32> {
     let mut ends: Vec<u32> =
@@ -108,13 +108,13 @@ impl Slowdowns {
         self.bytes += other.bytes;
     }
 
-    /// Bytes of the messages.
+    /// Returns the bytes of the messages.
     #[must_use]
     pub const fn bytes(&self) -> f64 {
         self.bytes
     }
 
-    /// What is kept of the run.
+    /// Returns what is kept of the run.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let micros = |fraction: f64| self.short_latency.quantile(fraction) as f64 / 1e3;

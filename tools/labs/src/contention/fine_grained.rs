@@ -1,4 +1,4 @@
-//! How does a worker write and read through the product's pair?
+//! The product's pair: a worker writes and reads without a shared lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,11 +18,11 @@ pub(super) struct FineGrained {
     events: Vec<PairEvent>,
 }
 
-/// How long the two sides may take to meet. Both are ours, so it is a matter of microseconds.
+/// Longest time for the two sides to connect. Both are ours, so it takes microseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl FineGrained {
-    /// A new pair.
+    /// Returns a new pair.
     pub(super) fn connect() -> Result<Self, Error> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
-//! Which packets may pass?
+//! The filter: a process that decides which packets may pass.
 //!
-//! A process of its own decides, as `screend` did: it gets the headers of every packet, goes through its
-//! rules, and answers with a byte. It belongs to the applications: it has no priority over them.
+//! Like `screend`, the filter gets the headers of every packet, goes through its rules, and answers with a byte. It is an
+//! application and has no priority over others.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -22,16 +22,16 @@ pub(super) const QUEUE: usize = 32;
 /// Bytes of each packet that the filter gets: Ethernet, IPv4 without options, and the ports.
 pub(super) const RECORD: usize = frame::ETHERNET + 24;
 
-/// What the filter says about a packet.
+/// The verdict that a packet may pass.
 pub(super) const PASS: u8 = 1;
 const REFUSE: u8 = 0;
 
-/// Where the router waits for its filter. The name is that of a namespace, which has no files.
+/// The socket at which the router waits for its filter. Its name is abstract: there is no file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Door(String);
 
 impl Door {
-    /// One that nobody else has.
+    /// Returns a name that no other filter has.
     pub(super) fn new(number: u64) -> Self {
         Self(format!("apus-livelock-{}-{number}", std::process::id()))
     }
@@ -47,7 +47,7 @@ impl Door {
 
     /// Comes through it, as soon as it is open: the filter.
     fn enter(&self) -> Result<UnixStream, Error> {
-        /// Ours: a hundred times what a router takes to start.
+        /// Chosen by us: a hundred times what a router takes to start.
         const PATIENCE: Duration = Duration::from_secs(10);
         let (address, began) = (self.address()?, Instant::now());
         loop {
@@ -64,7 +64,7 @@ impl Door {
     }
 }
 
-/// What one packet has to be like.
+/// The condition of a rule.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
     /// The networks it comes from and goes to: address and length of the prefix.
@@ -115,11 +115,11 @@ fn within(address: [u8; 4], (network, len): ([u8; 4], u32)) -> bool {
     differ.checked_shr(32 - len).unwrap_or(0) == 0
 }
 
-/// What becomes of a packet that begins like this.
+/// Returns what becomes of a packet that begins like this.
 fn verdict(record: &[u8; RECORD]) -> u8 {
     let ip = &record[frame::ETHERNET..];
     let address = |at: usize| [ip[at], ip[at + 1], ip[at + 2], ip[at + 3]];
-    // With options the ports stand elsewhere: nobody needs options.
+    // With IP options the ports are elsewhere; the generator sends none.
     if ip[0] != 0x45 {
         return REFUSE;
     }

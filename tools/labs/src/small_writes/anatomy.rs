@@ -1,20 +1,21 @@
-//! What happened in an exchange?
+//! The anatomy of an exchange: its packets, and which side waited for which.
 //!
-//! It is seen in which order and at what distance its packets came: whether a second piece left before or after the first one was acknowledged, and how long
-//! that took.
+//! The order and the distances of the packets show whether a second piece left before or after the first one was
+//! acknowledged, and how long that took.
 //!
-//! The first exchange is left out. A young connection acknowledges at once what comes (up to 16 segments, until the first
-//! time it answers: `TCP_MAX_QUICKACKS`), so it shows less than all others.
+//! The first exchange is left out. A young connection acknowledges immediately (up to 16 segments, until its first
+//! answer: `TCP_MAX_QUICKACKS`), so it shows less than all others.
 
 use super::counters::Counters;
 use super::cut::{Event, cut, is_whole};
 use super::tally::STALL;
 use super::watch::Seen;
 
-/// What the exchanges of a variant have in common.
+/// The common properties of the exchanges of a variant.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Anatomy {
-    /// Exchanges that were looked at, and those that were left out besides the first: a packet was missing, or came twice.
+    /// Exchanges that were examined, and those that were left out in addition to the first: a packet was missing, or came
+    /// twice.
     pub(super) exchanges: usize,
     pub(super) irregular: usize,
     /// Packets of an exchange: all, with a piece of the command, with a piece of the reply, and with neither.
@@ -22,47 +23,47 @@ pub(super) struct Anatomy {
     pub(super) command: f64,
     pub(super) reply: f64,
     pub(super) bare: f64,
-    /// How the second piece of the command left, if there is one.
+    /// The sending of the second piece of the command, if there is one.
     pub(super) second: Option<Second>,
     /// Nanoseconds from the last piece of the command to the first of the reply.
     pub(super) to_reply: u64,
     /// Nanoseconds from the first packet to the last piece of the reply.
     pub(super) total: u64,
-    /// What the kernel counted in all exchanges, the first one, too; `None` if it does not say.
+    /// Counters of the kernel over all exchanges, the first one included; `None` if it does not say.
     pub(super) counted: Option<Counters>,
     /// An exchange that took as long as most.
     pub(super) typical: Vec<Event>,
 }
 
-/// How the second piece of a command left. Times are medians.
+/// The sending of the second piece of a command. Times are medians.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Second {
     /// Nanoseconds after the first piece.
     pub(super) after_first: u64,
     /// Share of the exchanges in which the first piece was acknowledged before.
     pub(super) after_ack: f64,
-    /// Where it was: nanoseconds from the first piece to its ACK, and from the ACK to the second piece.
+    /// Nanoseconds from the first piece to its ACK, and from the ACK to the second piece.
     pub(super) waits: Option<(u64, u64)>,
 }
 
 impl Second {
-    /// Whether it left only when the first piece was acknowledged: Nagle's algorithm.
+    /// Returns whether it left only when the first piece was acknowledged: Nagle's algorithm.
     pub(super) fn is_held(&self) -> bool {
         self.after_ack > 0.5
     }
 
-    /// Whether the ACK itself waited for a timer.
+    /// Returns whether the ACK itself waited for a timer.
     pub(super) fn is_ack_delayed(&self) -> bool {
         self.is_held() && self.waits.is_some_and(|(ack, _)| ack > STALL)
     }
 }
 
-/// What packets cannot be understood.
+/// Why packets have no anatomy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unclear {
     /// The beginning of the connection is missing.
     NoBeginning,
-    /// So many exchanges there were, and so many of them, besides the first, are as they should be.
+    /// Of `exchanges` exchanges only `whole`, without the first, are complete.
     Missing { expected: usize, whole: usize },
 }
 
@@ -78,7 +79,7 @@ impl std::fmt::Display for Unclear {
 }
 
 impl Anatomy {
-    /// Of the packets to and from the server at that port, in which there should be so many exchanges.
+    /// Returns the anatomy of the packets to and from the server at `port`, which should be `exchanges` exchanges.
     pub(super) fn of(seen: &Seen, server: u16, expected: usize) -> Result<Self, Unclear> {
         let ours =
             seen.packets.iter().filter(|packet| packet.to == server || packet.from == server);
@@ -167,7 +168,7 @@ fn second(sections: &[Section]) -> Option<Second> {
     Some(Second { after_first, after_ack, waits: to_ack.zip(from_ack) })
 }
 
-/// The upper one of the two in the middle, if their number is even.
+/// Returns the upper one of the two in the middle, if their number is even.
 fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
     let mut values: Vec<u64> = values.collect();
     values.sort_unstable();

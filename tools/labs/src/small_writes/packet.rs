@@ -1,4 +1,4 @@
-//! What is a packet that was seen?
+//! A captured packet.
 
 use apus_wire::{Body, Kind, Profile};
 use etherparse::{SlicedPacket, TransportSlice};
@@ -14,7 +14,7 @@ pub(super) struct Packet {
     pub(super) content: Content,
 }
 
-/// What is in it.
+/// Its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Content {
@@ -34,7 +34,7 @@ pub(super) enum Content {
     Apus {
         /// Its type on the wire.
         kind: u8,
-        /// Which call it belongs to.
+        /// The call that it belongs to.
         call: u64,
         /// Payload bytes.
         bytes: u32,
@@ -76,7 +76,7 @@ impl Packet {
     }
 }
 
-/// What a kind of packet of apus is called in the protocol.
+/// Returns what a kind of packet of apus is called in the protocol.
 pub(super) fn kind_name(kind: u8) -> &'static str {
     match Kind::from_wire(kind) {
         Some(Kind::Data) => "DATA",

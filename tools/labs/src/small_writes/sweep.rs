@@ -1,4 +1,4 @@
-//! In which order is everything measured?
+//! The order of measurement: times first, then packets.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,27 +6,17 @@ use std::time::Duration;
 use apus_workload::{Stream, rng};
 use rand::seq::SliceRandom;
 
-use super::anatomy::Anatomy;
 use super::capture::Capture;
 use super::findings::found;
+use super::measured::Measured;
 use super::side::exchange;
-use super::tally::{Plan, Tally};
-use super::{Findings, Options, Variant};
+use super::tally::Plan;
+use super::{Findings, Options};
 use apus_report::progress::Progress;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::machine::{BackgroundLoad, Cores};
 use apus_testbed::process::Spawner;
-
-/// What is known of a variant.
-#[derive(Clone, Debug)]
-pub(super) struct Measured {
-    pub(super) variant: &'static Variant,
-    /// Run by run.
-    pub(super) runs: Vec<Tally>,
-    /// What its packets show; or why they could not be seen.
-    pub(super) anatomy: Result<Anatomy, String>,
-}
 
 /// Exchanges before what counts.
 const WARM_UP: u64 = 200;
@@ -40,19 +30,16 @@ pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     options.check()?;
     let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
-    let options = &Options {
-        poll: apus_contenders::contender::poll_on(cores, options.poll),
-        ..options.clone()
-    };
+    let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let plan = Plan {
         exchanges: options.exchanges,
-        time: clock::as_nanoseconds(Duration::from_secs_f64(options.seconds)),
+        time: clock::as_nanoseconds(Duration::from_secs_f64(options.repetition.seconds)),
         warm_up: WARM_UP,
-        seed: options.seed,
-        poll: options.poll,
+        seed: options.repetition.seed,
+        poll: options.repetition.poll,
     };
     let variants = options.variants();
-    let progress = Progress::of((options.runs + 1) * variants.len());
+    let progress = Progress::of((options.repetition.runs + 1) * variants.len());
     let mut measured: Vec<Measured> = variants
         .into_iter()
         .map(|variant| Measured { variant, runs: Vec::new(), anatomy: Err(String::new()) })
@@ -76,12 +63,12 @@ fn time(
 ) -> Result<(), Error> {
     let host = Spawner::Processes(program.to_owned());
     let mut order: Vec<usize> = (0..measured.len()).collect();
-    let mut chance = rng(options.seed, Stream::Order);
-    for run in 1..=options.runs {
+    let mut chance = rng(options.repetition.seed, Stream::Order);
+    for run in 1..=options.repetition.runs {
         order.shuffle(&mut chance);
         for &index in &order {
             let Measured { variant, runs, .. } = &mut measured[index];
-            progress.step(&format!("run {run} of {}: {variant}", options.runs));
+            progress.step(&format!("run {run} of {}: {variant}", options.repetition.runs));
             runs.push(exchange(variant, plan, cores, &host)?.0);
         }
     }

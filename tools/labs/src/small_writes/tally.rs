@@ -1,4 +1,4 @@
-//! How is an exchange timed, and what of it counts?
+//! The tally of exchanges: their times, and those that count.
 
 use apus::PollMode;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use apus_report::stats::Latencies;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 
-/// What a client is to do.
+/// The instructions for a client.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
     /// Exchanges that count, at most.
@@ -18,24 +18,24 @@ pub(super) struct Plan {
     /// Exchanges before what counts, at most; they have a tenth of the time. At least one: a connection acknowledges its
     /// first segments at once.
     pub(super) warm_up: u64,
-    /// Where the bytes come from.
+    /// Seed of the bytes.
     pub(super) seed: u64,
-    /// How both sides wait.
+    /// The way in which both sides wait.
     pub(super) poll: PollMode,
 }
 
-/// What a client saw of the exchanges that count.
+/// The observations of a client of the exchanges that count.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Tally {
-    /// How many there were.
+    /// Their number.
     pub(super) exchanges: u64,
     /// Nanoseconds that they took together.
     pub(super) elapsed: u64,
     /// Nanoseconds of each.
     pub(super) latencies: Latencies,
-    /// How many took longer than [`STALL`].
+    /// The number that took longer than [`STALL`].
     pub(super) stalled: u64,
-    /// What the kernel counted meanwhile, all programs of the network namespace together; `None` if it does not say.
+    /// Counters of the kernel meanwhile, of all programs of the network namespace; `None` if it does not say.
     pub(super) counted: Option<Counters>,
 }
 
@@ -44,13 +44,13 @@ pub(super) struct Tally {
 pub(super) const STALL: u64 = 30_000_000;
 
 impl Tally {
-    /// Milliseconds of a thousand exchanges.
+    /// Returns the milliseconds of a thousand exchanges.
     pub(super) fn per_thousand(&self) -> f64 {
         self.elapsed as f64 / 1e6 * 1e3 / self.exchanges.max(1) as f64
     }
 }
 
-/// Calls `exchange` with 0, 1, … for as long as the plan says. It gives `false` once it was told to stop.
+/// Calls `exchange` with 0, 1, … for the time of the plan. `exchange` returns `false` when it has to stop.
 pub(super) fn tally(
     plan: &Plan,
     mut exchange: impl FnMut(u64) -> Result<bool, Error>,

@@ -1,6 +1,6 @@
-//! How are commands exchanged over a connection?
+//! Commands over a TCP connection.
 //!
-//! The connection is as the system sets it up: nothing is changed about it but what a variant is named after.
+//! The connection has the system's defaults, except for the option that a variant is named after.
 
 use std::io::IoSlice;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use super::message::{HEAD, LENGTH, Messages};
 use super::tally::{Plan, Tally, tally};
 use super::{Reading, Variant, Writing};
 use apus_contenders::baseline::stream::server::accept;
-use apus_contenders::baseline::wait::{Waiter, wake_on_stop};
+use apus_contenders::baseline::waiter::{Waiter, wake_on_stop};
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::{Control, Stop};
 

@@ -1,7 +1,7 @@
-//! What did the interface carry?
+//! The watcher: the packets that the interface carried.
 //!
-//! The kernel keeps what comes, with its time, in the socket's buffer; it is taken out when all is over. So the watcher
-//! sleeps while others exchange their commands, and times are those of the packets, not of whoever reads them.
+//! The kernel keeps each packet with its time in the socket's buffer, which is read at the end. So the watcher
+//! sleeps while others exchange their commands, and times are those of the packets, not those of the reader.
 
 use std::io::IoSliceMut;
 use std::os::fd::AsRawFd;
@@ -19,23 +19,23 @@ use apus_testbed::error::{Doing, Error};
 use apus_testbed::packet_socket::{self, Use};
 use apus_testbed::process::{Control, NO_ADDRESS};
 
-/// What was seen.
+/// The captured packets.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Seen {
     /// In the order in which they came.
     pub(super) packets: Vec<Packet>,
-    /// What the kernel counted meanwhile; `None` if it does not say.
+    /// Counters of the kernel meanwhile; `None` if it does not say.
     pub(super) counted: Option<Counters>,
 }
 
-/// Bytes of the buffer that are asked for; the system gives less where it may. Ours: ten times what the packets of a capture
+/// Bytes of the buffer that are asked for; the system may give less. Chosen by us: ten times what the packets of a capture
 /// take, with the kernel's own share.
 const BUFFER: usize = 2 << 20;
 
 /// The longest packet of interest.
 const LONGEST: usize = 2048;
 
-/// Watches until it is told to stop.
+/// Watches until it has to stop.
 pub(super) fn agent(interface: &str, control: &mut Control) -> Result<Value, Error> {
     let socket = packet_socket::open(interface, Use::Receive)?;
     setsockopt(&socket, ReceiveTimestampns, &true).doing(|| "ask for times".to_owned())?;

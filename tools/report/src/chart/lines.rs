@@ -1,4 +1,4 @@
-//! How does a line chart look?
+//! Line charts.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -13,46 +13,46 @@ use super::{Axis, Look};
 /// Lines over two axes.
 #[derive(Clone, Debug)]
 pub struct Chart<'a> {
-    /// What it shows, for those who cannot see it.
+    /// Description for screen readers.
     pub description: &'a str,
     /// The level axis.
     pub x: Axis<'a>,
     /// The upright axis.
     pub y: Axis<'a>,
-    /// What is drawn.
+    /// The lines.
     pub lines: Vec<Line<'a>>,
 }
 
 /// Points that are connected.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
-    /// What the legend calls it. Lines of one name appear and disappear together.
+    /// Name in the legend. Lines of one name appear and disappear together.
     pub name: Cow<'a, str>,
     /// Number of the contender, which gives the colour.
     pub colour: usize,
-    /// How it is drawn.
+    /// Style of the line.
     pub look: Look,
     /// The points, in order.
     pub points: Vec<Point<'a>>,
 }
 
-/// A point, and what is said about it when somebody points at it.
+/// A point, and the text for a pointer.
 #[derive(Clone, Debug)]
 pub struct Point<'a> {
-    /// Where it is on the level axis.
+    /// Value on the level axis.
     pub x: f64,
-    /// Where it is on the upright axis.
+    /// Value on the upright axis.
     pub y: f64,
     /// Least and greatest value over the runs, drawn as a whisker.
     pub range: Option<(f64, f64)>,
-    /// What it is about, like `up to 1 kB`. Points of all lines that are about the same are shown together.
+    /// Subject, like `up to 1 kB`. A pointer shows the points of all lines with one subject together.
     pub at: Cow<'a, str>,
-    /// What is said about it, like `p99 5.12`.
+    /// Text for a pointer, like `p99 5.12`.
     pub says: Cow<'a, str>,
 }
 
 impl Chart<'_> {
-    /// The chart as an `svg` element.
+    /// Returns the chart as an `svg` element.
     ///
     /// # Panics
     ///

@@ -1,18 +1,18 @@
-//! How are the lines and bars of a chart told apart?
+//! Looks: how lines and bars of a chart differ.
 
-/// How a line or a bar is drawn.
+/// The style of a line or a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// Solid: what this is about.
+    /// Solid, for the subject.
     Plain,
-    /// Thin and dashed: something to compare it with.
+    /// Thin and dashed, for a comparison.
     Faint,
     /// Thinner still and dotted, without points.
     Dotted,
 }
 
 impl Look {
-    /// The class, with a space before it.
+    /// Returns the class, with a space before it.
     const fn class(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -22,7 +22,7 @@ impl Look {
     }
 }
 
-/// The classes of something of that colour and look.
+/// Returns the classes of something of that colour and look.
 #[must_use]
 pub fn class(colour: usize, look: Look) -> String {
     format!("c{colour}{}", look.class())

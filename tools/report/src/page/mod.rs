@@ -1,4 +1,4 @@
-//! How does a page with results look?
+//! Pages: self-contained HTML.
 //!
 //! Every page is one file that loads nothing from elsewhere, and looks well in light and in dark. Its
 //! security policy forbids the browser to fetch anything, so that this is more than an intention.
@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::chart::{self, Plot};
 use crate::result::Table;
 
-/// What is said about one contender at the top of a page.
+/// The main figure of a contender, at the top of a page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Card {
     /// The contender.
@@ -24,15 +24,15 @@ pub struct Card {
     pub colour: usize,
     /// Its figure.
     pub figure: String,
-    /// What the figure is, and what else is to be said.
+    /// The meaning of the figure, and further figures.
     pub more: String,
 }
 
-/// Renders a page of that template, which finds the fields of `page` by name.
+/// Renders a page of `template`, which finds the fields of `page` by name.
 ///
 /// # Panics
 ///
-/// If the template is broken, or names something that is no field.
+/// If the template is malformed, or names an unknown field.
 pub fn render(template: &'static str, page: impl Serialize) -> String {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
@@ -41,7 +41,6 @@ pub fn render(template: &'static str, page: impl Serialize) -> String {
     environment.add_global("script", chart::SCRIPT);
     let templates = [
         ("layout.html", include_str!("layout.html")),
-        ("experiment.html", include_str!("experiment.html")),
         ("parts.html", include_str!("parts.html")),
         ("page.html", template),
     ];
@@ -60,7 +59,7 @@ fn sentence(text: &str) -> String {
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
-/// A page with these plots and tables and nothing else.
+/// Returns a page with these plots and tables and nothing else.
 #[must_use]
 pub fn of_plots(title: &str, plots: &[Plot], tables: &[Table]) -> String {
     render(include_str!("plots.html"), json!({ "title": title, "plots": plots, "tables": tables }))

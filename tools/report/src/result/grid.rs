@@ -1,4 +1,4 @@
-//! What is a table, for a terminal and for a page?
+//! Tables for a terminal and for a page.
 
 use std::fmt;
 
@@ -8,16 +8,27 @@ use serde::Serialize;
 /// A table with a title. Its first column says what a line is about.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
-    /// What it is about.
+    /// Its subject.
     pub title: String,
-    /// What the columns are.
+    /// Names of the columns.
     pub header: Vec<String>,
     /// One cell for each column.
     pub lines: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// For a terminal, of words: all columns flush left, and no title.
+    /// Returns a table of these lines, each with one cell per column.
+    #[must_use]
+    pub fn new(
+        title: impl Into<String>,
+        header: impl IntoIterator<Item: Into<String>>,
+        lines: Vec<Vec<String>>,
+    ) -> Self {
+        let header = header.into_iter().map(Into::into).collect();
+        Self { title: title.into(), header, lines }
+    }
+
+    /// Returns a table of words for a terminal: all columns are flush left, and there is no title.
     #[must_use]
     pub fn of_words(header: Vec<String>, lines: Vec<Vec<String>>) -> impl fmt::Display {
         let mut table = grid(header, lines.into_iter());
@@ -27,7 +38,7 @@ impl Table {
         table
     }
 
-    /// For a terminal, without the title.
+    /// Returns the table for a terminal, without the title.
     pub(super) fn grid(&self) -> comfy_table::Table {
         grid(self.header.clone(), self.lines.iter().cloned())
     }
@@ -41,7 +52,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// A table with a line under its header and no other lines, all columns but the first flush right.
+/// Returns a table with a line under its header and no other lines, all columns but the first flush right.
 pub(super) fn grid(
     header: Vec<String>,
     lines: impl Iterator<Item = Vec<String>>,

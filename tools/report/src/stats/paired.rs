@@ -1,4 +1,4 @@
-//! By which factor do two figures differ that were measured in turn?
+//! The ratio of two figures that were measured in turn.
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -9,7 +9,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// variation. Ours, as the textbook has it for paired samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Paired {
-    /// How many times as large the second figure is.
+    /// The quotient of the second figure and the first.
     pub ratio: f64,
     /// Lower end of the interval.
     pub low: f64,
@@ -51,7 +51,7 @@ impl Paired {
         })
     }
 
-    /// Whether the interval excludes 1.
+    /// Returns whether the interval excludes 1.
     #[must_use]
     pub fn is_proven(&self) -> bool {
         self.low > 1.0 || self.high < 1.0

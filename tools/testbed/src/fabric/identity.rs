@@ -90,7 +90,7 @@ mod tests {
         let other = Process { began: process.began + 1, ..process };
         assert!(process.is_alive() && !other.is_alive());
         other.end().unwrap();
-        assert_eq!(child.try_wait().unwrap(), None, "the child goes on");
+        assert_eq!(child.try_wait().unwrap(), None, "the child continues");
         process.end().unwrap();
         assert!(!child.wait().unwrap().success());
         assert!(!process.is_alive());

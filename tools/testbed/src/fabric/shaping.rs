@@ -5,7 +5,7 @@
 //! class has its own queue.
 //!
 //! The level is the IP precedence: the upper three bits of the traffic class, which are also the
-//! upper three of the DSCP. Level 7 is the highest. apus writes its levels there (docs/adr/0010).
+//! upper three of the DSCP. Level 7 is the highest. apus writes its levels there (docs/adr/0008).
 //!
 //! # The buffer
 //!
@@ -184,7 +184,7 @@ fn explain(error: Error) -> Error {
     }
 }
 
-/// Why no other mechanism delays packets: docs/adr/0019.
+/// Why no other mechanism delays packets: tools/adr/0017.
 const NO_OTHER_DELAY: &str = ". Only the kernel can delay packets without taking time from what is \
      measured, so there is no other way; leave --delay out";
 

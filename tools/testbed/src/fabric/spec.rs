@@ -152,7 +152,7 @@ impl FromStr for Uplink {
         match text {
             "shaped" => Ok(Self::Shaped),
             "free" => Ok(Self::Free),
-            _ => Err("write shaped (the link's rate) or free (as fast as it goes)".to_owned()),
+            _ => Err("write shaped (the link's rate) or free (no limit)".to_owned()),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::error::Error;
 /// programs do, but not their start.
 const PARALLEL_HOSTS: usize = 8;
 
-/// Connects every host with the switch, and tells the switch and all hosts where every address is.
+/// Connects every host with the switch, and configures all addresses in the switch and the hosts.
 pub(super) fn connect(layout: &Layout) -> Result<(), Error> {
     layout.in_switch(Tool::Ip, &["-batch", "-"], &switch(layout))?;
     layout.in_switch(Tool::Bridge, &["-batch", "-"], &forwarding_table(layout))?;

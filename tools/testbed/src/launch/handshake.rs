@@ -38,7 +38,7 @@ pub(super) struct Hello {
     pub(super) host: String,
 }
 
-/// HelloReply to a hello.
+/// Answer to a hello.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum HelloReply {

@@ -58,7 +58,7 @@ pub enum HostsError {
     },
     /// Another word is unknown.
     #[error(
-        "line {line}: `{word}` is not understood: after the host come bind=ADDRESS and program=PATH"
+        "line {line}: `{word}` is not understood: only bind=ADDRESS and program=PATH may follow the host"
     )]
     Word {
         /// Line number, from 1.
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(error("# no host\n"), HostsError::Empty);
         assert_eq!(
             error("a\nb x").to_string(),
-            "line 2: `x` is not understood: after the host come bind=ADDRESS and program=PATH"
+            "line 2: `x` is not understood: only bind=ADDRESS and program=PATH may follow the host"
         );
     }
 }

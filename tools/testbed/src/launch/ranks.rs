@@ -6,9 +6,9 @@
 //! | | always | Slurm (`srun`) | MPI (`mpirun`) | Kubernetes (indexed job) |
 //! |---|---|---|---|---|
 //! | rank | `APUS_RANK` | `SLURM_PROCID` | `OMPI_COMM_WORLD_RANK`, `PMI_RANK` | `JOB_COMPLETION_INDEX` |
-//! | how many | `APUS_NODES` | `SLURM_NTASKS` | `OMPI_COMM_WORLD_SIZE`, `PMI_SIZE` | to be said: `APUS_NODES` |
-//! | coordinator | `APUS_COORDINATOR` | first of the node list | 127.0.0.1 if all are on one host | to be said |
-//! | token | `APUS_TOKEN` | job and step | `PMIX_NAMESPACE` | to be said |
+//! | how many | `APUS_NODES` | `SLURM_NTASKS` | `OMPI_COMM_WORLD_SIZE`, `PMI_SIZE` | `APUS_NODES` |
+//! | coordinator | `APUS_COORDINATOR` | first of the node list | 127.0.0.1 if all are on one host | `APUS_COORDINATOR` |
+//! | token | `APUS_TOKEN` | job and step | `PMIX_NAMESPACE` | `APUS_TOKEN` |
 //! | address | `APUS_BIND` | | that of the connection to the coordinator | |
 //!
 //! A token that is made of a job's number prevents mix-ups between jobs, not attacks. Where other

@@ -11,8 +11,7 @@ pub enum RanksError {
     Launcher(#[from] LauncherError),
     /// No launcher's variables are set.
     #[error(
-        "no variable of Slurm, MPI or Kubernetes in the environment says which of how many processes \
-         this is: start it with srun or mpirun, or set APUS_RANK and APUS_NODES in each"
+        "the environment has no variables of Slurm, MPI or Kubernetes that number this process: start it with srun or mpirun, or set APUS_RANK and APUS_NODES in each"
     )]
     Nothing,
     /// The address of rank 0 is unknown.

@@ -7,13 +7,13 @@ use std::fs;
 pub struct CpuTicks {
     /// All ticks.
     all: u64,
-    /// CpuTicks in which a program ran, packets were processed, or the hypervisor withheld the
+    /// Ticks in which a program ran, packets were processed, or the hypervisor withheld the
     /// processor.
     busy: u64,
-    /// CpuTicks in which interrupts were served. This experiment's packets cause many of them, so they
+    /// Ticks in which interrupts were served. This experiment's packets cause many of them, so they
     /// are charged to no program.
     interrupts: u64,
-    /// CpuTicks in which this process or an ended child ran.
+    /// Ticks in which this process or an ended child ran.
     own: u64,
 }
 

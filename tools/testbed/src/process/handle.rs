@@ -109,7 +109,7 @@ impl AgentHandle {
                 Some(Err(_)) => "the thread panicked".to_owned(),
                 Some(Ok(Ok(()))) | None => "ended without a result".to_owned(),
             },
-            Self::Connection(_) => "the connection to it came to an end".to_owned(),
+            Self::Connection(_) => "its connection was closed".to_owned(),
         }
     }
 

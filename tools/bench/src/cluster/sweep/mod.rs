@@ -1,4 +1,4 @@
-//! What do settings do to short messages?
+//! Sweeps: the effect of settings on short messages.
 //!
 //! The cluster benchmark, once for each value of each setting, one setting at a time. What a setting cannot
 //! change is found once: the rate of the links for all points, the base for each rate and MTU, and transports
@@ -22,6 +22,7 @@ use super::report::{self, Measured, Sweep};
 use super::run::RunResult;
 use super::setting::Setting;
 use super::site::Venue;
+use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
 use apus_testbed::machine::BackgroundLoad;
@@ -38,17 +39,17 @@ pub fn sweep(
     settings: &[Setting],
     venue: &Venue,
     out: Option<&Path>,
-) -> Result<Sweep, Error> {
+) -> Result<Findings, Error> {
     let plan = Plan::new(options, settings, venue)?;
     let neighbours = BackgroundLoad::watch();
     let mut finder = Finder::new(&plan, venue, out)?;
     let found = finder.all()?;
     let neighbours = neighbours.note();
     let usual = resolved(&plan.options, &found);
-    let put_together = PutTogether { venue, found: &found };
+    let assembly = Assembly { venue, found: &found };
     let varied = plan.varied.iter().map(|varied| {
         let points = varied.points.iter().map(|point| {
-            let mut measured = put_together.point(&varied.setting, point)?;
+            let mut measured = assembly.point(&varied.setting, point)?;
             measured.notes.extend(neighbours.clone());
             Ok((point.value.clone(), measured))
         });
@@ -68,18 +69,18 @@ pub fn sweep(
     }
     let settings: Vec<Setting> = plan.varied.iter().map(|varied| varied.setting.clone()).collect();
     let command = account::command("sweep", venue, &usual, &settings);
-    Ok(Sweep::new(varied, &command))
+    Ok(Sweep::new(varied, &command).findings())
 }
 
-/// What steps have found, for the points that need it.
-struct PutTogether<'a> {
+/// The results of steps, for the points that need them.
+struct Assembly<'a> {
     venue: &'a Venue,
     /// One for each step.
     found: &'a [Found],
 }
 
-impl PutTogether<'_> {
-    /// One point, as if it had been measured alone.
+impl Assembly<'_> {
+    /// Returns one point, as if it had been measured alone.
     fn point(&self, setting: &Setting, point: &Point) -> Result<Measured, Error> {
         let options = &resolved(&point.options, self.found);
         let progress = Progress::of(0);

@@ -71,7 +71,7 @@ fn own_fabric() -> Result<std::convert::Infallible, Error> {
         }
     };
     file.write(&state)?;
-    answer(&Answer::Up(state.layout)).doing(|| "say that it is up".to_owned())?;
+    answer(&Answer::Up(state.layout)).doing(|| "report that the fabric is up".to_owned())?;
     let _kept = (fabric, file);
     loop {
         thread::park();

@@ -1,0 +1,45 @@
+//! The analysis of a cluster: what the runs of all transports say together.
+
+use super::measured::{Measured, Run, Settings, Transport};
+use super::rows;
+use crate::slowdown::{Curve, Summary};
+use apus_report::result::Outcome;
+
+/// The result of the cluster benchmark, with the runs that it is made from.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    /// Rows, ratios and settings.
+    pub outcome: Outcome,
+    pub(super) settings: Settings,
+    /// Transports without a result: no run of theirs succeeded.
+    pub(super) missing: Vec<String>,
+    /// Transports with a result.
+    pub(super) transports: Vec<Transport>,
+    /// One for each of them.
+    pub(super) curves: Vec<Curve>,
+}
+
+impl Analysis {
+    /// Returns the analysis of what was measured.
+    #[must_use]
+    pub fn of(measured: Measured) -> Self {
+        let config = measured.settings.config(&measured.transports);
+        let mut outcome = Outcome::new("cluster", config);
+        outcome.notes = rows::notes(&measured);
+        let Measured { settings, mut transports, .. } = measured;
+        let missing =
+            transports.iter().filter(|each| each.runs.is_empty()).map(Transport::row).collect();
+        transports.retain(|transport| !transport.runs.is_empty());
+        let curves: Vec<Curve> = transports.iter().map(curve).collect();
+        let rows = transports.iter().zip(&curves);
+        outcome.rows = rows.map(|(transport, curve)| rows::row(transport, curve)).collect();
+        outcome.ratios = rows::ratios(&transports);
+        outcome.comparisons = rows::comparisons(&transports);
+        Self { outcome, settings, missing, transports, curves }
+    }
+}
+
+fn curve(transport: &Transport) -> Curve {
+    let runs: Vec<&Summary> = transport.runs.iter().map(|run: &Run| &run.summary).collect();
+    Curve::of(&transport.row(), &runs)
+}
