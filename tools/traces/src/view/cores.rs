@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Shown;
 use super::cells::{counted, line, percent, whole};
-use apus_report::chart::{Axis, Bar, Bars, Group, Look, Plot, short_number};
+use apus_report::chart::{Axis, Bar, Bars, Group, Stroke, Plot, short_number};
 use apus_report::result::Table;
 
 /// Gaps that are shown one by one; machines get all of them.
@@ -89,7 +89,7 @@ fn plot(all: &[Usage]) -> Plot {
         let bar = |name: &str, colour, value: f64| Bar {
             name: name.to_owned(),
             colour,
-            look: Look::Plain,
+            stroke: Stroke::Plain,
             value,
             range: None,
             says: format!("{value:.1} %"),

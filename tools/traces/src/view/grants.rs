@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Shown;
 use super::cells::{line, percent, whole};
-use apus_report::chart::{Axis, Chart, Line, Look, Plot, Point, Scale, short_number, steps};
+use apus_report::chart::{Axis, Chart, Line, Stroke, Plot, Point, Scale, short_number, steps};
 use apus_report::result::{Table, short};
 
 /// The report; gaps between packets count from `least` nanoseconds on.
@@ -84,9 +84,9 @@ fn plot(merged: &Merged, found: &Grants) -> Option<Plot> {
     let start = merged.records.first()?.at;
     let mut lines = Vec::new();
     for (place, process) in found.processes.iter().enumerate() {
-        for (what, level, look) in [
-            ("outstanding", &process.outstanding, Look::Plain),
-            ("available", &process.available, Look::Faint),
+        for (what, level, stroke) in [
+            ("outstanding", &process.outstanding, Stroke::Plain),
+            ("available", &process.available, Stroke::Faint),
         ] {
             let point = |&(at, bytes): &(i64, f64)| Point {
                 x: (at - start) as f64 / 1e6,
@@ -98,7 +98,7 @@ fn plot(merged: &Merged, found: &Grants) -> Option<Plot> {
             let points: Vec<_> = level.curve.iter().map(point).collect();
             if !points.is_empty() {
                 let name = format!("{}: {what}", process.name).into();
-                lines.push(Line { name, colour: place % 8, look, points });
+                lines.push(Line { name, colour: place % 8, stroke, points });
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::report::timeline::{Group, Line, Timeline};
 
 use super::Shown;
 use super::cells::{counted, difference, heads, line, micros, percent, percentiles, whole};
-use apus_report::chart::{Axis, Bar, Bars, Group as Bunch, Look, Plot, short_number};
+use apus_report::chart::{Axis, Bar, Bars, Group as Bunch, Stroke, Plot, short_number};
 use apus_report::result::Table;
 
 const PERCENTILES: [f64; 4] = [10.0, 50.0, 90.0, 99.0];
@@ -77,14 +77,14 @@ fn plot(group: &Group) -> Plot {
     let bunch = |Line { stage, times, .. }: &Line| Bunch {
         label: format!("{} {}", stage.place, stage.name),
         bars: [
-            ("mean", 0, Look::Plain, times.mean()),
-            ("median", 1, Look::Plain, times.median() as f64),
+            ("mean", 0, Stroke::Plain, times.mean()),
+            ("median", 1, Stroke::Plain, times.median() as f64),
         ]
         .into_iter()
-        .map(|(name, colour, look, nanos)| Bar {
+        .map(|(name, colour, stroke, nanos)| Bar {
             name: name.to_owned(),
             colour,
-            look,
+            stroke,
             value: (nanos / 1e3).max(0.0),
             range: None,
             says: format!("{} us: {}", micros(nanos), stage.meaning),

@@ -11,7 +11,7 @@ use super::counters::Counters;
 use super::forward::Forwarder;
 use super::verdicts::ToFilter;
 use super::{Life, Part};
-use crate::livelock::LOOK_UP;
+use crate::livelock::CHECK_INTERVAL;
 use crate::livelock::frame::Frame;
 use crate::livelock::link::{Inlet, Outlet, link};
 use crate::livelock::mode::{Policy, SentIn};
@@ -154,10 +154,10 @@ impl Polling {
     fn sleep(&self, held: &Held) -> Result<(), Error> {
         let until = |at: &Instant| {
             let nanos = at.since(Instant::from_nanos(clock::now()));
-            Duration::from_nanos(nanos).min(LOOK_UP)
+            Duration::from_nanos(nanos).min(CHECK_INTERVAL)
         };
         match held {
-            Held::Not => self.input.wait(LOOK_UP)?,
+            Held::Not => self.input.wait(CHECK_INTERVAL)?,
             Held::Share(at) => thread::park_timeout(until(at)),
             Held::Feedback(at) => {
                 if self.forwarder.filter.as_ref().is_some_and(ToFilter::wants_to_know) {
