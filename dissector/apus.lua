@@ -1,22 +1,22 @@
--- What do packets of apus, and of the Linux kernel's Homa module, say?
+-- Wireshark and tshark plug-in for Homa packets of apus and of the Linux kernel module.
 --
--- A Wireshark and tshark plug-in for both wire profiles of docs/spec/wire.md:
+-- It dissects both wire profiles of docs/spec/wire.md:
 --
 --   kernel profile   IP protocol 146
---   udp profile      UDP datagrams that look like it (a heuristic), datagrams of the ports in the preference
---                    "UDP ports", and whatever "Decode As" says
+--   udp profile      UDP datagrams with a valid header (a heuristic), datagrams of the ports in the preference
+--                    "UDP ports", and datagrams selected by "Decode As"
 --
--- Each RPC's request and response are linked, and what a reader looks for is flagged as an expert info:
--- grants, RESENDs, retransmitted DATA, repeated bytes, gaps, ends of messages, refusals, malformed packets.
--- `apus decode` says the same without Wireshark. How to install it: README.md in this folder.
+-- The request and the response of each RPC are linked. Expert infos flag grants, RESENDs, retransmitted DATA,
+-- repeated bytes, gaps, completed messages, refusals and malformed packets. `apus decode` does the same without
+-- Wireshark. README.md in this folder describes the installation.
 --
 -- Invariants:
---   D1  Nothing is read outside of a packet, whatever the bytes are: what is not there is told, and no error
---       of this script is ever shown.
---   D2  What is said about a packet depends on the packets before it in the file alone, but for links to
---       later packets, which are there from the second pass on (Wireshark always, tshark with -2).
+--   DISSECTOR-1  No byte outside of a packet is read. Missing bytes are reported as malformed or truncated packets,
+--                and never as an error of this script.
+--   DISSECTOR-2  The dissection of a packet depends only on the packet and on earlier packets. Links to later
+--                packets are an exception; they appear in the second pass (Wireshark always, tshark with -2).
 --
--- Works with Lua 5.2 to 5.4, so there are no bit operators and no integer division here.
+-- The script runs on Lua 5.2 to 5.4 and therefore uses no bit operators and no integer division.
 
 local VERSION = "0.1.0"
 if set_plugin_info then
@@ -26,7 +26,7 @@ end
 local apus = Proto("apus", "Homa message transport (apus, HomaModule)")
 
 -- ---------------------------------------------------------------------------------------------------------
--- Numbers of the format. Sources: docs/spec/wire.md, WIRE-1 to WIRE-25.
+-- Constants of the wire format. Sources: docs/spec/wire.md, WIRE-1 to WIRE-25.
 
 local IP_PROTOCOL = 146
 local HEADER = 28
@@ -45,22 +45,22 @@ local NAMES = {
     [CUTOFFS] = "CUTOFFS", [FREEZE] = "FREEZE", [NEED_ACK] = "NEED_ACK", [ACK] = "ACK",
 }
 
--- Bytes that a packet of each type has at least.
+-- Minimum length of a packet of each type, in bytes.
 local LENGTHS = {
     [DATA] = DATA_HEADER, [GRANT] = 33, [RESEND] = 37, [RPC_UNKNOWN] = HEADER, [BUSY] = HEADER,
     [CUTOFFS] = 62, [FREEZE] = HEADER, [NEED_ACK] = HEADER, [ACK] = 80,
 }
 
--- Of the stripped module of the upstream kernel: a RESEND without a level.
+-- Length of a RESEND of the stripped module in the upstream kernel, which has no priority level.
 local BRIEF_RESEND = HEADER + 8
 
 local REFUSALS = {
     [1] = "overloaded", [2] = "too large", [3] = "not serving", [4] = "shutting down", [5] = "abandoned",
 }
 
--- Stretches of a message that are remembered one by one. Ours: a message has a hole or two; what has more
--- was made to keep a reader busy.
-local MAX_STRETCHES = 1000
+-- Maximum number of separate byte ranges stored per message. Rationale: usual messages have one or two gaps; more
+-- are found only in captures made to consume the reader's time.
+local MAX_RANGES = 1000
 
 local function min_len(kind, profile)
     if kind == ACK and profile == "udp" then return HEADER + 2 end
@@ -68,7 +68,8 @@ local function min_len(kind, profile)
     return LENGTHS[kind]
 end
 
--- Which old layout of the kernel module gives itself away (WIRE-27), if any: its packets are not read as today's.
+-- Returns the name of the outdated kernel module layout that the packet has (WIRE-27), or nil. Such packets are not
+-- dissected.
 local function older_layout(tvb, length, kind)
     if kind == 0 and NAMES[tvb(13, 1):uint()] then
         return "layout of a Homa module from before July 2024 (type in byte 13)"
@@ -99,10 +100,10 @@ local f = {
     kernel_ack = ProtoField.bytes("apus.kernel.ack", "Unused"),
     kernel_flags = ProtoField.uint8("apus.kernel.flags", "TCP flags", base.HEX),
     kernel_window = ProtoField.uint16("apus.kernel.window", "Window"),
-    kernel_checksum = ProtoField.uint16("apus.kernel.checksum", "Checksum (nobody checks it)", base.HEX),
+    kernel_checksum = ProtoField.uint16("apus.kernel.checksum", "Checksum (not verified)", base.HEX),
     kernel_urgent = ProtoField.uint16("apus.kernel.urgent", "Urgent", base.HEX),
 
-    low_water = ProtoField.uint24("apus.low_water", "Oldest id that may live, steps of 2 below"),
+    low_water = ProtoField.uint24("apus.low_water", "Low-water mark: oldest live id, in steps of 2 below"),
     version = ProtoField.uint8("apus.version", "Version", base.DEC, nil, 0xf0),
     flags = ProtoField.uint8("apus.flags", "Flags", base.HEX, nil, 0x0f),
     flag_session = ProtoField.bool("apus.flags.session", "Session", 8, nil, 0x01),
@@ -115,11 +116,11 @@ local f = {
     refusal = ProtoField.uint32("apus.refusal", "Reason of the refusal", base.DEC, REFUSALS),
 
     length = ProtoField.uint32("apus.length", "Message length"),
-    incoming = ProtoField.uint32("apus.incoming", "Incoming (may be expected without further grants)"),
-    cutoff_version = ProtoField.uint16("apus.cutoff_version", "Version of the cutoffs that were used"),
+    incoming = ProtoField.uint32("apus.incoming", "Incoming (bytes that may arrive without further grants)"),
+    cutoff_version = ProtoField.uint16("apus.cutoff_version", "Version of the cutoffs used"),
     retransmit = ProtoField.bool("apus.retransmit", "Retransmit"),
     pad = ProtoField.bytes("apus.pad", "Padding"),
-    segment_offset = ProtoField.int32("apus.segment_offset", "Offset as it stands here"),
+    segment_offset = ProtoField.int32("apus.segment_offset", "Offset in the segment header"),
     offset = ProtoField.uint32("apus.offset", "Offset"),
     data = ProtoField.bytes("apus.data", "Data"),
     data_len = ProtoField.uint32("apus.data.len", "Data length"),
@@ -139,11 +140,11 @@ local f = {
     request_in = ProtoField.framenum("apus.request_in", "Request begins in", base.NONE, frametype.REQUEST),
     response_in = ProtoField.framenum("apus.response_in", "Response begins in", base.NONE, frametype.RESPONSE),
     complete_in = ProtoField.framenum("apus.complete_in", "Message is complete in", base.NONE),
-    resend_in = ProtoField.framenum("apus.resend_in", "Asked for in", base.NONE),
+    resend_in = ProtoField.framenum("apus.resend_in", "RESEND in", base.NONE),
     acked_in = ProtoField.framenum("apus.acked_in", "Acknowledged in", base.NONE, frametype.ACK),
     refused_in = ProtoField.framenum("apus.refused_in", "Refused in", base.NONE),
     response_time = ProtoField.relative_time("apus.response_time", "Time from the request to the response"),
-    completion_time = ProtoField.relative_time("apus.completion_time", "Time from the request to the response's end"),
+    completion_time = ProtoField.relative_time("apus.completion_time", "Time from the request to the end of the response"),
     seen = ProtoField.uint32("apus.seen", "Bytes of the message seen so far"),
     repeated = ProtoField.uint32("apus.repeated", "Bytes seen before"),
     gap = ProtoField.uint32("apus.gap", "Bytes before this packet not seen yet"),
@@ -161,32 +162,32 @@ local e = {
     changed = ProtoExpert.new("apus.length_changed", "Message length differs from earlier packets", expert.group.PROTOCOL, expert.severity.WARN),
     complete = ProtoExpert.new("apus.complete", "Message is complete", expert.group.SEQUENCE, expert.severity.CHAT),
     grant = ProtoExpert.new("apus.grant", "Grant", expert.group.SEQUENCE, expert.severity.CHAT),
-    resend = ProtoExpert.new("apus.resend", "Bytes are asked for again", expert.group.SEQUENCE, expert.severity.NOTE),
-    unknown = ProtoExpert.new("apus.unknown", "The RPC is not known", expert.group.RESPONSE_CODE, expert.severity.NOTE),
+    resend = ProtoExpert.new("apus.resend", "RESEND", expert.group.SEQUENCE, expert.severity.NOTE),
+    unknown = ProtoExpert.new("apus.unknown", "The RPC is unknown", expert.group.RESPONSE_CODE, expert.severity.NOTE),
     refused = ProtoExpert.new("apus.refused", "The request is refused", expert.group.RESPONSE_CODE, expert.severity.WARN),
 }
 apus.experts = { e.malformed, e.cut, e.retransmitted, e.repeats, e.hole, e.beyond, e.changed, e.complete, e.grant,
     e.resend, e.unknown, e.refused }
 
-apus.prefs.ports = Pref.range("UDP ports", "", "UDP ports whose datagrams are taken for apus also if they do not look like it", 65535)
+apus.prefs.ports = Pref.range("UDP ports", "", "UDP ports whose datagrams are dissected as apus even without a valid header", 65535)
 
 -- ---------------------------------------------------------------------------------------------------------
--- What is remembered: RPCs, by ends and id; what was found in each packet when it was first seen; and between which
--- ends there has been a packet of the udp profile, from which frame on.
+-- State: RPCs by addresses and id; the notes on each frame's packets, made in the first pass; and the first frame of
+-- the udp profile between each pair of addresses.
 
-local rpcs, found, known
+local rpcs, notes_by_frame, first_frame
 
 function apus.init()
-    rpcs, found, known = {}, {}, {}
+    rpcs, notes_by_frame, first_frame = {}, {}, {}
 end
 
--- A half of an RPC: its request, or its response.
+-- Returns the state of a request or a response.
 local function new_message()
-    return { stretches = {}, seen = 0, highest = 0, limit = 0 }
+    return { ranges = {}, seen = 0, highest = 0, limit = 0 }
 end
 
--- The RPC of that id between these ends. In the kernel profile ids are unique per client host, and acks
--- do not name the client's port.
+-- Returns the RPC with that id between these addresses; creates it if there is none. In the kernel profile ids are
+-- unique per client host, and acks do not contain the client's port.
 local function rpc_of(profile, client, client_port, server, server_port, id)
     if profile == "kernel" then client_port = 0 end
     local key = table.concat({ profile, client, client_port, server, server_port, id }, " ")
@@ -198,30 +199,30 @@ local function rpc_of(profile, client, client_port, server, server_port, id)
     return rpc
 end
 
--- Adds a stretch of bytes to a message; says how many of them had been seen before.
-local function add_stretch(message, from, to)
-    local kept, before, new_from, new_to, placed = {}, 0, from, to, false
-    for _, stretch in ipairs(message.stretches) do
-        if stretch[2] < from then
-            kept[#kept + 1] = stretch
-        elseif stretch[1] > to then
+-- Adds a range of bytes to a message. Returns the number of bytes that earlier packets contained.
+local function add_range(message, from, to)
+    local merged, before, new_from, new_to, placed = {}, 0, from, to, false
+    for _, range in ipairs(message.ranges) do
+        if range[2] < from then
+            merged[#merged + 1] = range
+        elseif range[1] > to then
             if not placed then
-                kept[#kept + 1] = { new_from, new_to }
+                merged[#merged + 1] = { new_from, new_to }
                 placed = true
             end
-            kept[#kept + 1] = stretch
+            merged[#merged + 1] = range
         else
-            before = before + math.max(0, math.min(to, stretch[2]) - math.max(from, stretch[1]))
-            new_from, new_to = math.min(new_from, stretch[1]), math.max(new_to, stretch[2])
+            before = before + math.max(0, math.min(to, range[2]) - math.max(from, range[1]))
+            new_from, new_to = math.min(new_from, range[1]), math.max(new_to, range[2])
         end
     end
-    if not placed then kept[#kept + 1] = { new_from, new_to } end
+    if not placed then merged[#merged + 1] = { new_from, new_to } end
     message.seen = message.seen + (to - from) - before
-    if #kept <= MAX_STRETCHES then message.stretches = kept end
+    if #merged <= MAX_RANGES then message.ranges = merged end
     return before
 end
 
--- Data arrives: what does it mean for its message?
+-- Records a DATA packet of a message and fills its note.
 local function observe_data(packet, message, rpc, frame, time, note)
     if message.length and message.length ~= packet.length then
         note.length_was = message.length
@@ -233,7 +234,7 @@ local function observe_data(packet, message, rpc, frame, time, note)
     if packet.offset >= message.limit then note.beyond = packet.offset - message.limit end
     if packet.offset > message.highest then note.gap = packet.offset - message.highest end
     local stop = packet.offset + packet.data_len
-    local before = add_stretch(message, packet.offset, stop)
+    local before = add_range(message, packet.offset, stop)
     message.highest = math.max(message.highest, stop)
     if before > 0 then note.repeated = before end
     note.seen = message.seen
@@ -253,7 +254,7 @@ local function observe_data(packet, message, rpc, frame, time, note)
     end
 end
 
--- A receiver allows bytes, or asks for them again, of the message that it receives.
+-- Records a GRANT for a message and fills its note.
 local function observe_grant(packet, message, note)
     local limit = packet.grant_offset
     if message.length then limit = math.min(limit, message.length) end
@@ -262,6 +263,7 @@ local function observe_grant(packet, message, note)
     message.limit = math.max(message.limit, limit)
 end
 
+-- Records a RESEND for a message and fills its note.
 local function observe_resend(packet, message, frame, time, note)
     message.resend, message.resend_time = frame, time
     note.length = message.length
@@ -272,7 +274,7 @@ local function observe_resend(packet, message, frame, time, note)
     end
 end
 
--- Takes a packet into account that is seen for the first time.
+-- Records a packet in the first pass and returns its note.
 local function observe(packet, frame, time)
     local client, server = packet.from, packet.to
     local client_port, server_port = packet.from_port, packet.to_port
@@ -295,7 +297,7 @@ local function observe(packet, frame, time)
     elseif packet.kind == RPC_UNKNOWN and (packet.refused or packet.finished) then
         rpc.refused = frame
     end
-    -- Acks come from clients, about servers at the other end's address.
+    -- Clients send acks; the acknowledged RPC's server has the destination address.
     for _, ack in ipairs(packet.acks) do
         local acked = rpc_of(packet.profile, packet.from, packet.from_port, packet.to, ack.port, ack.id)
         acked.acked = acked.acked or frame
@@ -304,9 +306,9 @@ local function observe(packet, frame, time)
 end
 
 -- ---------------------------------------------------------------------------------------------------------
--- Reading
+-- Parsing
 
--- The even id of an RPC, whoever names it.
+-- Returns the even id of an RPC, which client and server share.
 local function client_id(range)
     local id = range:uint64()
     return id:band(UInt64.new(0xfffffffe, 0xffffffff))
@@ -316,7 +318,7 @@ local function valid_doff(kind, doff)
     return doff == (kind == DATA and 0xe0 or 0x50)
 end
 
--- Whether the 28 bytes at `at` of a datagram look like a header of the udp profile between these ports.
+-- Returns whether the 28 bytes at `at` are a valid header of the udp profile with these ports.
 local function looks_like_header(tvb, at, from_port, to_port)
     if tvb:len() < at + HEADER then return false end
     local kind = tvb(at + 11, 1):uint()
@@ -327,8 +329,9 @@ local function looks_like_header(tvb, at, from_port, to_port)
         and tvb(at + 18, 2):uint() == 0
 end
 
--- Packets of equal size that left in one call, or arrived in one, are one datagram to whoever listens on the
--- host (UDP_SEGMENT, UDP_GRO). Their size stands nowhere; a header stands at each of its multiples.
+-- Returns the size of the packets in a datagram. Packets of equal size that are sent or received in one call
+-- (UDP_SEGMENT, UDP_GRO) are one datagram in a capture taken on the host. No field contains their size, but a header
+-- begins at each multiple of it.
 local function packet_size(tvb, from_port, to_port)
     local have = tvb:len()
     local bytes = tvb:raw(0, have)
@@ -349,7 +352,7 @@ local function packet_size(tvb, from_port, to_port)
     return tvb:reported_len()
 end
 
--- The fields of a packet of `length` bytes, or what is wrong with it. `tvb` is what there is of the packet.
+-- Returns the fields of a packet of `length` bytes, or its violation of the format. `tvb` contains the captured bytes.
 local function parse(tvb, length, profile)
     local packet = { profile = profile, acks = {} }
     local have = tvb:len()
@@ -418,9 +421,9 @@ local function parse(tvb, length, profile)
         packet.grant_offset, packet.priority = tvb(28, 4):uint(), tvb(32, 1):uint()
     elseif packet.kind == RESEND then
         packet.resend_offset, packet.resend_length = tvb(28, 4):uint(), tvb(32, 4):uint()
-        -- The second is the older word for it.
+        -- The second form is that of older modules.
         packet.everything = packet.resend_length == MINUS_ONE or packet.resend_offset == 0 and packet.resend_length == 0
-        -- The stripped module of the upstream kernel leaves the level out.
+        -- The stripped module in the upstream kernel omits the level.
         packet.priority = length > BRIEF_RESEND and have > BRIEF_RESEND and tvb(36, 1):uint() or 0
     elseif packet.kind == CUTOFFS then
         packet.cutoffs, packet.cutoffs_version = {}, tvb(60, 2):uint()
@@ -450,10 +453,10 @@ local function parse(tvb, length, profile)
 end
 
 -- ---------------------------------------------------------------------------------------------------------
--- Words
+-- Descriptions
 
--- Which message a packet is about.
-local function half(packet)
+-- Returns the message to which a packet refers.
+local function message_kind(packet)
     local of_request = packet.by_client
     if packet.kind ~= DATA then of_request = not of_request end
     return of_request and "request" or "response"
@@ -470,9 +473,9 @@ local function nstime(time)
     return NSTime.new(whole, math.floor((time - whole) * 1e9 + 0.5))
 end
 
-local function data_words(packet, note)
+local function describe_data(packet, note)
     local stop = packet.offset + packet.data_len
-    local text = string.format("%s %.0f..%.0f of %.0f", half(packet), packet.offset, stop, packet.length)
+    local text = string.format("%s %.0f..%.0f of %.0f", message_kind(packet), packet.offset, stop, packet.length)
     local remarks = {}
     if packet.retransmit then remarks[#remarks + 1] = "retransmitted" end
     if note.gap then remarks[#remarks + 1] = string.format("gap of %.0f before it", note.gap) end
@@ -486,21 +489,21 @@ local function data_words(packet, note)
     return text
 end
 
-local function resend_words(packet)
-    if packet.everything then return half(packet) .. " everything" end
+local function describe_resend(packet)
+    if packet.everything then return message_kind(packet) .. " everything" end
     local stop = packet.resend_offset + packet.resend_length
-    return string.format("%s %.0f..%.0f", half(packet), packet.resend_offset, stop)
+    return string.format("%s %.0f..%.0f", message_kind(packet), packet.resend_offset, stop)
 end
 
-local function grant_words(packet, note)
-    local text = string.format("%s to %.0f", half(packet), packet.grant_offset)
+local function describe_grant(packet, note)
+    local text = string.format("%s to %.0f", message_kind(packet), packet.grant_offset)
     if note.length then text = text .. string.format(" of %.0f", note.length) end
     return text .. string.format(" (%s), level %d",
         note.grant_new > 0 and string.format("+%.0f", note.grant_new) or "nothing new", packet.priority)
 end
 
--- From the highest level down to the one that takes everything.
-local function cutoffs_words(packet)
+-- Lists the cutoffs from the highest level down to the level that accepts any length.
+local function describe_cutoffs(packet)
     local levels = {}
     for level = 7, 0, -1 do
         local length = packet.cutoffs[level]
@@ -514,8 +517,8 @@ local function cutoffs_words(packet)
     return string.format("version %d: up to %s", packet.cutoffs_version, table.concat(levels, ", "))
 end
 
--- What the Info column says about a packet.
-local function words(packet, note)
+-- Returns the description of a packet for the Info column.
+local function describe(packet, note)
     if not packet.header then
         return packet.malformed and "[malformed: " .. packet.malformed .. "]" or "[cut short in the capture]"
     end
@@ -523,12 +526,12 @@ local function words(packet, note)
     local text = name .. " rpc " .. packet.id
     if packet.malformed then return text .. " [malformed: " .. packet.malformed .. "]" end
     if packet.cut then return text .. " [cut short in the capture]" end
-    if packet.kind == DATA then return text .. " " .. data_words(packet, note) end
-    if packet.kind == GRANT then return text .. " " .. grant_words(packet, note) end
+    if packet.kind == DATA then return text .. " " .. describe_data(packet, note) end
+    if packet.kind == GRANT then return text .. " " .. describe_grant(packet, note) end
     if packet.kind == RESEND then
-        return text .. " " .. resend_words(packet) .. string.format(", level %d", packet.priority)
+        return text .. " " .. describe_resend(packet) .. string.format(", level %d", packet.priority)
     end
-    if packet.kind == CUTOFFS then return text .. " " .. cutoffs_words(packet) end
+    if packet.kind == CUTOFFS then return text .. " " .. describe_cutoffs(packet) end
     if packet.kind == ACK and #packet.acks > 0 then
         local others = {}
         for _, ack in ipairs(packet.acks) do others[#others + 1] = ack.id end
@@ -538,13 +541,13 @@ local function words(packet, note)
         return text .. " refused: " .. (REFUSALS[packet.sequence] or REFUSALS[5])
     end
     if packet.kind == RPC_UNKNOWN and packet.finished then return text .. " finished" end
-    if packet.kind == NEED_ACK and packet.confirm then return text .. " (does it live?)" end
-    if packet.kind == BUSY and packet.confirm then return text .. " (it lives)" end
+    if packet.kind == NEED_ACK and packet.confirm then return text .. " (session challenge)" end
+    if packet.kind == BUSY and packet.confirm then return text .. " (session confirmed)" end
     return text
 end
 
 -- ---------------------------------------------------------------------------------------------------------
--- The tree
+-- Packet details
 
 local function add_dialect(tree, tvb, packet)
     if packet.profile == "kernel" then
@@ -556,7 +559,7 @@ local function add_dialect(tree, tvb, packet)
         return
     end
     local low = tree:add(f.low_water, tvb(8, 3))
-    if tvb(8, 3):uint() == LOW_WATER_UNKNOWN then low:append_text(" (not said)") end
+    if tvb(8, 3):uint() == LOW_WATER_UNKNOWN then low:append_text(" (unknown)") end
     tree:add(f.version, tvb(13, 1))
     local flags = tree:add(f.flags, tvb(13, 1))
     flags:add(f.flag_session, tvb(13, 1))
@@ -627,7 +630,7 @@ local function add_body(tree, tvb, packet)
     end
 end
 
--- Links to the other packets of the RPC.
+-- Adds links to the other packets of the RPC.
 local function add_links(tree, note, frame)
     local rpc, message = note.rpc, note.message
     local function link(field, to)
@@ -648,7 +651,7 @@ local function add_data_remarks(tree, packet, note)
     if packet.retransmit then
         local text = "Retransmitted DATA"
         if note.resend_in then
-            text = text .. string.format(", asked for in packet %d, %s before", note.resend_in, seconds(note.resend_time))
+            text = text .. string.format(", RESEND in packet %d, %s before", note.resend_in, seconds(note.resend_time))
         end
         tree:add_proto_expert_info(e.retransmitted, text)
     end
@@ -662,14 +665,14 @@ local function add_data_remarks(tree, packet, note)
         tree:add_proto_expert_info(e.hole, text)
     end
     if note.beyond then
-        local text = string.format("Starts %.0f bytes beyond what was granted; perhaps the GRANT is not in the capture", note.beyond)
+        local text = string.format("Starts %.0f bytes beyond what was granted; the GRANT may be missing in the capture", note.beyond)
         tree:add_proto_expert_info(e.beyond, text)
     end
     if note.length_was then
         tree:add_proto_expert_info(e.changed, string.format("The message had %.0f bytes before", note.length_was))
     end
     if note.completes then
-        local text = string.format("The %s is complete", half(packet))
+        local text = string.format("The %s is complete", message_kind(packet))
         if note.completion_time then text = text .. ", " .. seconds(note.completion_time) .. " after its request began" end
         tree:add_proto_expert_info(e.complete, text)
     end
@@ -680,36 +683,36 @@ local function add_remarks(tree, packet, note)
         add_data_remarks(tree, packet, note)
     elseif packet.kind == GRANT then
         tree:add(f.grant_new, note.grant_new):set_generated()
-        tree:add_proto_expert_info(e.grant, "Grant: " .. grant_words(packet, note))
+        tree:add_proto_expert_info(e.grant, "Grant: " .. describe_grant(packet, note))
     elseif packet.kind == RESEND then
-        tree:add_proto_expert_info(e.resend, "Asked for again: " .. resend_words(packet))
+        tree:add_proto_expert_info(e.resend, "RESEND: " .. describe_resend(packet))
     elseif packet.kind == RPC_UNKNOWN and packet.refused then
         tree:add_proto_expert_info(e.refused, "The request is refused: " .. (REFUSALS[packet.sequence] or REFUSALS[5]))
     elseif packet.kind == RPC_UNKNOWN then
-        tree:add_proto_expert_info(e.unknown, packet.finished and "The server is through with this RPC" or "The RPC is not known")
+        tree:add_proto_expert_info(e.unknown, packet.finished and "The server has finished this RPC" or "The RPC is unknown")
     end
 end
 
 -- ---------------------------------------------------------------------------------------------------------
--- Dissecting
+-- Dissectors
 
--- Whether the packet stands in an ICMP message, as its reason: nobody sent it now.
+-- Returns whether the packet is quoted by an ICMP error, and was therefore not sent at this time.
 local function quoted(pinfo)
-    local known, value = pcall(function() return pinfo.in_error_pkt end)
-    return known and value and value ~= 0
+    local supported, value = pcall(function() return pinfo.in_error_pkt end)
+    return supported and value and value ~= 0
 end
 
--- What is known about a packet, which is the `index`th of its frame, from those before it.
+-- Returns the note on the packet with position `index` in its frame.
 local function note_of(packet, pinfo, index)
-    local notes = found[pinfo.number] or {}
-    found[pinfo.number] = notes
+    local notes = notes_by_frame[pinfo.number] or {}
+    notes_by_frame[pinfo.number] = notes
     if not pinfo.visited and not notes[index] then
         notes[index] = observe(packet, pinfo.number, pinfo.rel_ts)
     end
     return notes[index]
 end
 
--- Adds a packet of `length` bytes to the tree, and gives the words for the Info column.
+-- Adds a packet of `length` bytes to the tree. Returns its description for the Info column.
 local function add_packet(tvb, length, profile, pinfo, tree, index)
     local packet = parse(tvb, length, profile)
     packet.from, packet.to = tostring(pinfo.src), tostring(pinfo.dst)
@@ -717,7 +720,7 @@ local function add_packet(tvb, length, profile, pinfo, tree, index)
     if profile == "udp" then packet.from_port, packet.to_port = pinfo.src_port, pinfo.dst_port end
     local usable = packet.whole and not packet.malformed and not packet.cut and not quoted(pinfo)
     local note = usable and note_of(packet, pinfo, index) or { grant_new = 0 }
-    local text = words(packet, note)
+    local text = describe(packet, note)
     local branch = tree:add(apus, tvb(), "Homa, " .. text)
     branch:add(f.words, text):set_generated():set_hidden()
     if packet.header then add_header(branch, tvb, packet) end
@@ -739,7 +742,7 @@ local function set_columns(pinfo, protocol, text)
     pinfo.cols.info = text
 end
 
--- The udp profile, in a datagram that looks like it, or that a preference or "Decode As" sends here.
+-- Dissects a datagram of the udp profile: one with a valid header, or one selected by the preference or "Decode As".
 function apus.dissector(tvb, pinfo, tree)
     local length, have = tvb:reported_len(), tvb:len()
     if length == 0 or have == 0 then return 0 end
@@ -757,25 +760,25 @@ function apus.dissector(tvb, pinfo, tree)
     return have
 end
 
--- Both directions between two ends.
-local function ends(pinfo)
+-- Returns a key for the pair of addresses, equal in both directions.
+local function address_pair(pinfo)
     local from = tostring(pinfo.src) .. " " .. pinfo.src_port
     local to = tostring(pinfo.dst) .. " " .. pinfo.dst_port
     return from < to and from .. " " .. to or to .. " " .. from
 end
 
 local function heuristic(tvb, pinfo, tree)
-    local between = ends(pinfo)
+    local between = address_pair(pinfo)
     if looks_like_header(tvb, 0, pinfo.src_port, pinfo.dst_port) then
-        -- From here on what goes between these two is ours, also if it is malformed.
-        if not quoted(pinfo) then known[between] = math.min(known[between] or pinfo.number, pinfo.number) end
-    elseif not known[between] or known[between] > pinfo.number then
+        -- From here on, datagrams between these addresses are dissected even if they are malformed.
+        if not quoted(pinfo) then first_frame[between] = math.min(first_frame[between] or pinfo.number, pinfo.number) end
+    elseif not first_frame[between] or first_frame[between] > pinfo.number then
         return false
     end
     return apus.dissector(tvb, pinfo, tree) > 0
 end
 
--- The kernel profile.
+-- Dissects a packet of the kernel profile.
 local kernel = Proto("apus_kernel", "Homa message transport, kernel profile")
 
 function kernel.dissector(tvb, pinfo, tree)

@@ -1,4 +1,4 @@
-//! Can control messages do any harm? The body is in `crates/socket/src/corpus.rs`.
+//! Control messages and socket addresses. The body is in `crates/socket/src/corpus.rs`.
 
 #![no_main]
 

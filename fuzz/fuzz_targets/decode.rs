@@ -1,8 +1,8 @@
-//! Can a capture do any harm to its reader? The body is in `tools/decode/tests/decode`.
+//! Capture files. The body is in `tools/decode/tests/decode`.
 
 #![no_main]
 
-#[path = "../../tools/decode/tests/decode/fuzzed.rs"]
-mod fuzzed;
+#[path = "../../tools/decode/tests/decode/invariants.rs"]
+mod invariants;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzzed::run(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| invariants::check(bytes));

@@ -1,4 +1,4 @@
-//! Can packets do any harm? The body is in `crates/proto/tests/network`.
+//! Hostile packets. The body is in `crates/proto/tests/network`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Can anything be written into shared memory that does harm? The body is in `crates/local/tests/scribble`.
+//! Hostile writes into shared memory. The body is in `crates/local/tests/scribble`.
 
 #![no_main]
 

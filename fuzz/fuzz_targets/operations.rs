@@ -1,4 +1,4 @@
-//! Does any sequence of operations end well? The body is in `crates/proto/tests/network`.
+//! Sequences of operations on several endpoints. The body is in `crates/proto/tests/network`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Can bytes do any harm to the parser? The body is in `crates/wire/tests/corpus`.
+//! The packet parser. The body is in `crates/wire/tests/corpus`.
 
 #![no_main]
 

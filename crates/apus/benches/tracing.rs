@@ -1,9 +1,9 @@
-//! What do time traces cost messages?
+//! The cost of time traces for small messages.
 //!
-//! `cargo bench -p apus --bench tracing` prints how many RPCs a second there are with each setting, as a share of those
-//! without traces. `apus bench rate` answers that, too, with processes that live for a second each; two of them differ by
-//! 4 % for no reason. Here the settings take turns of 10 ms in one pair of endpoints, 400 times, which leaves half a per
-//! cent: enough to see one.
+//! `cargo bench -p apus --bench tracing` prints the RPCs per second for each sampling setting,
+//! relative to no tracing. `apus bench rate` measures the same with processes that live for a
+//! second each, whose results vary by 4 %. Here the settings alternate every 10 ms in one pair of
+//! endpoints, 400 times, which resolves differences of half a per cent.
 
 use apus::trace::{self, Sampling};
 use apus::{Bytes, Completion, Endpoint, EndpointBuilder, PollMode};
@@ -12,19 +12,19 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 400;
-const TURN: Duration = Duration::from_millis(10);
-/// After a setting has changed: both ends know of it.
-const BEFORE: Duration = Duration::from_millis(1);
+const SLICE: Duration = Duration::from_millis(10);
+/// Time after a change of the setting that is not measured.
+const WARM_UP: Duration = Duration::from_millis(1);
 const SIZE: usize = 100;
-/// The first one is what the others are compared with; `sampled=4000000000` is passes of the loop and no RPC.
+/// The first one is the baseline. `sampled=4000000000` records passes of the loop and no RPC.
 const SETTINGS: [&str; 6] =
     ["off", "sampled=4000000000", "sampled=1024", "sampled=256", "sampled=64", "all"];
 
-/// The first two cores that the process may use.
+/// Returns the first two cores that the process may use.
 fn cores() -> [usize; 2] {
     let allowed = sched_getaffinity(None).unwrap();
     let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
-    [cores.next().unwrap(), cores.next().expect("two cores, one for each end")]
+    [cores.next().unwrap(), cores.next().expect("two cores, one for each side")]
 }
 
 fn pin(core: usize) {
@@ -38,7 +38,7 @@ fn endpoint() -> Endpoint {
 }
 
 fn serve(server: &Endpoint) {
-    let _together = server.cork();
+    let _cork = server.cork();
     let mut requests = Vec::new();
     while server.recv_requests(&mut requests, 64).is_ok() {
         for mut request in requests.drain(..) {
@@ -48,7 +48,7 @@ fn serve(server: &Endpoint) {
     }
 }
 
-/// Ends the server, also if the client fails.
+/// Shuts the server down, also if the client fails.
 struct ShutDown<'a>(&'a Endpoint);
 
 impl Drop for ShutDown<'_> {
@@ -57,12 +57,12 @@ impl Drop for ShutDown<'_> {
     }
 }
 
-/// Keeps calls under way, and counts those that end.
+/// Keeps calls outstanding, and counts completions.
 struct Client<'a> {
     endpoint: &'a Endpoint,
     server: SocketAddr,
     request: Bytes,
-    ends: Vec<Completion>,
+    completions: Vec<Completion>,
 }
 
 impl Client<'_> {
@@ -70,29 +70,29 @@ impl Client<'_> {
         self.endpoint.send(self.server, self.request.clone(), 0).unwrap();
     }
 
-    /// Calls that have ended in this time, in thousands a second.
+    /// Returns the rate of completions within `time`, in thousands per second.
     fn rate(&mut self, time: Duration) -> f64 {
         let begin = Instant::now();
         let mut done = 0;
-        // Its memory is used again.
-        let mut ends = std::mem::take(&mut self.ends);
+        // Taken and put back, so that its memory is reused.
+        let mut completions = std::mem::take(&mut self.completions);
         loop {
-            self.endpoint.recv_completions(&mut ends, 64).unwrap();
-            for end in ends.drain(..) {
-                assert_eq!(end.result.unwrap().len(), SIZE);
+            self.endpoint.recv_completions(&mut completions, 64).unwrap();
+            for completion in completions.drain(..) {
+                assert_eq!(completion.result.unwrap().len(), SIZE);
                 done += 1;
                 self.send();
             }
             let took = begin.elapsed();
             if took >= time {
-                self.ends = ends;
+                self.completions = completions;
                 return f64::from(done) / took.as_secs_f64() / 1e3;
             }
         }
     }
 }
 
-/// The median, and an interval that holds the true one in 95 of 100 cases (order statistics).
+/// Returns the median and its 95 % confidence interval (order statistics).
 fn median(mut values: Vec<f64>) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
     let (middle, off) = (values.len() / 2, (0.98 * (values.len() as f64).sqrt()) as usize);
@@ -103,18 +103,18 @@ fn measure(outstanding: usize, [near, far]: [usize; 2]) {
     let server = endpoint();
     let client = endpoint();
     std::thread::scope(|scope| {
-        let _end = ShutDown(&server);
+        let _shutdown = ShutDown(&server);
         scope.spawn(|| {
             pin(far);
             serve(&server);
         });
         pin(near);
-        let _together = client.cork();
+        let _cork = client.cork();
         let mut client = Client {
             endpoint: &client,
             server: server.local_addr(),
             request: vec![7; SIZE].into(),
-            ends: Vec::new(),
+            completions: Vec::new(),
         };
         (0..outstanding).for_each(|_| client.send());
         client.rate(Duration::from_millis(300));
@@ -124,12 +124,12 @@ fn measure(outstanding: usize, [near, far]: [usize; 2]) {
                 let index = (round + turn) % SETTINGS.len();
                 let setting: Sampling = SETTINGS[index].parse().unwrap();
                 trace::set_sampling(setting);
-                client.rate(BEFORE);
-                rates[index].push(client.rate(TURN));
+                client.rate(WARM_UP);
+                rates[index].push(client.rate(SLICE));
             }
         }
         println!(
-            "\n{outstanding} under way        thousand a second   beside off (95 % of medians)"
+            "\n{outstanding:<4} outstanding   thousand per second   relative to off (95 % interval)"
         );
         for (setting, own) in SETTINGS.iter().zip(&rates) {
             let quotients = own.iter().zip(&rates[0]).map(|(a, b)| a / b).collect();

@@ -1,13 +1,14 @@
-//! What can be said about a call besides its request?
+//! Options, identifier and completion of a call.
 
 use std::time::{Duration, Instant};
 
 use crate::engine::calls::Key;
-use crate::engine::core::Ended;
+use crate::engine::message::EndedCall;
 use crate::engine::tracer::stage;
 use apus_trace::Event;
 
-/// Options of a call. The default has no deadline and may be executed once at most.
+/// Options of a call. By default a call has no deadline, is executed at most once, and waits for
+/// room.
 ///
 /// ```
 /// use apus::CallOptions;
@@ -25,62 +26,63 @@ pub struct CallOptions {
 }
 
 impl CallOptions {
-    /// The default.
+    /// Returns the default options.
     pub const fn new() -> Self {
         Self { deadline: None, idempotent: false, no_wait: false }
     }
 
-    /// The call fails if it has not completed by then. It covers the time for which the call waits for
-    /// room to be sent.
+    /// Sets the time at which the call fails if it has not completed. Waiting for room to send
+    /// counts.
     pub const fn deadline(mut self, at: Instant) -> Self {
         self.deadline = Some(at);
         self
     }
 
-    /// The same, from now on.
+    /// Sets the deadline to `time` from now. A time that is too long to be represented means no
+    /// deadline.
     pub fn timeout(self, time: Duration) -> Self {
         let now = Instant::now();
-        // A time too long to be represented is none.
         match now.checked_add(time) {
             Some(at) => self.deadline(at),
             None => self,
         }
     }
 
-    /// Executing the request twice does no harm: the call survives a restart of the server, where it
-    /// would fail otherwise.
-    pub const fn idempotent(mut self, yes: bool) -> Self {
-        self.idempotent = yes;
+    /// Declares that executing the request twice is harmless. The call then survives a restart of
+    /// the server; otherwise it fails. The default is `false`.
+    pub const fn idempotent(mut self, idempotent: bool) -> Self {
+        self.idempotent = idempotent;
         self
     }
 
-    /// If there is no room (a limit of the configuration is reached), fail at once with a
-    /// [back-pressure](crate::CallError::is_back_pressure) error instead of waiting.
-    pub const fn no_wait(mut self, yes: bool) -> Self {
-        self.no_wait = yes;
+    /// Sets whether the call fails at once with a
+    /// [back-pressure](crate::CallError::is_back_pressure) error, instead of waiting, when a limit
+    /// of the configuration is reached. The default is `false`.
+    pub const fn no_wait(mut self, no_wait: bool) -> Self {
+        self.no_wait = no_wait;
         self
     }
 }
 
-/// Names a call that was sent, so that it can be cancelled.
+/// Identifies a call that was sent, for [`EndpointHandle::cancel`](crate::EndpointHandle::cancel).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId {
     pub(crate) key: Key,
 }
 
-/// The end of a call that was sent without waiting for it.
+/// The outcome of a call that was sent with [`Endpoint::send`](crate::Endpoint::send).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Completion {
-    /// What was given to `send`.
+    /// The cookie that was given to `send`.
     pub cookie: u64,
-    /// The response, or why there is none.
+    /// The response, or the reason why the call failed.
     pub result: Result<bytes::Bytes, apus_proto::RpcError>,
 }
 
-impl From<Ended> for Completion {
-    /// The application gets it.
-    fn from(Ended { cookie, result, rpc }: Ended) -> Self {
+impl From<EndedCall> for Completion {
+    /// Hands the completion to the application, which ends the call in the time trace.
+    fn from(EndedCall { cookie, result, rpc }: EndedCall) -> Self {
         stage(rpc, Event::Returned, result.as_ref().map_or(0, bytes::Bytes::len));
         Self { cookie, result }
     }

@@ -1,16 +1,16 @@
-//! How do the messages of a busy thread leave together?
+//! Corks: hold messages back so that those of a busy thread leave together.
 
 use crate::engine::shard::Shard;
 
-/// Holds messages back as long as it lives; see [`Endpoint::cork`](crate::Endpoint::cork).
-#[must_use = "messages are only held back as long as the cork lives"]
+/// Holds messages back until it is dropped; see [`Endpoint::cork`](crate::Endpoint::cork).
+#[must_use = "messages are held back only until the cork is dropped"]
 pub struct Cork<'a> {
     shard: &'a Shard,
 }
 
 impl<'a> Cork<'a> {
     pub(crate) fn hold(shard: &'a Shard) -> Self {
-        shard.lock().corks += 1;
+        shard.lock().cork();
         Self { shard }
     }
 }
@@ -23,8 +23,6 @@ impl std::fmt::Debug for Cork<'_> {
 
 impl Drop for Cork<'_> {
     fn drop(&mut self) {
-        let mut core = self.shard.lock();
-        core.corks -= 1;
-        core.transmit_held_back();
+        self.shard.lock().uncork();
     }
 }

@@ -1,27 +1,31 @@
-//! What does an application talk to?
+//! The blocking endpoint.
 
 use crate::builder::EndpointBuilder;
 use crate::call::{CallId, CallOptions, Completion};
 use crate::cork::Cork;
-use crate::engine::metrics::EngineMetrics;
-use crate::engine::shard::{Locked, Shard};
-use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
+#[cfg(all(test, not(apus_loom)))]
+use crate::engine::shard::Shard;
+use crate::engine::shard::{DriverSetup, Locked};
+use crate::engine::wait_target::{
+    AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
+};
 use crate::error::{BindError, CallError, Closed};
-#[cfg(feature = "introspection")]
-use crate::introspection::Presence;
+use crate::handle::EndpointHandle;
 use crate::request::Request;
-use crate::submit::{Submission, cancel};
-use apus_proto::{DurationHistogram, Payload, RpcInfo, SizeHistogram};
+use crate::submission::Submission;
+use apus_driver::Driver;
+use apus_proto::Payload;
 use bytes::Bytes;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::ops::Deref;
 use std::time::{Duration, Instant};
 
 /// Client and server at once: sends requests to any number of peers and serves theirs.
 ///
-/// Clones are the same endpoint; any thread may use any of them at any time. When the last clone is
-/// dropped, the endpoint is shut down.
+/// Clones refer to the same endpoint, and any number of threads may use it at a time. The endpoint
+/// is shut down when the last clone is dropped. Methods that do not wait, such as
+/// [`local_addr`](EndpointHandle::local_addr), [`metrics`](EndpointHandle::metrics) and
+/// [`shutdown`](EndpointHandle::shutdown), are those of [`EndpointHandle`].
 ///
 /// # A server
 ///
@@ -31,7 +35,7 @@ use std::time::{Duration, Instant};
 /// loop {
 ///     let request = endpoint.recv_request()?;
 ///     let response = request.payload().to_ascii_uppercase();
-///     // A client that has gone is none of our business.
+///     // The client may have vanished meanwhile; the server continues.
 ///     let _ = request.reply(response);
 /// }
 /// # }
@@ -50,78 +54,57 @@ use std::time::{Duration, Instant};
 ///
 /// # Many calls at a time
 ///
-/// [`Endpoint::send`] does not wait. The ends of calls that were sent come out of [`Endpoint::recv_completion`] in
-/// the order in which they end, each with the cookie that it was sent with. A [`Cork`] lets the
-/// messages of a busy thread leave together.
+/// [`Endpoint::send`] does not wait for the response. [`Endpoint::recv_completion`] returns the
+/// outcomes of such calls in the order in which they end, each with the cookie that was given to
+/// `send`. A [`Cork`] lets the messages of a busy thread leave together.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let endpoint = apus::Endpoint::client()?;
+/// let server = "10.0.0.7:4000".parse()?;
+/// let questions = ["one", "two", "three"];
+///
+/// let cork = endpoint.cork();
+/// for (index, question) in questions.iter().enumerate() {
+///     endpoint.send(server, *question, index as u64)?;
+/// }
+/// drop(cork);
+///
+/// for _ in questions {
+///     let completion = endpoint.recv_completion()?;
+///     let question = questions[completion.cookie as usize];
+///     println!("{question}: {:?}", completion.result);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Endpoint {
-    shard: Arc<Shard>,
-    _engine: Arc<EngineThread>,
+    handle: EndpointHandle,
 }
 
-/// The thread behind an endpoint; ends with the last clone.
-struct EngineThread {
-    #[cfg(feature = "introspection")]
-    _presence: Option<Presence>,
-    shard: Arc<Shard>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
+impl Deref for Endpoint {
+    type Target = EndpointHandle;
 
-/// All counters of an endpoint.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct Metrics {
-    /// What the protocol counts.
-    pub protocol: apus_proto::Metrics,
-    /// What the engine counts.
-    pub engine: EngineMetrics,
-    /// Messages that the application got, by length, whichever way they came.
-    pub messages: SizeHistogram,
-    /// How long calls took that went through memory: one in 64 is timed, and counts for all of them.
-    pub local_calls: DurationHistogram,
-    /// What waits at the moment.
-    pub queues: Queues,
-    /// What the driver counts, by name; for the UDP driver see [`apus_socket::SocketCounters`].
-    pub driver: Vec<(&'static str, u64)>,
-}
-
-apus_proto::__counters! {
-    /// What waits in an endpoint at the moment, whichever way it came or goes.
-    Queues {
-        /// Calls whose end nobody has received.
-        calls,
-        /// Requests that wait for a thread of the application.
-        requests_waiting,
-        /// Ends of calls that wait for a thread of the application.
-        ends_waiting,
+    fn deref(&self) -> &EndpointHandle {
+        &self.handle
     }
 }
 
 impl Endpoint {
-    pub(crate) fn new(shard: Arc<Shard>, thread: JoinHandle<()>, observable: bool) -> Self {
-        #[cfg(not(feature = "introspection"))]
-        let _ = observable;
-        let engine = EngineThread {
-            #[cfg(feature = "introspection")]
-            _presence: observable.then(|| Presence::enter(&shard)).flatten(),
-            shard: shard.clone(),
-            thread: Mutex::new(Some(thread)),
-        };
-        Self { shard, _engine: Arc::new(engine) }
-    }
-
-    /// What the engine's own tests look into.
+    /// Gives the engine's own tests access to its internals.
     #[cfg(all(test, not(apus_loom)))]
-    pub(crate) fn shard(&self) -> &Arc<Shard> {
-        &self.shard
+    pub(crate) fn shard(&self) -> &std::sync::Arc<Shard> {
+        &self.handle.shard
     }
 
-    /// Settings other than the defaults.
+    /// Returns a builder with the default settings.
     pub fn builder() -> EndpointBuilder {
         EndpointBuilder::default()
     }
 
-    /// An endpoint with a UDP socket at `address`, that serves requests. Port 0 takes any free one.
+    /// Opens a UDP socket at `address` and starts an endpoint that serves requests. Port 0 selects
+    /// a free port.
     ///
     /// # Errors
     ///
@@ -130,58 +113,53 @@ impl Endpoint {
         Self::builder().bind(address)
     }
 
-    /// An endpoint at any free port that does not serve requests.
+    /// Opens a UDP socket at a free port and starts an endpoint that does not serve requests.
     ///
     /// # Errors
     ///
-    /// As for [`Endpoint::bind`].
+    /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
     pub fn client() -> Result<Self, BindError> {
         Self::builder().client()
-    }
-
-    /// The address of the socket. The IP address is unspecified if it listens on all of the host's.
-    #[must_use]
-    pub fn local_addr(&self) -> SocketAddr {
-        self.shard.local_addr
     }
 
     /// Sends a request and waits for the response.
     ///
     /// # Errors
     ///
-    /// [`CallError`], which also says whether the request may have been executed.
+    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
+    /// been executed.
     pub fn call(&self, to: SocketAddr, request: impl Into<Payload>) -> Result<Bytes, CallError> {
         self.call_with(to, request, CallOptions::new())
     }
 
-    /// The same with options.
+    /// Sends a request with `options`, such as a timeout, and waits for the response.
     ///
     /// # Errors
     ///
-    /// [`CallError`], which also says whether the request may have been executed.
+    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
+    /// been executed.
     pub fn call_with(
         &self,
         to: SocketAddr,
         request: impl Into<Payload>,
         options: CallOptions,
     ) -> Result<Bytes, CallError> {
-        let mut submission =
-            Submission { to, payload: request.into(), options, shared: None, called: 0 };
-        let (core, call) = self.submit(&mut submission)?;
-        // The protocol watches the deadline.
+        let (core, call) = self.submit(&mut Submission::new(to, request.into(), options, None))?;
+        // No deadline here: the protocol ends the call when its deadline passes.
         let (core, ended) = self.shard.wait_for(core, &EndOf(call.key), None);
         match ended {
             Some(response) => {
                 drop(core);
-                response.give().map_err(CallError::Failed)
+                response.into_result().map_err(CallError::Failed)
             }
             None => Err(core.closed_error().into()),
         }
     }
 
-    /// Sends a request. Its end will come out of [`Endpoint::recv_completion`], together with `cookie`.
+    /// Sends a request and returns without waiting for the response: [`Endpoint::recv_completion`]
+    /// returns the outcome later, together with `cookie`.
     ///
-    /// Waits for room if too much is under way (see [`CallOptions::no_wait`]).
+    /// Waits for room if a limit of the configuration is reached (see [`CallOptions::no_wait`]).
     ///
     /// # Errors
     ///
@@ -195,7 +173,11 @@ impl Endpoint {
         self.send_with(to, request, cookie, CallOptions::new())
     }
 
-    /// The same with options.
+    /// Sends a request with `options` and returns without waiting for the response:
+    /// [`Endpoint::recv_completion`] returns the outcome later, together with `cookie`.
+    ///
+    /// Waits for room if a limit of the configuration is reached, unless
+    /// [`CallOptions::no_wait`] is set.
     ///
     /// # Errors
     ///
@@ -207,167 +189,117 @@ impl Endpoint {
         cookie: u64,
         options: CallOptions,
     ) -> Result<CallId, CallError> {
-        let mut submission =
-            Submission { to, payload: request.into(), options, shared: Some(cookie), called: 0 };
+        let mut submission = Submission::new(to, request.into(), options, Some(cookie));
         self.submit(&mut submission).map(|(_, call)| call)
     }
 
-    /// Waits for the end of any call that was sent.
+    /// Waits until any call that was sent has ended, and returns its completion.
     ///
     /// # Errors
     ///
-    /// [`Closed`]: the endpoint does not work any more, and all ends have been received.
+    /// [`Closed`]: the endpoint is closed and all completions have been received.
     pub fn recv_completion(&self) -> Result<Completion, Closed> {
-        self.recv_until(None).transpose().unwrap_or_else(|| Err(self.shard.lock().closed_error()))
+        self.recv(&AnyCompletion).map(Completion::from)
     }
 
-    /// The same, but no longer than `time`; `None` if nothing ended in it.
+    /// Waits up to `timeout` until any call that was sent has ended. Returns `None` if none has.
     ///
     /// # Errors
     ///
-    /// As for [`Endpoint::recv_completion`].
-    pub fn recv_completion_timeout(&self, time: Duration) -> Result<Option<Completion>, Closed> {
-        self.recv_until(Instant::now().checked_add(time))
+    /// [`Closed`]: the endpoint is closed and all completions have been received.
+    pub fn recv_completion_timeout(&self, timeout: Duration) -> Result<Option<Completion>, Closed> {
+        Ok(self.recv_timeout(&AnyCompletion, timeout)?.map(Completion::from))
     }
 
-    /// The end of a call if there is one already. Looks at the network once, and sends what a cork holds
-    /// back, if there is none.
+    /// Returns a completion if one is available. If none is, polls the network once and sends what
+    /// a [`Cork`] holds back.
     ///
     /// # Errors
     ///
-    /// As for [`Endpoint::recv_completion`].
+    /// [`Closed`]: the endpoint is closed and all completions have been received.
     pub fn try_recv_completion(&self) -> Result<Option<Completion>, Closed> {
         self.recv_completion_timeout(Duration::ZERO)
     }
 
-    /// Waits for the end of any call that was sent, and appends it and all others that are there, at most
-    /// `limit`, to `ends`. Returns how many.
+    /// Waits until any call that was sent has ended, then appends up to `limit` available
+    /// completions to `completions`. Returns their number, which is 0 only if `limit` is.
     ///
-    /// For threads with many calls under way: cheaper than receiving them one by one.
+    /// With many outstanding calls this is cheaper than receiving completions one by one.
     ///
     /// # Errors
     ///
-    /// As for [`Endpoint::recv_completion`].
+    /// [`Closed`]: the endpoint is closed and all completions have been received.
     pub fn recv_completions(
         &self,
-        ends: &mut Vec<Completion>,
+        completions: &mut Vec<Completion>,
         limit: usize,
     ) -> Result<usize, Closed> {
-        if limit == 0 {
-            return Ok(0);
-        }
-        let (mut core, first) = self.shard.wait_for(self.shard.lock(), &AnyCompletion, None);
-        let Some(first) = first else { return Err(core.closed_error()) };
-        Ok(core.take_all(&AnyCompletion, first, limit, |ended| ends.push(ended.into())))
+        self.recv_batch(&AnyCompletion, limit, |ended| completions.push(ended.into()))
     }
 
-    /// Waits for a request of any client.
+    /// Waits for a request from any client.
     ///
     /// # Errors
     ///
-    /// [`Closed`]: the endpoint does not work any more.
+    /// [`Closed`]: the endpoint is closed.
     pub fn recv_request(&self) -> Result<Request, Closed> {
-        self.recv_request_until(None)
-            .transpose()
-            .unwrap_or_else(|| Err(self.shard.lock().closed_error()))
+        self.recv(&AnyRequest).map(|arrived| Request::new(self.shard.clone(), arrived))
     }
 
-    /// The same, but no longer than `time`; `None` if no request came in it.
+    /// Waits up to `timeout` for a request from any client. Returns `None` if none arrives.
     ///
     /// # Errors
     ///
-    /// As for [`Endpoint::recv_request`].
-    pub fn recv_request_timeout(&self, time: Duration) -> Result<Option<Request>, Closed> {
-        self.recv_request_until(Instant::now().checked_add(time))
+    /// [`Closed`]: the endpoint is closed.
+    pub fn recv_request_timeout(&self, timeout: Duration) -> Result<Option<Request>, Closed> {
+        let arrived = self.recv_timeout(&AnyRequest, timeout)?;
+        Ok(arrived.map(|arrived| Request::new(self.shard.clone(), arrived)))
     }
 
-    /// A request if there is one already. Looks at the network once, and sends what a cork holds back, if
-    /// there is none.
+    /// Returns a request if one is available. If none is, polls the network once and sends what a
+    /// [`Cork`] holds back.
     ///
     /// # Errors
     ///
-    /// As for [`Endpoint::recv_request`].
+    /// [`Closed`]: the endpoint is closed.
     pub fn try_recv_request(&self) -> Result<Option<Request>, Closed> {
         self.recv_request_timeout(Duration::ZERO)
     }
 
-    /// Waits for a request of any client, and appends it and all others that are there, at most `limit`, to
-    /// `requests`. Returns how many.
+    /// Waits for a request from any client, then appends up to `limit` available requests to
+    /// `requests`. Returns their number, which is 0 only if `limit` is.
     ///
-    /// For threads that serve many small requests: cheaper than receiving them one by one. Other threads
-    /// that wait get none of those.
+    /// For many small requests this is cheaper than receiving them one by one. Other waiting
+    /// threads get none of the requests that one thread has received in this way.
     ///
     /// # Errors
     ///
-    /// As for [`Endpoint::recv_request`].
+    /// [`Closed`]: the endpoint is closed.
     pub fn recv_requests(
         &self,
         requests: &mut Vec<Request>,
         limit: usize,
     ) -> Result<usize, Closed> {
-        if limit == 0 {
-            return Ok(0);
-        }
-        let (mut core, first) = self.shard.wait_for(self.shard.lock(), &AnyRequest, None);
-        let Some(first) = first else { return Err(core.closed_error()) };
         let request = |arrived| Request::new(self.shard.clone(), arrived);
-        Ok(core.take_all(&AnyRequest, first, limit, |arrived| requests.push(request(arrived))))
+        self.recv_batch(&AnyRequest, limit, |arrived| requests.push(request(arrived)))
     }
 
-    /// Lets a call go that was sent: its end will not come out of [`Endpoint::recv_completion`]. `false` if it has
-    /// ended already. The server may have executed it.
-    pub fn cancel(&self, call: CallId) -> bool {
-        cancel(&mut self.shard.lock(), call)
-    }
-
-    /// Holds the messages of this endpoint back, so that they leave together: when a thread waits for
-    /// something, when 32 have gathered, or when the cork is dropped.
+    /// Holds back the messages of this endpoint so that they leave together: when a thread waits
+    /// for something, when 32 messages are held back, or when the cork is dropped.
     ///
-    /// For threads that handle many small messages one after the other: their packets leave in one
-    /// system call. A thread that computes for long between two messages should not hold a cork.
+    /// A cork suits threads that handle many small messages in a row: their packets leave in one
+    /// system call. A thread that computes for long between two messages should not hold one.
     pub fn cork(&self) -> Cork<'_> {
         Cork::hold(&self.shard)
     }
 
-    /// Waits until all messages that were sent have arrived, or `time` is over; whether they have.
-    /// After a reply and before the end of the process, say. `false` if the endpoint was shut down before.
-    pub fn drain(&self, time: Duration) -> bool {
-        let deadline = Instant::now().checked_add(time);
+    /// Waits until the peers have acknowledged all messages that were sent, for example after the
+    /// last reply and before the end of the process.
+    ///
+    /// Returns `false` if `timeout` passes, or the endpoint is closed, before that.
+    pub fn drain(&self, timeout: Duration) -> bool {
+        let deadline = Instant::now().checked_add(timeout);
         self.shard.wait_for(self.shard.lock(), &AllAcknowledged, deadline).1.is_some()
-    }
-
-    /// Ends everything: calls under way fail, requests are refused, and whoever waits is told. Does
-    /// nothing if the endpoint is closed already.
-    pub fn shutdown(&self) {
-        self.shard.lock().close(Closed::ShutDown);
-    }
-
-    /// Asks all peers with whom this endpoint has a session, or shares memory, to freeze their traces
-    /// ([`trace`](crate::trace)), and freezes that of this process; how many were asked: whoever is met in both ways is asked
-    /// in both, and counts twice. They do so if they are set up to
-    /// ([`FreezeTriggers::obey_peers`](crate::trace::FreezeTriggers::obey_peers)), and nobody answers. Packets may be lost: ask
-    /// again, it does no harm.
-    pub fn freeze_peers(&self) -> usize {
-        self.shard.lock().freeze_peers()
-    }
-
-    /// Whether calls to peers of this host can go through memory ([`EndpointBuilder::local`]): it was wanted, and the system
-    /// gave what it takes.
-    #[must_use]
-    pub fn has_local_path(&self) -> bool {
-        self.shard.has_local_path()
-    }
-
-    /// All RPCs that live, in either role.
-    #[must_use]
-    pub fn info(&self) -> Vec<RpcInfo> {
-        self.shard.lock().transport.info()
-    }
-
-    /// All counters as they stand.
-    #[must_use]
-    pub fn metrics(&self) -> Metrics {
-        self.shard.metrics()
     }
 
     /// Makes a call, waiting for room if necessary.
@@ -383,7 +315,7 @@ impl Endpoint {
                     submission.wait();
                     let (again, room) = self.shard.wait_for(core, &Room { seen }, deadline);
                     core = again;
-                    if room.is_none() && core.closed.is_none() {
+                    if room.is_none() && !core.is_closed() {
                         return Err(CallError::too_late());
                     }
                 }
@@ -392,57 +324,89 @@ impl Endpoint {
         }
     }
 
-    fn recv_until(&self, deadline: Option<Instant>) -> Result<Option<Completion>, Closed> {
-        let (core, ended) = self.shard.wait_for(self.shard.lock(), &AnyCompletion, deadline);
-        match ended {
-            Some(ended) => Ok(Some(ended.into())),
-            None if core.closed.is_some() => Err(core.closed_error()),
-            None => Ok(None),
-        }
+    fn recv<W: WaitTarget>(&self, want: &W) -> Result<W::Output, Closed> {
+        let (core, output) = self.shard.wait_for(self.shard.lock(), want, None);
+        output.ok_or_else(|| core.closed_error())
     }
 
-    fn recv_request_until(&self, deadline: Option<Instant>) -> Result<Option<Request>, Closed> {
-        let (core, arrived) = self.shard.wait_for(self.shard.lock(), &AnyRequest, deadline);
-        match arrived {
-            Some(arrived) => Ok(Some(Request::new(self.shard.clone(), arrived))),
-            None if core.closed.is_some() => Err(core.closed_error()),
-            None => Ok(None),
+    fn recv_timeout<W: WaitTarget>(
+        &self,
+        want: &W,
+        timeout: Duration,
+    ) -> Result<Option<W::Output>, Closed> {
+        let deadline = Instant::now().checked_add(timeout);
+        let (core, output) = self.shard.wait_for(self.shard.lock(), want, deadline);
+        if output.is_none() && core.is_closed() {
+            return Err(core.closed_error());
         }
+        Ok(output)
+    }
+
+    fn recv_batch<W: WaitTarget>(
+        &self,
+        want: &W,
+        limit: usize,
+        push: impl FnMut(W::Output),
+    ) -> Result<usize, Closed> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        let (mut core, first) = self.shard.wait_for(self.shard.lock(), want, None);
+        let Some(first) = first else { return Err(core.closed_error()) };
+        Ok(core.take_all(want, first, limit, push))
     }
 }
 
-impl Shard {
-    /// All counters as they stand.
-    pub(crate) fn metrics(&self) -> Metrics {
-        let core = self.lock();
-        Metrics {
-            protocol: core.transport.metrics(),
-            engine: core.engine_metrics(),
-            messages: core.sizes,
-            local_calls: core.local_calls,
-            queues: Queues {
-                calls: (core.calls.len() + core.completions.len()) as u64,
-                requests_waiting: core.requests.len() as u64,
-                ends_waiting: core.completions.len() as u64,
-            },
-            driver: self.counters.as_ref().map_or_else(Vec::new, |counters| counters.all()),
-        }
+impl EndpointBuilder {
+    /// Opens a socket at `address` (UDP, or raw IP with [`EndpointBuilder::raw`]) and starts the
+    /// endpoint. Port 0 selects a free port. If `address` resolves to several addresses, the first
+    /// that can be bound is used.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
+    pub fn bind(
+        self,
+        address: impl ToSocketAddrs + std::fmt::Debug,
+    ) -> Result<Endpoint, BindError> {
+        let opened = self.open(&address)?;
+        self.start_blocking(opened)
+    }
+
+    /// Opens a socket at a free port, on all addresses of the host (over raw IP: those of one IP
+    /// protocol), and starts an endpoint that does not serve requests.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
+    pub fn client(self) -> Result<Endpoint, BindError> {
+        let opened = self.open_any()?;
+        self.serve(false).start_blocking(opened)
+    }
+
+    /// Starts the endpoint on `driver` instead of a UDP or raw IP socket. The shared-memory path is
+    /// not available: it is bound to UDP addresses.
+    ///
+    /// In the kernel profile the caller must set [`EndpointBuilder::first_id`] such that no other
+    /// endpoint of the host uses the same ids.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError::Start`]: the system refuses a thread, a descriptor or a random seed.
+    pub fn with_driver(self, driver: Box<dyn Driver>) -> Result<Endpoint, BindError> {
+        let opened = self.on_driver(driver);
+        self.start_blocking(opened)
+    }
+
+    fn start_blocking(&self, opened: DriverSetup) -> Result<Endpoint, BindError> {
+        let (shard, thread) = self.start(opened)?;
+        let observable = self.is_observable();
+        Ok(Endpoint { handle: EndpointHandle::new(shard, Some(thread), observable) })
     }
 }
 
 impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Endpoint").field("local_addr", &self.local_addr()).finish_non_exhaustive()
-    }
-}
-
-impl Drop for EngineThread {
-    fn drop(&mut self) {
-        self.shard.lock().close(Closed::ShutDown);
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            // If the engine panicked, its message has been printed; the others must be able to end.
-            let _ = thread.join();
-        }
     }
 }

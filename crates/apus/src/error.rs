@@ -1,4 +1,4 @@
-//! What can go wrong, and what should one do?
+//! Errors of endpoints, calls and replies.
 
 use apus_proto::{CommandError, ConfigError, Execution, FailureKind, RpcError};
 use std::io;
@@ -6,36 +6,53 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Why an endpoint does not work any more.
+/// The reason why an endpoint is closed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Closed {
-    /// It was shut down by the application.
+    /// The application shut the endpoint down.
     #[error("the endpoint was shut down")]
     ShutDown,
-    /// Its driver is broken; make another endpoint.
-    #[error("the endpoint's driver is broken: {0}")]
+    /// The driver failed for good, or the runtime of an async endpoint ended. A new endpoint is
+    /// needed.
+    #[error("the endpoint's driver failed: {0}")]
     Driver(#[source] Arc<io::Error>),
 }
 
-/// Why a call failed. [`CallError::execution`] says whether its request may have been executed.
+/// The reason why a call failed. [`CallError::execution`] says whether its request may have been
+/// executed.
+///
+/// ```no_run
+/// use apus::{CallError, Endpoint, Execution};
+/// use std::net::SocketAddr;
+///
+/// /// Calls a second server if the first one has certainly not executed the request.
+/// fn order(endpoint: &Endpoint, servers: [SocketAddr; 2]) -> Result<apus::Bytes, CallError> {
+///     match endpoint.call(servers[0], "one coffee") {
+///         Err(error) if error.execution() == Execution::NotExecuted => {
+///             endpoint.call(servers[1], "one coffee")
+///         }
+///         result => result,
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
     /// The network or the peer failed, or the deadline passed.
     #[error(transparent)]
     Failed(#[from] RpcError),
-    /// The arguments are out of range, or there is no room and the call was told not to wait; nothing
-    /// was sent.
+    /// An argument is out of range, or there is no room and
+    /// [`CallOptions::no_wait`](crate::CallOptions::no_wait) is set. Nothing was sent.
     #[error(transparent)]
     Rejected(CommandError),
-    /// The endpoint does not work any more; nothing was sent.
+    /// The endpoint is closed. Nothing was sent.
     #[error(transparent)]
     Closed(#[from] Closed),
 }
 
 impl CallError {
-    /// What is known about the execution of the request.
+    /// Returns what is known about the execution of the request.
     #[must_use]
     pub const fn execution(&self) -> Execution {
         match self {
@@ -44,8 +61,8 @@ impl CallError {
         }
     }
 
-    /// Whether there was no room (a limit of the configuration is reached), so that trying again later
-    /// may help.
+    /// Returns whether the call was rejected because a limit of the configuration is reached, so
+    /// that it may succeed later.
     #[must_use]
     pub const fn is_back_pressure(&self) -> bool {
         match self {
@@ -54,7 +71,7 @@ impl CallError {
         }
     }
 
-    /// The deadline passed before the call could be sent.
+    /// Returns the error of a call whose deadline passed before it could be sent.
     pub(crate) const fn too_late() -> Self {
         Self::Failed(RpcError {
             kind: FailureKind::DeadlineExceeded,
@@ -63,54 +80,56 @@ impl CallError {
     }
 }
 
-/// Why a reply could not be given.
+/// The reason why a reply could not be sent.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplyError {
-    /// The client does not wait any more: it has gone, was restarted, cancelled the call, or its
-    /// deadline has passed.
+    /// The client does not wait any more: it is unreachable, was restarted, cancelled the call, or
+    /// the deadline of the call has passed.
     #[error("the client does not wait for the reply any more")]
     ClientGone,
-    /// The reply is empty or too long. The request has been let go; its client gets an error.
+    /// The reply is empty or too long. The request is abandoned, and its client gets an error.
     #[error(transparent)]
     Rejected(CommandError),
-    /// The endpoint does not work any more.
+    /// The endpoint is closed.
     #[error(transparent)]
     Closed(#[from] Closed),
 }
 
-/// Why an endpoint could not be made.
+/// The reason why an endpoint could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// The address does not name any.
+    /// The address cannot be resolved.
     #[error("resolve {address}: {source}")]
     Resolve {
-        /// What was to be resolved.
+        /// The address as it was given.
         address: String,
-        /// The system's answer.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The socket could not be opened.
+    /// The UDP socket could not be opened.
     #[error(transparent)]
     Open(#[from] apus_socket::OpenError),
-    /// The raw IP socket could not be opened: the capability for it is missing, say, or the port is in use.
+    /// The raw IP socket could not be opened, for example because the capability is missing or the
+    /// port is in use.
     #[error(transparent)]
     OpenRaw(#[from] apus_socket::RawOpenError),
-    /// A thread, a descriptor or a random seed was refused by the system.
+    /// The system refused a thread, a descriptor or a random seed.
     #[error("start the engine of {address}: {source}")]
     Start {
         /// The endpoint's address.
         address: SocketAddr,
-        /// The system's answer.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The folder for traces cannot be made, or the system refuses the thread that writes them.
-    #[error("leave time traces in {}: {source}", folder.display())]
+    /// The folder for trace files cannot be created, or the system refused the thread that writes
+    /// them.
+    #[error("write time traces to {}: {source}", folder.display())]
     TraceFiles {
         /// The folder.
         folder: PathBuf,
-        /// The system's answer.
+        /// The error of the system.
         source: io::Error,
     },
     /// The configuration is not valid.

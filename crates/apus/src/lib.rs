@@ -1,8 +1,9 @@
 //! A message transport with low tail latency: the Homa protocol in user space, over plain UDP.
 //!
-//! An [`Endpoint`] sends requests and serves them. There are no connections: it talks to any number of
-//! peers, each request is a message of 1 byte to 64 MB, and short messages stay fast while long ones
-//! fill the network, because receivers grant them their share.
+//! An [`Endpoint`] sends requests and serves them. There are no connections: an endpoint talks to
+//! any number of peers. Each request and each response is a message of 1 byte to 64 MB. Short
+//! messages stay fast while long ones fill the network, because receivers schedule what is sent to
+//! them.
 //!
 //! ```
 //! use apus::Endpoint;
@@ -23,27 +24,40 @@
 //! # }
 //! ```
 //!
-//! The same with tokio is in [`tokio`]: same names, `.await` behind them.
+//! [`tokio::Endpoint`] has the same methods for async applications, with `.await` behind them.
+//! [`Endpoint::builder`] sets options; [`EndpointHandle`] has what does not wait: counters, live
+//! RPCs, cancellation, shutdown.
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! - A request is executed **at most once**, however late its packets are duplicated. A failed call
-//!   says whether its request may have been executed ([`CallError::execution`]).
-//! - A call that was accepted **ends**: with a response, with an error that says what happened, or by
-//!   being cancelled. Lost packets are asked for again.
-//! - **Nothing grows without bound.** Every table and buffer has a limit in [`Config`]; callers wait
-//!   for room, peers' packets are dropped and counted.
+//! - A request is executed **at most once**, however late its packets arrive or are duplicated. A
+//!   failed call says whether its request may have been executed ([`CallError::execution`]).
+//! - Every accepted call **ends**: with a response, with an error that says what happened, or by
+//!   being cancelled. Lost packets are retransmitted.
+//! - **Nothing grows without bound.** Every table and buffer has a limit in [`Config`]. At a limit,
+//!   callers wait for room, and packets of peers are dropped and counted.
 //! - There is **no order** between calls, and no authentication or encryption.
 //!
 //! # Threads
 //!
-//! Any number of threads may share an endpoint. Whoever waits for a message polls the network itself,
-//! so that an unloaded call needs no wake-up; see [`Engine`] for the alternatives and [`PollMode`] for how
-//! long a thread spins before it sleeps.
+//! Any number of threads may share an endpoint. A thread that waits for a message polls the network
+//! itself, so that an unloaded call needs no wake-up. [`Engine`] has the alternatives, and
+//! [`PollMode`] sets for how long a thread spins before it sleeps.
+//!
+//! # Features
+//!
+//! | feature | adds | default |
+//! |---|---|---|
+//! | `tokio` | [`tokio::Endpoint`] | yes |
+//! | `introspection` | counters and live RPCs for other processes: `apus::introspection` | yes |
+//! | `metrics` | counters for the recorder of the `metrics` facade: `apus::metrics_bridge` | |
+//! | `prometheus` | counters as OpenMetrics text and over HTTP: `apus::prometheus` | |
+//! | `serde` | `Config`, `PollMode` and `Engine` in configuration files | |
+//! | `toml` | `Settings`: an endpoint from a file | |
 
 #![deny(unsafe_code)]
 
-/// The lines in the README are run as a test.
+/// Runs the examples of the README as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
@@ -54,15 +68,18 @@ mod cork;
 mod endpoint;
 mod engine;
 mod error;
+mod handle;
 #[cfg(feature = "introspection")]
 pub mod introspection;
 #[cfg(feature = "metrics")]
 pub mod metrics_bridge;
 pub mod local {
-    //! How is the way through memory to peers of the same host set up?
+    //! Settings of the shared-memory path to peers on the same host; see
+    //! [`EndpointBuilder::local_config`](crate::EndpointBuilder::local_config).
 
     pub use apus_local::{LocalConfig, LocalLimits, PeerPolicy, RingSizes};
 }
+mod metrics;
 pub mod overload;
 #[cfg(feature = "prometheus")]
 pub mod prometheus;
@@ -70,7 +87,7 @@ mod request;
 #[cfg(feature = "toml")]
 mod settings;
 pub mod snapshot;
-mod submit;
+mod submission;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 pub mod trace;
@@ -79,16 +96,17 @@ pub use apus_proto::{
     CommandError, Config, ConfigBuilder, ConfigError, DropReason, Execution, FailureKind,
     PARAMETERS, Parameter, Payload, Profile, Refusal, Role, RpcError, RpcInfo, RpcState,
 };
-pub use apus_socket::UdpConfig;
-pub use apus_socket::{RawConfig, RawOpenError};
+pub use apus_socket::{RawConfig, RawOpenError, UdpConfig};
 pub use builder::{EndpointBuilder, Engine, ParseEngineError};
 pub use bytes::Bytes;
 pub use call::{CallId, CallOptions, Completion};
 pub use cork::Cork;
-pub use endpoint::{Endpoint, Metrics, Queues};
+pub use endpoint::Endpoint;
 pub use engine::metrics::EngineMetrics;
-pub use engine::poll::{ParsePollModeError, PollMode};
+pub use engine::poll_mode::{ParsePollModeError, PollMode};
 pub use error::{BindError, CallError, Closed, ReplyError};
+pub use handle::EndpointHandle;
+pub use metrics::{Metrics, Queues};
 pub use request::Request;
 #[cfg(feature = "toml")]
 pub use settings::{Settings, SettingsError, TraceSettings, UdpSettings};

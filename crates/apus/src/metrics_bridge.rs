@@ -1,7 +1,7 @@
-//! How do counters get to whatever recorder a program has installed for the `metrics` facade?
+//! Counters for the recorder that a program has installed for the `metrics` facade.
 //!
-//! A [`Publisher`] hands over what has changed since the last time. Nothing is published by itself: call it from where the program
-//! does such things, every few seconds, say.
+//! A [`Publisher`] reports what has changed since its last report. The program decides when: call
+//! it every few seconds, for example.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,27 +14,28 @@
 //! # }
 //! ```
 //!
-//! Counters are `apus.NAME`, with the endpoint's address as `endpoint` and the family's label; gauges as well. Durations of RPCs have
-//! OpenTelemetry's names, `rpc.client.call.duration` and `rpc.server.call.duration`, in seconds; they come from buckets, so each is given
-//! as the bound of its bucket, at most 12.5 % too long.
+//! Counters and gauges are named `apus.NAME` and labelled with the endpoint's address as `endpoint`
+//! and with the family's label. Durations of RPCs have OpenTelemetry's names,
+//! `rpc.client.call.duration` and `rpc.server.call.duration`, in seconds. They come from a
+//! histogram: each is reported as the upper bound of its bucket, at most 12.5 % too long.
 
-use crate::endpoint::Metrics;
+use crate::metrics::Metrics;
 use crate::snapshot::{Buckets, EndpointSnapshot, Family, FamilyKind, families};
 use metrics::{Label, Unit, counter, gauge, histogram};
 use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
 
-/// Hands counters to the recorder of the `metrics` facade.
+/// Reports counters to the recorder of the `metrics` facade.
 #[derive(Debug, Default)]
 pub struct Publisher {
-    /// What was published last.
+    /// The last published values per endpoint.
     last: BTreeMap<SocketAddr, EndpointSnapshot>,
-    /// Families that the recorder knows.
+    /// Families that were described to the recorder.
     described: HashSet<String>,
 }
 
 impl Publisher {
-    /// Publishes what an endpoint at `address` has counted since the last time.
+    /// Publishes what the endpoint at `address` has counted since the last call with that address.
     pub fn publish(&mut self, address: SocketAddr, metrics: &Metrics) {
         let now = EndpointSnapshot::new(address, metrics);
         let change = self.last.get(&address).map_or_else(|| now.clone(), |last| now.since(last));
@@ -45,13 +46,13 @@ impl Publisher {
         self.last.insert(address, now);
     }
 
-    /// Tells the recorder what a family means, once.
+    /// Describes a family to the recorder, once.
     fn describe(&mut self, family: &Family) {
         if !self.described.insert(family.name.clone()) {
             return;
         }
         let (name, help) = (name(family), family.help.clone());
-        match (family.sort, unit(family)) {
+        match (family.kind, unit(family)) {
             (FamilyKind::Counter, Some(unit)) => metrics::describe_counter!(name, unit, help),
             (FamilyKind::Counter, None) => metrics::describe_counter!(name, help),
             (FamilyKind::Gauge, Some(unit)) => metrics::describe_gauge!(name, unit, help),
@@ -64,7 +65,7 @@ impl Publisher {
     }
 }
 
-/// What the facade calls a family.
+/// Returns the name of a family in the facade.
 fn name(family: &Family) -> String {
     match family.name.as_str() {
         "rpc_client_call_duration" => "rpc.client.call.duration".to_owned(),
@@ -117,7 +118,8 @@ fn publish(family: &Family, change: &EndpointSnapshot) {
     }
 }
 
-/// Publishes durations of RPCs with OpenTelemetry's attributes. Those that ended well are known more exactly than in its buckets.
+/// Publishes durations of RPCs with OpenTelemetry's attributes. Successful ones come from a
+/// histogram that is finer than OpenTelemetry's buckets.
 fn rpcs(name: &str, member: &str, change: &EndpointSnapshot, coarse: &Buckets) {
     let is_server = name.contains("server");
     let fine = if is_server { "serve_nanos" } else { "call_nanos" };
@@ -136,7 +138,7 @@ fn rpcs(name: &str, member: &str, change: &EndpointSnapshot, coarse: &Buckets) {
 }
 
 fn record(histogram: &metrics::Histogram, buckets: &Buckets, scale: f64) {
-    // What has no bound is beyond the last one.
+    // Values of the bucket without a bound count as the last bound.
     let last = buckets.buckets.iter().filter_map(|(upto, _)| *upto).next_back().unwrap_or(0);
     for (upto, count) in &buckets.buckets {
         histogram.record_many(upto.unwrap_or(last) as f64 * scale, *count as usize);

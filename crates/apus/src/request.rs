@@ -1,88 +1,89 @@
-//! What does a server get?
+//! A request at a server, and the right to reply to it.
 
-use crate::engine::core::{Arrived, Core};
-use crate::engine::local::Origin;
+use crate::engine::message::{IncomingRequest, Origin};
 use crate::engine::shard::Shard;
 use crate::engine::tracer::stage;
-use crate::engine::want::Room;
+use crate::engine::wait_target::Room;
 use crate::error::ReplyError;
-use apus_proto::{Command, CommandError, Payload, Refusal};
+use apus_proto::Payload;
 use apus_trace::{Event, Rpc};
 use bytes::Bytes;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// A request that has arrived, to be answered once.
+/// A request that has arrived, to be answered once with [`Request::reply`].
 ///
-/// Dropped without a reply, it is let go: the client gets an error that says so.
+/// The reply may come from any thread and at any time, and requests may be answered in any order.
+/// If a request is dropped without a reply, its client gets an error that says so.
 #[derive(Debug)]
 #[must_use = "reply to it; dropped, it fails at the client"]
 pub struct Request {
-    pub(crate) inner: Pending,
+    pub(crate) pending: PendingReply,
     payload: Bytes,
     from: SocketAddr,
 }
 
-/// The right, and the duty, to answer.
-pub(crate) struct Pending {
+/// The right and the duty to reply.
+pub(crate) struct PendingReply {
     pub(crate) shard: Arc<Shard>,
-    /// `None` when it has been answered.
+    /// `None` once the request is answered, or its client has gone.
     origin: Option<Origin>,
-    /// If it is traced.
+    /// The RPC in the time trace, if it is traced.
     pub(crate) rpc: Option<Rpc>,
 }
 
-impl std::fmt::Debug for Pending {
+impl std::fmt::Debug for PendingReply {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Pending").field(&self.origin).finish()
+        f.debug_tuple("PendingReply").field(&self.origin).finish()
     }
 }
 
 impl Request {
-    pub(crate) fn new(shard: Arc<Shard>, arrived: Arrived) -> Self {
-        let Arrived { origin, from, payload, rpc } = arrived;
+    pub(crate) fn new(shard: Arc<Shard>, arrived: IncomingRequest) -> Self {
+        let IncomingRequest { origin, from, payload, rpc } = arrived;
         stage(rpc, Event::RequestReturned, payload.len());
-        Self { inner: Pending { shard, origin: Some(origin), rpc }, payload, from }
+        Self { pending: PendingReply { shard, origin: Some(origin), rpc }, payload, from }
     }
 
-    /// The client's message.
+    /// Returns the client's message.
     #[must_use]
     pub const fn payload(&self) -> &Bytes {
         &self.payload
     }
 
-    /// Takes the client's message: to send it back or to keep it, without a copy. Nothing is left
-    /// behind.
+    /// Takes the client's message out of the request without a copy, to send it back or to keep it.
+    /// [`Request::payload`] is empty afterwards.
     #[must_use]
     pub fn take_payload(&mut self) -> Bytes {
         std::mem::take(&mut self.payload)
     }
 
-    /// The client's address.
+    /// Returns the client's address.
     #[must_use]
     pub const fn peer_addr(&self) -> SocketAddr {
         self.from
     }
 
-    /// Answers. Waits for room if too many bytes wait to be sent.
+    /// Sends the response. Waits for room if a limit of the configuration is reached.
     ///
     /// # Errors
     ///
-    /// [`ReplyError`]: the client has gone, or the reply is empty or too long.
+    /// [`ReplyError`]: the client does not wait any more, the response is empty or too long, or the
+    /// endpoint is closed.
     pub fn reply(mut self, payload: impl Into<Payload>) -> Result<(), ReplyError> {
-        self.inner.reply(payload.into())
+        self.pending.reply(payload.into())
     }
 }
 
-impl Pending {
-    /// Answers, waiting for room if necessary.
+impl PendingReply {
+    /// Replies, waiting for room if necessary.
     fn reply(&mut self, mut payload: Payload) -> Result<(), ReplyError> {
         let Self { shard, origin, rpc } = self;
         stage(*rpc, Event::Reply, payload.len());
         let mut core = shard.lock();
         loop {
             let seen = core.room_changes();
-            match try_reply(&mut core, origin, *rpc, &mut payload) {
+            match core.reply(origin, *rpc, &mut payload) {
                 Err(ReplyError::Rejected(error)) if error.is_back_pressure() => {
                     core = shard.wait_for(core, &Room { seen }, None).0;
                 }
@@ -91,72 +92,19 @@ impl Pending {
         }
     }
 
-    /// Answers if there is room; may be tried again if not. Also says how often there had been room
-    /// before.
+    /// Replies if there is room; otherwise the call may be repeated. Also returns the number of
+    /// times that room had become available before the attempt, for [`Room`].
     #[cfg(feature = "tokio")]
     pub(crate) fn try_reply(&mut self, payload: &mut Payload) -> (u64, Result<(), ReplyError>) {
         let mut core = self.shard.lock();
-        (core.room_changes(), try_reply(&mut core, &mut self.origin, self.rpc, payload))
+        (core.room_changes(), core.reply(&mut self.origin, self.rpc, payload))
     }
 }
 
-/// Answers `rpc`, which is `None` afterwards unless the reply may be tried again.
-fn try_reply(
-    core: &mut Core,
-    origin: &mut Option<Origin>,
-    traced: Option<Rpc>,
-    payload: &mut Payload,
-) -> Result<(), ReplyError> {
-    if let Some(closed) = &core.closed {
-        return Err(closed.clone().into());
-    }
-    let replied = match origin {
-        None => Err(CommandError::UnknownRpc),
-        Some(Origin::Local(pair, id)) => {
-            let length = payload.len();
-            let replied = core.reply_locally(pair, *id, payload);
-            replied.inspect(|()| stage(traced, Event::LocalSent, length))
-        }
-        Some(Origin::Network(rpc)) => {
-            let rpc = *rpc;
-            let now = core.command_time();
-            let length = payload.len();
-            let checked = core.transport.check_reply(now, rpc, payload).and_then(|()| {
-                let payload = std::mem::take(payload);
-                core.transport.command(now, Command::Reply { rpc, payload })
-            });
-            checked.map(|_| {
-                stage(traced, Event::Queued, length);
-                core.after_reply();
-            })
-        }
-    };
-    match replied {
-        Ok(()) => {
-            *origin = None;
-            Ok(())
-        }
-        Err(CommandError::UnknownRpc) => {
-            *origin = None;
-            Err(ReplyError::ClientGone)
-        }
-        Err(error) => Err(ReplyError::Rejected(error)),
-    }
-}
-
-impl Drop for Pending {
+impl Drop for PendingReply {
     fn drop(&mut self) {
-        let Some(origin) = self.origin.take() else { return };
-        let mut core = self.shard.lock();
-        match origin {
-            Origin::Local(pair, id) => core.abandon_locally(&pair, id, Refusal::Abandoned),
-            Origin::Network(rpc) => {
-                let now = core.command_time();
-                // The client may have gone before; then there is nobody to tell.
-                if core.transport.command(now, Command::Abandon { rpc }).is_ok() {
-                    core.after_command();
-                }
-            }
+        if let Some(origin) = self.origin.take() {
+            self.shard.lock().abandon(origin);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How is an endpoint set up from a file?
+//! Options of an endpoint in a TOML file, the feature `toml`.
 
 mod trace;
 
@@ -10,11 +10,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::builder::{EndpointBuilder, Engine};
-use crate::engine::poll::PollMode;
+use crate::engine::poll_mode::PollMode;
 use apus_proto::Config;
 use apus_socket::UdpConfig;
 
-/// Settings of an endpoint as a file has them: what is absent is as [`EndpointBuilder`] has it.
+/// Options of an endpoint, as read from a TOML file. An absent option has the default of
+/// [`EndpointBuilder`].
 ///
 /// ```
 /// use apus::Settings;
@@ -37,93 +38,96 @@ use apus_socket::UdpConfig;
 /// # }
 /// ```
 ///
-/// `docs/configuration.md` explains each key with its default.
+/// `docs/configuration.md` describes every key with its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// How threads wait: [`EndpointBuilder::poll_mode`].
+    /// How threads wait: [`EndpointBuilder::poll_mode`]. `spin`, `hybrid=MICROSECONDS` or `block`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll: Option<PollMode>,
-    /// Who turns the loop: [`EndpointBuilder::engine`]. `waiters`, `dedicated`, or `dedicated=CPU`.
+    /// Which threads run the loop: [`EndpointBuilder::engine`]. `waiters`, `dedicated`, or
+    /// `dedicated=CPU`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<Engine>,
-    /// Threads that receive requests. For the application, which starts them; [`EndpointBuilder`] does not know it.
+    /// Number of threads that receive requests. It is for the application, which starts them;
+    /// [`EndpointBuilder`] ignores it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receivers: Option<usize>,
-    /// [`EndpointBuilder::receive_batch`].
+    /// Packets per pass of the loop: [`EndpointBuilder::receive_batch`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_batch: Option<usize>,
-    /// [`EndpointBuilder::max_queueing`], in microseconds.
+    /// Time for which requests may wait under overload, in microseconds:
+    /// [`EndpointBuilder::max_queueing`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_queueing_usecs: Option<u64>,
-    /// [`EndpointBuilder::core_share`], in per cent.
+    /// Share of its core for a dedicated engine, in per cent: [`EndpointBuilder::core_share`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<u32>,
-    /// [`EndpointBuilder::local`].
+    /// Whether calls to peers on this host use shared memory: [`EndpointBuilder::local`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local: Option<bool>,
-    /// Settings of the socket.
+    /// Section `[udp]`: options of the socket.
     #[serde(skip_serializing_if = "UdpSettings::is_empty")]
     pub udp: UdpSettings,
-    /// Time traces.
+    /// Section `[trace]`: triggers and files of the time trace.
     #[serde(skip_serializing_if = "TraceSettings::is_empty")]
     pub trace: TraceSettings,
-    /// Parameters of the protocol by their names: [`Config`].
+    /// Section `[protocol]`: parameters of the protocol by their names in [`Config`].
     #[serde(skip_serializing_if = "is_default")]
     pub protocol: Config,
 }
 
-/// Settings of the socket: [`UdpConfig`] without the address.
+/// Options of the UDP socket: [`UdpConfig`] without the address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UdpSettings {
-    /// [`UdpConfig::receive_buffer`].
+    /// Bytes that the system queues for the socket: [`UdpConfig::receive_buffer`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_buffer: Option<usize>,
-    /// [`UdpConfig::send_buffer`].
+    /// Bytes that the system accepts before the socket is full: [`UdpConfig::send_buffer`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_buffer: Option<usize>,
-    /// [`UdpConfig::max_ip_packet`].
+    /// Length of the longest IP packet in bytes: [`UdpConfig::max_ip_packet`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_ip_packet: Option<usize>,
-    /// [`UdpConfig::segmentation_offload`].
+    /// Whether one system call may send several packets: [`UdpConfig::segmentation_offload`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segmentation_offload: Option<bool>,
-    /// [`UdpConfig::receive_offload`].
+    /// Whether the system merges received packets: [`UdpConfig::receive_offload`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_offload: Option<bool>,
-    /// [`UdpConfig::priorities`].
+    /// Whether packets carry their priority as traffic class: [`UdpConfig::priorities`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priorities: Option<bool>,
-    /// [`UdpConfig::reports`].
+    /// Whether ICMP errors are read: [`UdpConfig::reports`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reports: Option<bool>,
-    /// [`UdpConfig::busy_poll_usecs`].
+    /// Microseconds for which the kernel polls the interface: [`UdpConfig::busy_poll_usecs`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_poll_usecs: Option<u32>,
-    /// [`UdpConfig::ipv6`].
+    /// Whether to use IPv6: [`UdpConfig::ipv6`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ipv6: Option<bool>,
 }
 
-/// Why there are no settings.
+/// The reason why settings could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
     /// The file cannot be read.
     #[error("{}: {source}", file.display())]
     Read {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// What it says makes no sense; where, and what would.
+    /// The text is no valid TOML, or has an unknown key or an invalid value.
     #[error("{}{source}", place(file.as_deref()))]
-    Wrong {
-        /// Which file, if it was one.
+    Invalid {
+        /// The file, if the text is from one.
         file: Option<PathBuf>,
-        /// What is wrong with it.
+        /// The problem, its place, and what is expected there.
         source: Box<toml::de::Error>,
     },
 }
@@ -133,11 +137,11 @@ fn place(file: Option<&Path>) -> String {
 }
 
 impl Settings {
-    /// What a file in TOML says.
+    /// Reads a TOML file.
     ///
     /// # Errors
     ///
-    /// [`SettingsError`]: it cannot be read, or has a key or a value that there is not.
+    /// [`SettingsError`]: the file cannot be read, or has an unknown key or an invalid value.
     pub fn read(file: impl AsRef<Path>) -> Result<Self, SettingsError> {
         let file = file.as_ref();
         let text = std::fs::read_to_string(file)
@@ -145,7 +149,7 @@ impl Settings {
         parse(&text, Some(file))
     }
 
-    /// An endpoint's settings, with these in place of the defaults.
+    /// Returns a builder with these settings instead of the defaults.
     pub fn builder(&self) -> EndpointBuilder {
         let Self {
             poll,
@@ -180,15 +184,11 @@ impl Settings {
         self.trace.apply(builder)
     }
 
-    /// As a file that [`Settings::read`] understands; only what differs from the defaults.
-    ///
-    /// # Panics
-    ///
-    /// Never: there is nothing in it that TOML could not hold.
+    /// Returns the settings that differ from the defaults as TOML, for [`Settings::read`].
     #[must_use]
     pub fn toml(&self) -> String {
         let mut table = toml::Table::try_from(self).expect("names and numbers");
-        // Of the protocol's parameters there are many, and nobody wants to read them all.
+        // `Config` serialises all parameters of the protocol: leave out those with their default.
         if let Some(toml::Value::Table(protocol)) = table.get_mut("protocol") {
             let usual = toml::Table::try_from(Config::default()).expect("names and numbers");
             protocol.retain(|name, value| usual.get(name) != Some(value));
@@ -206,7 +206,7 @@ impl std::str::FromStr for Settings {
 }
 
 fn parse(text: &str, file: Option<&Path>) -> Result<Settings, SettingsError> {
-    toml::from_str(text).map_err(|source| SettingsError::Wrong {
+    toml::from_str(text).map_err(|source| SettingsError::Invalid {
         file: file.map(Path::to_owned),
         source: Box::new(source),
     })

@@ -1,16 +1,16 @@
-//! Where do the microseconds go?
+//! The time trace: a flight recorder of what the threads of all endpoints do, on by default.
 //!
-//! Every thread that works for an endpoint records what it does, into a ring in memory, at 10 ns or so a record: looks
-//! at the network and sends, sleeping and waking, anything that should be rare, and each stage of one RPC in 256. It is
-//! on from the beginning, for all endpoints of the process. When something strange has happened, the rings still
-//! hold what led to it: [`freeze`] them, and write them to a file with [`dump_to`]. `apus trace` makes sense of such
-//! files, also of several hosts' together.
+//! Every thread that works for an endpoint records events into a ring in memory, at about 10 ns per
+//! record: polls, sends, sleeping and waking, rare events such as retransmissions, and all stages
+//! of one RPC in 256. After an incident the rings still hold what led to it: [`freeze`] them and
+//! write them to a file with [`dump_to`]. `apus trace` analyses such files, also those of several
+//! hosts together.
 //!
 //! ```
 //! use apus::{Endpoint, trace};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! trace::set_sampling("all".parse()?); // each RPC, and not one in 256
+//! trace::set_sampling("all".parse()?); // every RPC instead of one in 256
 //! # let server = Endpoint::bind("127.0.0.1:0")?;
 //! # let address = server.local_addr();
 //! # std::thread::spawn(move || while let Ok(request) = server.recv_request() { let _ = request.reply("HELLO"); });
@@ -27,20 +27,22 @@
 //! # }
 //! ```
 //!
-//! # Freezing by itself
+//! # Triggers
 //!
-//! [`EndpointBuilder::freeze_triggers`](crate::EndpointBuilder::freeze_triggers) sets what freezes the trace without anybody being there:
-//! a slow call, a restart, a lost packet. [`Endpoint::freeze_peers`](crate::Endpoint::freeze_peers) freezes those of
-//! the peers, too, if they are set up to heed that ([`FreezeTriggers::obey_peers`]); [`FreezeTriggers::freeze_peers`] does so by itself.
+//! [`EndpointBuilder::freeze_triggers`](crate::EndpointBuilder::freeze_triggers) sets which events
+//! freeze the trace: a slow call, a restart, a lost packet.
+//! [`EndpointHandle::freeze_peers`](crate::EndpointHandle::freeze_peers) also freezes the traces of
+//! peers that [allow it](FreezeTriggers::obey_peers); [`FreezeTriggers::freeze_peers`] does so on
+//! every trigger.
 //!
-//! A process that nobody looks after leaves files behind: with [`EndpointBuilder::trace_files`](crate::EndpointBuilder::trace_files) each such
-//! freeze is written into a folder by a thread of its own, and recording goes on. [`left`] says what became of that.
+//! With [`EndpointBuilder::trace_files`](crate::EndpointBuilder::trace_files) a thread writes each
+//! such freeze to a file and resumes recording. [`saved_files`] returns what has been written.
 //!
-//! # What is not in it
+//! # Privacy
 //!
-//! Payload. Of messages, their lengths; of peers, their addresses.
+//! A trace has the lengths of messages and the addresses of peers, and no payload.
 
-pub use apus_trace::keep::{FilesLeft, TraceFiles, left};
+pub use apus_trace::auto_save::{SavedFiles, TraceFiles, saved_files};
 pub use apus_trace::recorder::{
     ParseSamplingError, Status, dump_to, freeze, frozen, sampling, set_sampling, snapshot, status,
     thaw,
@@ -52,7 +54,7 @@ pub use apus_trace::{
 
 use std::time::Duration;
 
-/// What freezes the process's trace by itself. Nothing does unless it is said.
+/// The events that freeze the process's trace. All are disabled by default.
 ///
 /// ```
 /// use apus::{Endpoint, trace::FreezeTriggers};
@@ -76,7 +78,7 @@ pub struct FreezeTriggers {
 }
 
 impl FreezeTriggers {
-    /// None.
+    /// Returns a set without triggers.
     pub const fn new() -> Self {
         Self {
             slow: None,
@@ -87,40 +89,46 @@ impl FreezeTriggers {
         }
     }
 
-    /// A call, traced or not, over the network or through memory, took longer than this from the moment at which the endpoint
-    /// got it until its whole response was here. It freezes the trace when it ends, not when the time is over. Calls through
-    /// memory then cost two looks at the clock more, 50 ns.
+    /// Freezes the trace when a call ends that took longer than `time`, from the moment at which
+    /// the endpoint accepted it until its response was complete. Every call counts, sampled or not,
+    /// over the network or through shared memory. The clock is then read twice per call through
+    /// shared memory, which costs 50 ns.
     pub const fn slow_rpc(mut self, time: Duration) -> Self {
         self.slow = Some(time);
         self
     }
 
-    /// A request had to be sent again from its start since the server did not know it, or the server has been restarted.
-    pub const fn restart(mut self, yes: bool) -> Self {
-        self.restart = yes;
+    /// Sets whether the trace freezes when a request is sent again from its start, because its
+    /// server did not know it or was restarted.
+    pub const fn restart(mut self, freeze: bool) -> Self {
+        self.restart = freeze;
         self
     }
 
-    /// A packet was sent again, by us or by a peer: it was lost, or so late that it was asked for.
-    pub const fn lost_packet(mut self, yes: bool) -> Self {
-        self.lost_packet = yes;
+    /// Sets whether the trace freezes when a packet is retransmitted, by this endpoint or by a
+    /// peer: it was lost, or so late that the receiver sent a RESEND.
+    pub const fn lost_packet(mut self, freeze: bool) -> Self {
+        self.lost_packet = freeze;
         self
     }
 
-    /// When one of these freezes the trace, peers are asked to freeze theirs, with a packet or a word in shared memory each.
-    pub const fn freeze_peers(mut self, yes: bool) -> Self {
-        self.tell_peers = yes;
+    /// Sets whether peers are asked to freeze their traces when a trigger freezes this one. It
+    /// costs a packet, or a word in shared memory, per peer.
+    pub const fn freeze_peers(mut self, freeze: bool) -> Self {
+        self.tell_peers = freeze;
         self
     }
 
-    /// Peers may freeze our trace. Only those with whom there is a session, or shared memory: a client that has been
-    /// served, or a server that has served us. It does not travel on.
-    pub const fn obey_peers(mut self, yes: bool) -> Self {
-        self.heed_peers = yes;
+    /// Sets whether peers may freeze this trace: only those with a session or with shared memory,
+    /// that is a client that was served or a server that responded. Such a freeze is not passed on
+    /// to other peers.
+    pub const fn obey_peers(mut self, obey: bool) -> Self {
+        self.heed_peers = obey;
         self
     }
 
-    /// Nanoseconds after which a call is slow.
+    /// Returns the duration in nanoseconds beyond which a call is slow; `u64::MAX` if the trigger
+    /// is disabled.
     pub(crate) fn slow_nanos(&self) -> u64 {
         self.slow.map_or(u64::MAX, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     }

@@ -1,13 +1,14 @@
-//! Does `docs/configuration.md` explain every key of a configuration file, with its default, and none that there is not?
+//! `docs/configuration.md` describes every key of a configuration file with its default, and no
+//! other keys.
 //!
-//! In a packaged crate there is no such page: the test says so and passes.
+//! A packaged crate has no such page: the test says so and passes.
 
 use std::fs;
 use std::path::Path;
 
 use apus::Settings;
 
-/// Section, key and default of each row in the page's tables.
+/// Returns section, key and default of each row in the page's tables.
 fn rows(page: &str) -> Vec<(String, String, String)> {
     let mut section = String::new();
     let mut rows = Vec::new();
@@ -51,7 +52,7 @@ fn every_key_is_explained_with_its_default() {
             assert!(rows.iter().any(|row| row.0 == section && row.1 == key), "[{section}] {key}");
         }
     }
-    // With all defaults written down an endpoint is set up as without a file.
+    // A file with all defaults gives the same builder as no file.
     let all: String = ["", "udp", "trace"]
         .iter()
         .map(|section| {

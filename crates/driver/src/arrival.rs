@@ -1,14 +1,15 @@
-//! What does a driver hand to the engine?
+//! Received packets: what a driver passes to the engine.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// A packet that has arrived.
+/// A received packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'a> {
-    /// Who sent it, as the packet claims. IPv4 peers of an IPv6 socket appear as IPv4 addresses.
+    /// Sender of the packet, as the packet claims. IPv4 peers of an IPv6 socket appear as IPv4
+    /// addresses.
     pub from: SocketAddr,
-    /// The local address it was sent to. Only known, and only needed, if the driver listens on all
-    /// addresses of the host: answers must leave from there.
+    /// Local address that the packet was sent to. Only known, and only needed, if the driver
+    /// listens on all addresses of the host: responses must leave from this address.
     pub to: Option<IpAddr>,
     /// Congestion mark of the network.
     pub ecn: Ecn,
@@ -19,17 +20,17 @@ pub struct Arrival<'a> {
 /// The two ECN bits of an IP packet. Source: RFC 3168 section 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Ecn {
-    /// Not ECN-capable, or not known.
+    /// Not ECN-capable, or unknown.
     #[default]
     NotCapable,
-    /// ECN-capable, no congestion met.
+    /// ECN-capable, and no congestion experienced.
     Capable,
-    /// A switch marked the packet: congestion experienced.
+    /// Congestion experienced: a switch has marked the packet.
     CongestionExperienced,
 }
 
 impl Ecn {
-    /// The mark in the low two bits of a TOS or traffic class byte.
+    /// Returns the mark in the low two bits of a TOS or traffic class byte.
     #[must_use]
     pub const fn from_traffic_class(byte: u8) -> Self {
         match byte & 0b11 {

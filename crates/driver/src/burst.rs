@@ -1,4 +1,4 @@
-//! What does the engine hand to a driver?
+//! Bursts: what the engine passes to a driver.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,8 +7,8 @@ use crate::packet::BurstPackets;
 /// One or more packets of one message for one destination.
 ///
 /// Packet `i` is the `i`-th piece of `headers` followed by the `i`-th piece of the payload. The
-/// payload is given as slices that together are the payload of all packets; a packet's piece may
-/// begin in one slice and end in another.
+/// payload is given as slices whose concatenation is the payload of all packets; a packet's piece
+/// may begin in one slice and end in another.
 ///
 /// ```text
 ///   headers   |h0|h1|h2|                       header_len bytes each
@@ -16,30 +16,30 @@ use crate::packet::BurstPackets;
 ///   packets   h0 ------  h1 -----+  h2 --
 /// ```
 ///
-/// A burst contradicts itself, and [`crate::Transmit::send`] may panic in debug builds, if `headers`
-/// is empty or no multiple of `header_len`, or if the payload is not of a length that fills all
-/// packets but the last one and puts at least one byte into the last one. A burst of one packet may
-/// have no payload.
+/// A burst is consistent if `headers` is a non-empty multiple of `header_len`, and the payload
+/// fills all packets but the last one and puts at least one byte into the last one. A burst of one
+/// packet may have no payload. With an inconsistent burst, [`crate::TransmitHalf::send`] panics in
+/// debug builds.
 #[derive(Clone, Copy, Debug)]
 pub struct Burst<'a> {
-    /// Where to.
+    /// Destination.
     pub to: SocketAddr,
-    /// The local address to send from; `None` lets the system choose.
+    /// Local address to send from; `None` lets the system choose.
     pub from: Option<IpAddr>,
     /// Byte for IPv4's TOS or IPv6's traffic class field; the two ECN bits are 0.
     pub traffic_class: u8,
-    /// The packets' headers, one behind the other.
+    /// Concatenated headers of the packets.
     pub headers: &'a [u8],
     /// Bytes of one header.
     pub header_len: usize,
-    /// The packets' payload, one behind the other.
+    /// Concatenated payloads of the packets.
     pub payload: &'a [&'a [u8]],
     /// Payload bytes of every packet but the last one, which may have fewer.
     pub segment: usize,
 }
 
 impl<'a> Burst<'a> {
-    /// One packet that lies in one piece, with no address to send from and traffic class 0.
+    /// Returns a burst of one contiguous packet, with traffic class 0 and no address to send from.
     #[must_use]
     pub const fn single(to: SocketAddr, packet: &'a [u8]) -> Self {
         Self {
@@ -53,38 +53,38 @@ impl<'a> Burst<'a> {
         }
     }
 
-    /// The packets one by one, in order. Sensible only if the burst is consistent.
+    /// Returns the packets in order. Meaningful only if the burst is consistent.
     #[must_use]
     #[inline]
     pub fn each(&self) -> BurstPackets<'a> {
         BurstPackets::new(self)
     }
 
-    /// Number of packets.
+    /// Returns the number of packets.
     #[must_use]
     #[inline]
     pub fn packets(&self) -> usize {
         self.headers.len() / self.header_len
     }
 
-    /// Bytes of payload in all packets together.
+    /// Returns the payload bytes of all packets together.
     #[must_use]
     #[inline]
     pub fn payload_len(&self) -> usize {
         match self.payload {
-            [slice] => slice.len(), // The usual case; the sum is vectorised at some expense.
+            [slice] => slice.len(), // The usual case. The vectorised sum costs more.
             slices => slices.iter().map(|slice| slice.len()).sum(),
         }
     }
 
-    /// Bytes of the first packet, which no other one exceeds.
+    /// Returns the length in bytes of the first packet, which no other packet exceeds.
     #[must_use]
     #[inline]
     pub fn longest_packet(&self) -> usize {
         self.header_len + self.segment.min(self.payload_len())
     }
 
-    /// Whether the fields agree with each other; see the type.
+    /// Returns whether the fields agree with each other, as documented for the type.
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         if self.header_len == 0 || self.headers.is_empty() {
@@ -109,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_contradict_each_other_are_seen() {
+    fn inconsistent_bursts_are_detected() {
         assert!(burst(b"aa", &[], 0).is_consistent(), "a control packet");
         assert!(Burst::single(SocketAddr::from(([127, 0, 0, 1], 1)), b"a").is_consistent());
         assert!(burst(b"aa", &[b"12"], 2).is_consistent());
         assert!(burst(b"aabb", &[b"12", b"3"], 2).is_consistent(), "the last one is shorter");
         assert!(burst(b"aabb", &[b"1234"], 2).is_consistent());
-        assert!(!burst(b"aabb", &[b"12"], 2).is_consistent(), "nothing for the second packet");
+        assert!(!burst(b"aabb", &[b"12"], 2).is_consistent(), "no payload for the second packet");
         assert!(!burst(b"aabb", &[b"12345"], 2).is_consistent(), "a byte too many");
         assert!(!burst(b"aab", &[b"1"], 2).is_consistent(), "half a header");
         assert!(!burst(b"", &[], 0).is_consistent());

@@ -1,24 +1,25 @@
-//! What did the driver find out about the system?
+//! Capabilities: properties of an open driver.
 
-/// Properties of an open driver, found out at run time; a missing one costs speed, never
+/// Properties of an open driver, detected at run time. A missing capability costs speed, never
 /// correctness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Most packets that one system call sends to one peer (segmentation offload); 1 without it.
+    /// Maximum number of packets that one system call sends to one peer (segmentation offload); 1
+    /// without offload.
     pub segments_per_send: usize,
-    /// Whether the system may hand several packets of one peer over as one (receive offload).
+    /// Whether the system may deliver several packets of one peer as one (receive offload).
     pub receive_offload: bool,
-    /// Whether each packet can carry a priority of its own.
+    /// Whether each packet can carry its own priority.
     pub priorities: bool,
-    /// Whether congestion marks of arriving packets are seen.
+    /// Whether congestion marks of received packets are visible.
     pub ecn: bool,
-    /// Whether "port unreachable" and its kin become [`crate::Report`]s.
+    /// Whether ICMP errors such as "port unreachable" become [`crate::NetworkReport`]s.
     pub reports: bool,
-    /// Microseconds for which the system polls the interface when nothing has arrived; 0 if it was not
-    /// asked to, or does not.
+    /// Microseconds for which the system polls the interface when no packet has arrived; 0 if busy
+    /// polling was not requested or is not supported.
     pub busy_poll_usecs: u32,
-    /// Bytes that the system queues for us between two calls of `receive`, its own structures included:
-    /// these may be as large as the packets, and many times as large as small ones.
+    /// Bytes that the system queues between two calls of `receive`, including its own structures,
+    /// which may be as large as the packets, and many times as large as small packets.
     pub receive_buffer: usize,
     /// Rate of the link in Mbit/s, if the driver knows it.
     pub link_mbps: Option<u32>,

@@ -1,7 +1,7 @@
-//! How does a bad network behave, on demand?
+//! Faults: a bad network on demand.
 //!
-//! [`Faulty`] wraps any driver and loses, duplicates, reorders and corrupts packets, on the way in,
-//! on the way out, or both. Same seed, same packets, same calls: same faults.
+//! [`Faulty`] wraps any driver and loses, duplicates, reorders and corrupts packets, on reception,
+//! on transmission, or both. The same seed with the same packets and calls causes the same faults.
 //!
 //! ```
 //! # #[cfg(feature = "loopback")]
@@ -13,7 +13,7 @@
 //! let config = FaultConfig { seed: 7, receive, ..FaultConfig::default() };
 //! let driver = Faulty::new(LoopbackNetwork::new().host(), config)?;
 //! let counters = driver.counters();
-//! // … use `driver` as any other, then ask what was done:
+//! // … use `driver` as any other, then read what was done:
 //! assert_eq!(counters.receive.lost(), 0);
 //! # Ok(())
 //! # }
@@ -23,11 +23,11 @@
 //!
 //! # Invariants
 //!
-//! - **F1** A driver with [`Faults::none`] in both directions changes nothing.
-//! - **F2** No packet is held for ever: an incoming one at most until a `receive` finds nothing behind
-//!   it (which D6 promises to come), an outgoing one at most until `flush`.
-//! - **F3** The number of packets that leave a lane is the number that entered, minus the lost ones,
-//!   plus the duplicates.
+//! - **FAULT-1** A driver with [`Faults::none`] in both directions changes nothing.
+//! - **FAULT-2** No packet is delayed forever: an incoming packet at most until a `receive` finds
+//!   no packet behind it (DRIVER-6 guarantees that), an outgoing packet at most until `flush`.
+//! - **FAULT-3** The number of packets that leave a lane is the number that entered, minus the lost
+//!   ones, plus the duplicates.
 
 mod config;
 mod counters;
@@ -44,7 +44,7 @@ use std::sync::Arc;
 use crate::{Arrival, Burst, Capabilities, Driver, Ecn, NetworkReport, ReceiveHalf, TransmitHalf};
 use lane::{Frame, Lane};
 
-/// A driver whose packets suffer.
+/// A driver that applies faults to its packets.
 #[derive(Debug)]
 pub struct Faulty<D> {
     inner: D,
@@ -57,13 +57,13 @@ impl<D: Driver> Faulty<D> {
     ///
     /// # Errors
     ///
-    /// `config` contradicts itself, see [`FaultConfig::validate`].
+    /// [`FaultError`] if `config` is invalid; see [`FaultConfig::validate`].
     pub fn new(inner: D, config: FaultConfig) -> Result<Self, FaultError> {
         config.validate()?;
         Ok(Self { inner, config, counters: Arc::default() })
     }
 
-    /// What was done so far; goes on counting after [`Driver::split`].
+    /// Returns the counters of applied faults, which stay valid after [`Driver::split`].
     #[must_use]
     pub fn counters(&self) -> Arc<FaultCounters> {
         self.counters.clone()
@@ -95,13 +95,13 @@ impl<D: Driver> Driver for Faulty<D> {
                 lane: incoming,
                 counters,
                 ready: Vec::new(),
-                all: false,
+                complete: false,
             }),
         )
     }
 }
 
-/// What an outgoing packet carries beside its bytes.
+/// Metadata of an outgoing packet.
 #[derive(Clone, Copy, Debug)]
 struct Outgoing {
     to: SocketAddr,
@@ -117,7 +117,7 @@ struct FaultyTransmit {
 
 impl FaultyTransmit {
     fn forward(inner: &mut dyn TransmitHalf, frame: &Frame<Outgoing>) -> io::Result<()> {
-        let Outgoing { to, from, traffic_class } = frame.about;
+        let Outgoing { to, from, traffic_class } = frame.metadata;
         inner.send(&Burst { from, traffic_class, ..Burst::single(to, &frame.bytes) })
     }
 }
@@ -128,9 +128,10 @@ impl TransmitHalf for FaultyTransmit {
         if self.lane.is_clean() {
             return self.inner.send(burst);
         }
-        let about = Outgoing { to: burst.to, from: burst.from, traffic_class: burst.traffic_class };
+        let metadata =
+            Outgoing { to: burst.to, from: burst.from, traffic_class: burst.traffic_class };
         for packet in burst.each() {
-            let frame = Frame { about, bytes: packet.to_vec() };
+            let frame = Frame { metadata, bytes: packet.to_vec() };
             let mut result = Ok(());
             self.lane.pass(frame, &self.counters.transmit, &mut |frame| {
                 if result.is_ok() {
@@ -154,7 +155,7 @@ impl TransmitHalf for FaultyTransmit {
     }
 
     fn has_pending(&self) -> bool {
-        self.lane.holds() || self.inner.has_pending()
+        self.lane.has_delayed() || self.inner.has_pending()
     }
 
     fn packet_limit(&mut self, to: SocketAddr) -> usize {
@@ -162,7 +163,7 @@ impl TransmitHalf for FaultyTransmit {
     }
 }
 
-/// What an arrived packet carries beside its bytes.
+/// Metadata of a received packet.
 #[derive(Clone, Copy, Debug)]
 struct Incoming {
     from: SocketAddr,
@@ -176,8 +177,8 @@ struct FaultyReceive {
     counters: Arc<FaultCounters>,
     /// Packets for the next `drain`.
     ready: Vec<Frame<Incoming>>,
-    /// Whether these were all: the inner driver had nothing more, and nothing is held.
-    all: bool,
+    /// Whether `ready` is complete: the inner driver has no more packets, and none is delayed.
+    complete: bool,
 }
 
 impl ReceiveHalf for FaultyReceive {
@@ -186,16 +187,16 @@ impl ReceiveHalf for FaultyReceive {
             return self.inner.receive(limit);
         }
         self.ready.clear();
-        self.all = false;
+        self.complete = false;
         while self.ready.is_empty() {
             if self.inner.receive(limit)? == 0 {
                 self.ready.extend(self.lane.release());
-                self.all = true;
+                self.complete = true;
                 break;
             }
             self.inner.drain(&mut |arrival| {
-                let about = Incoming { from: arrival.from, to: arrival.to, ecn: arrival.ecn };
-                let frame = Frame { about, bytes: arrival.packet.to_vec() };
+                let metadata = Incoming { from: arrival.from, to: arrival.to, ecn: arrival.ecn };
+                let frame = Frame { metadata, bytes: arrival.packet.to_vec() };
                 let ready = &mut self.ready;
                 self.lane.pass(frame, &self.counters.receive, &mut |frame| ready.push(frame));
             });
@@ -204,15 +205,16 @@ impl ReceiveHalf for FaultyReceive {
     }
 
     fn may_have_more(&self) -> bool {
-        if self.lane.is_clean() { self.inner.may_have_more() } else { !self.all }
+        if self.lane.is_clean() { self.inner.may_have_more() } else { !self.complete }
     }
 
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) {
         if self.lane.is_clean() {
             return self.inner.drain(sink);
         }
-        for Frame { about, bytes } in self.ready.drain(..) {
-            sink(Arrival { from: about.from, to: about.to, ecn: about.ecn, packet: &bytes });
+        for Frame { metadata, bytes } in self.ready.drain(..) {
+            let Incoming { from, to, ecn } = metadata;
+            sink(Arrival { from, to, ecn, packet: &bytes });
         }
     }
 
@@ -234,8 +236,8 @@ mod tests {
 
     const SENT: u32 = 2_000;
 
-    /// Sends numbered packets in flushes of 20 through a lane with these faults and lists what
-    /// arrives.
+    /// Sends numbered packets in flushes of 20 through a lane with these faults; returns the
+    /// received packets.
     fn arrivals(
         seed: u64,
         receive: Faults,
@@ -255,12 +257,12 @@ mod tests {
                 out.send(&Burst::single(to, &number.to_be_bytes())).unwrap();
             }
             out.flush().unwrap();
-            assert!(!out.has_pending(), "F2: flush releases what is held");
+            assert!(!out.has_pending(), "FAULT-2: flush releases delayed packets");
             while receive.receive(7).unwrap() > 0 {
                 receive.drain(&mut |arrival| seen.push(arrival.packet.to_vec()));
             }
         }
-        // The server's counters with the client's outgoing ones: one object is easier to judge.
+        // The server's receive counters and the client's transmit counters, in one object.
         let transmit = outgoing.transmit.clone();
         let receive = counters.receive.clone();
         (seen, Arc::new(FaultCounters { receive, transmit }))
@@ -300,7 +302,7 @@ mod tests {
         let lost = |lane: &LaneCounters| lane.lost() + lane.burst_lost();
         let sent = u64::from(SENT) - lost(&counters.transmit) + counters.transmit.duplicated();
         let expected = sent - lost(&counters.receive) + counters.receive.duplicated();
-        assert_eq!(first.len() as u64, expected, "F3");
+        assert_eq!(first.len() as u64, expected, "FAULT-3");
     }
 
     #[test]
@@ -314,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_without_successors_is_not_held_for_ever() {
+    fn a_packet_without_successors_is_not_delayed_forever() {
         let shuffle = Faults { reordering: PER_MILLION, hold: 100, ..Faults::none() };
         let network = LoopbackNetwork::new();
         let config = FaultConfig { receive: shuffle, ..FaultConfig::default() };
@@ -324,7 +326,7 @@ mod tests {
         let (_out, mut receive) = Box::new(server).split();
         out.send(&Burst::single(to, b"alone")).unwrap();
         out.flush().unwrap();
-        assert_eq!(receive.receive(1).unwrap(), 1, "F2");
+        assert_eq!(receive.receive(1).unwrap(), 1, "FAULT-2");
         assert_eq!(receive.receive(1).unwrap(), 0);
     }
 
@@ -339,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn burst_loss_takes_neighbours() {
+    fn burst_loss_drops_consecutive_packets() {
         let bursts = Faults { burst_loss: 10_000, burst_length: 10, ..Faults::none() };
         let (seen, counters) = arrivals(9, bursts, Faults::none());
         let numbers: Vec<u32> =

@@ -1,38 +1,39 @@
-//! What must something do to carry apus's packets?
+//! Packet drivers: the contract between the engine and whatever carries its packets.
 //!
-//! A [`Driver`] moves datagrams between this host and others. It does not know the protocol: it sees
-//! headers as bytes, and the engine (`apus`) is the only place where drivers and protocol meet.
+//! A [`Driver`] moves datagrams between this host and others. It does not know the protocol: it
+//! sees headers as bytes, and only the engine (`apus`) connects drivers and protocol.
 //!
-//! A driver is opened, asked for its [`Capabilities`], and then split in two halves that different
-//! threads may own: [`Transmit`] is used under the engine's core lock, [`Receive`] by the thread that
-//! has the turn.
+//! After opening, a driver reports its [`Capabilities`] and is then split into two halves that
+//! different threads may own: [`TransmitHalf`] is used under the engine's core lock,
+//! [`ReceiveHalf`] by the thread that has the poll role.
 //!
 //! ```text
-//!   engine ── send(Burst) … flush() ──▶ Transmit ──▶ network
-//!   engine ◀── drain(Arrival) ── receive() ── Receive ◀── network
-//!                  reports(Report): what ICMP and the system said about packets sent earlier
+//!   engine ── send(Burst) … flush() ──▶ TransmitHalf ──▶ network
+//!   engine ◀── drain(Arrival) ── receive() ── ReceiveHalf ◀── network
+//!              reports(NetworkReport): what ICMP and the system say about packets sent earlier
 //! ```
 //!
-//! Beside the contract there are tools for tests and diagnosis, each behind the cargo feature of its
-//! name: the in-memory network `loopback`, the wrappers `fault` and `pcap` around any driver, and the
-//! suite `conformance` that every driver has to pass.
+//! In addition to the contract there are tools for tests and diagnosis, each behind the cargo
+//! feature of its name: the in-memory network `loopback`, the wrappers `fault` and `pcap` around
+//! any driver, and the suite `conformance`, which every driver must pass.
 //!
 //! # Invariants
 //!
-//! - **D1** No call blocks. Waiting is done by the engine on [`Receive`]'s file descriptor.
-//! - **D2** A packet arrives whole and unchanged, or not at all; packets may be lost, duplicated and
-//!   reordered.
-//! - **D3** A [`Burst`] is one or more packets of equal size, the last may be shorter. How many
-//!   system calls or segments they become is the driver's business.
-//! - **D4** Trouble with one destination never stops packets to another one: it becomes a [`Report`].
-//!   Only trouble with the driver itself is an `Err`.
-//! - **D5** What `send` accepted is on its way after `flush` returned, unless [`Transmit::has_room`]
-//!   says `false`; then the driver keeps it and sends it in a later `flush`.
-//! - **D6** Before one waits on [`Receive`]'s descriptor, one flushes, takes the reports, and calls
-//!   `receive` until it returns 0, in this order. A wrapper may hold packets until that 0, and holds them
-//!   for longer if one waits without it, as the engine does after a single packet; and what
-//!   `flush` learns about a destination at once waits in `reports` without making the descriptor
-//!   readable. Everything that happens later does.
+//! - **DRIVER-1** No call blocks. The engine waits on the file descriptor of [`ReceiveHalf`].
+//! - **DRIVER-2** A packet arrives whole and unchanged, or not at all. Packets may be lost,
+//!   duplicated and reordered.
+//! - **DRIVER-3** A [`Burst`] is one or more packets of equal size; the last may be shorter. The
+//!   driver chooses the number of system calls and segments.
+//! - **DRIVER-4** Failure of one destination never stops packets to another one: it becomes a
+//!   [`NetworkReport`]. Only failure of the driver itself is an `Err`.
+//! - **DRIVER-5** Packets that `send` has accepted are sent when `flush` returns, unless
+//!   [`TransmitHalf::has_room`] returns `false`; then the driver keeps them and sends them in a
+//!   later `flush`.
+//! - **DRIVER-6** Before a thread waits on the descriptor of [`ReceiveHalf`], it flushes, takes the
+//!   reports, and calls `receive` until it returns 0, in this order. A wrapper may delay packets
+//!   until that 0, and longer if a thread waits without it, as the engine does after a single
+//!   packet. A failure that `flush` detects is available in `reports` at once and does not make
+//!   the descriptor readable; every later event does.
 
 #![forbid(unsafe_code)]
 
@@ -61,27 +62,27 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-/// Something that carries packets, not yet split in its halves.
+/// A source and sink of packets, not yet split into its halves.
 pub trait Driver: Send {
-    /// What the driver found out about the system when it was opened.
+    /// Returns the properties detected when the driver was opened.
     fn capabilities(&self) -> Capabilities;
 
-    /// The address that peers know this driver by. The IP address is unspecified if the driver
-    /// listens on all addresses of the host.
+    /// Returns the address by which peers know this driver. The IP address is unspecified if the
+    /// driver listens on all addresses of the host.
     fn local_addr(&self) -> SocketAddr;
 
-    /// What the driver counts, if it does; goes on counting after [`Driver::split`].
+    /// Returns the driver's counters, if it has any. They stay valid after [`Driver::split`].
     fn counters(&self) -> Option<Arc<dyn DriverCounters>> {
         None
     }
 
-    /// The two halves. They are independent: neither waits for the other.
+    /// Splits the driver into its halves. They are independent: neither waits for the other.
     fn split(self: Box<Self>) -> (Box<dyn TransmitHalf>, Box<dyn ReceiveHalf>);
 }
 
-/// What a driver counts. Counts only grow.
+/// Counters of a driver. Values never decrease.
 pub trait DriverCounters: Send + Sync {
-    /// Name and value of each, always in the same order.
+    /// Returns the name and value of each counter, always in the same order.
     fn all(&self) -> Vec<(&'static str, u64)>;
 }
 
@@ -103,51 +104,52 @@ impl<D: Driver + ?Sized> Driver for Box<D> {
     }
 }
 
-/// The half that sends.
+/// The transmitting half of a driver.
 pub trait TransmitHalf: Send {
-    /// Takes a burst. The driver may hold small packets back until [`Transmit::flush`], so that
-    /// packets of equal size for one peer leave in one system call whatever messages they belong to.
+    /// Accepts a burst. The driver may hold small packets until [`TransmitHalf::flush`], so that
+    /// packets of equal size for one peer leave in one system call, whatever messages they belong
+    /// to.
     ///
-    /// `burst` is borrowed: what is held back has been copied. Packets longer than
+    /// The driver copies what it holds beyond this call. Packets longer than
     /// [`TransmitHalf::packet_limit`] are not sent but reported ([`NetworkError::TooBig`]). Without
-    /// [`Transmit::has_room`] the burst may be dropped.
+    /// [`TransmitHalf::has_room`] the burst may be dropped.
     ///
     /// # Errors
     ///
-    /// The driver itself is broken (its descriptor was closed, say). Trouble with the destination is
-    /// not an error but a [`Report`] (invariant D4).
+    /// The driver itself is broken, for example because its descriptor was closed. Failure of the
+    /// destination is not an error but a [`NetworkReport`] (DRIVER-4).
     ///
     /// # Panics
     ///
-    /// If the burst contradicts itself (see [`Burst`]), in debug builds.
+    /// In debug builds, if the burst is inconsistent (see [`Burst`]).
     fn send(&mut self, burst: &Burst<'_>) -> io::Result<()>;
 
-    /// Sends what was held back.
+    /// Sends pending packets.
     ///
     /// # Errors
     ///
-    /// As for [`Transmit::send`]. A full socket buffer is no error: [`Transmit::has_room`] then is
-    /// `false`.
+    /// The driver itself is broken, as for [`TransmitHalf::send`]. A full socket buffer is not an
+    /// error: [`TransmitHalf::has_room`] then returns `false`.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Whether the driver can take a burst now. After `false`, wait until the descriptor of the
-    /// receiving half is writable, and flush.
+    /// Returns whether the driver can accept a burst now. After `false`, the caller waits until the
+    /// descriptor of the receiving half is writable, and flushes.
     fn has_room(&self) -> bool;
 
-    /// Whether packets are held back that a [`Transmit::flush`] would send.
+    /// Returns whether packets are pending that [`TransmitHalf::flush`] would send.
     fn has_pending(&self) -> bool;
 
-    /// Longest packet (header and payload, without UDP and IP headers) that reaches `to` in one
-    /// piece, as far as the system knows. May cost a few system calls; ask once per peer, and again
-    /// after [`NetworkError::TooBig`].
+    /// Returns the length in bytes of the longest packet (header and payload, without UDP and IP
+    /// headers) that reaches `to` without fragmentation, as far as the system knows. May cost a few
+    /// system calls; callers ask once per peer, and again after [`NetworkError::TooBig`].
     fn packet_limit(&mut self, to: SocketAddr) -> usize;
 }
 
-/// The half that receives.
+/// The receiving half of a driver.
 pub trait ReceiveHalf: Send + AsFd {
-    /// Takes what has arrived, at most about `limit` packets (a merged datagram is never cut, so a
-    /// few more may come). Returns the number of packets that [`Receive::drain`] will give; 0 means
-    /// that nothing is left and that one may wait (D6). Packets of an earlier call that were not
+    /// Receives up to about `limit` packets; a merged datagram is never cut, so there may be a few
+    /// more. Returns the number of packets for [`ReceiveHalf::drain`]. 0 means that no packet is
+    /// left and that the thread may wait (DRIVER-6). Packets of an earlier call that were not
     /// drained are lost.
     ///
     /// # Errors
@@ -155,16 +157,18 @@ pub trait ReceiveHalf: Send + AsFd {
     /// The driver itself is broken. ICMP errors and interrupted calls are not errors.
     fn receive(&mut self, limit: usize) -> io::Result<usize>;
 
-    /// Whether the last [`Receive::receive`] may have left something. `false` says that there was nothing more at
-    /// that moment, without the cost of another call; `true` says nothing: a driver takes as many packets at once
-    /// as it can, which may be fewer than the limit. A hint: a batch that an ICMP error cut short may look like the
-    /// last one. Nobody waits for packets because of it (D6).
+    /// Returns whether the last [`ReceiveHalf::receive`] may have left packets. `false` means that
+    /// none was left at that moment, and saves another call. `true` has no meaning: a driver
+    /// receives as many packets at once as it can, which may be fewer than the limit.
+    ///
+    /// This is a hint, since a batch that an ICMP error cut short may look like the last one. No
+    /// thread may wait for packets because of it (DRIVER-6).
     fn may_have_more(&self) -> bool;
 
-    /// Gives each packet of the last [`Receive::receive`] to `sink`, in order of arrival, and forgets
-    /// them.
+    /// Passes each packet of the last [`ReceiveHalf::receive`] to `sink`, in order of arrival, and
+    /// forgets them.
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>));
 
-    /// Gives each report that has come in since the last call to `sink`. Cheap when there is none.
+    /// Passes each report since the last call to `sink`. Cheap if there is none.
     fn reports(&mut self, sink: &mut dyn FnMut(NetworkReport<'_>));
 }

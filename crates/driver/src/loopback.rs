@@ -1,15 +1,15 @@
-//! How do hosts talk without a network?
+//! Loopback: a network in memory, for tests and examples.
 //!
-//! A [`Network`] lives in memory and makes [`Host`]s, each of them a driver. It is for tests and
-//! examples: packets never leave the process, nothing is random, and every limit is set by whoever
-//! made the network.
+//! A [`LoopbackNetwork`] makes [`LoopbackHost`]s, each of which is a driver. Packets never leave
+//! the process, nothing is random, and the creator of the network sets every limit.
 //!
 //! # Invariants
 //!
-//! - **L1** A host's descriptor is readable exactly while a packet or a report waits in its inbox.
-//! - **L2** An inbox never holds more than [`NetworkConfig::queue`] packets and as many reports; what
-//!   comes on top is dropped and counted.
-//! - **L3** Packets of one sender arrive in the order in which they were sent.
+//! - **LOOPBACK-1** A host's descriptor is readable exactly while a packet or a report waits in its
+//!   inbox.
+//! - **LOOPBACK-2** An inbox never holds more than [`LoopbackConfig::queue`] packets and as many
+//!   reports; further ones are dropped and counted.
+//! - **LOOPBACK-3** Packets of one sender arrive in the order in which they were sent.
 
 mod host;
 mod inbox;
@@ -23,13 +23,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use inbox::Inbox;
 
-/// Limits of a [`Network`], the same for all its hosts.
+/// Limits of a [`LoopbackNetwork`], equal for all its hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopbackConfig {
-    /// Longest packet in bytes, header and payload. Default 1472: what UDP carries over IPv4 and
+    /// Longest packet in bytes, header and payload. Default 1472: the limit of UDP over IPv4 and
     /// Ethernet.
     pub packet_limit: usize,
-    /// Packets that wait for one host at most. Default 1024 (ours: room for several bursts).
+    /// Maximum number of packets that wait for one host. Default 1024, chosen by us: room for
+    /// several bursts.
     pub queue: usize,
 }
 
@@ -39,7 +40,7 @@ impl Default for LoopbackConfig {
     }
 }
 
-/// A network in memory. Clones are the same network.
+/// A network in memory. Clones refer to the same network.
 #[derive(Clone, Debug, Default)]
 pub struct LoopbackNetwork {
     shared: Arc<Shared>,
@@ -48,35 +49,35 @@ pub struct LoopbackNetwork {
 #[derive(Debug, Default)]
 struct Shared {
     config: LoopbackConfig,
-    /// Every host there ever was. A closed one keeps its place, so that its address is not given
-    /// out again and packets to it are refused.
+    /// All hosts ever made. A closed host stays listed, so that its address is not reused and
+    /// packets to it are refused.
     hosts: Mutex<BTreeMap<SocketAddr, Option<Arc<Inbox>>>>,
     dropped: AtomicU64,
 }
 
-/// What the network says to a packet.
-enum Way {
+/// Result of routing a packet.
+enum Route {
     Open(Arc<Inbox>),
-    /// There is the address, but nobody listens on the port.
-    Closed,
-    /// There is no such address.
-    None,
+    /// The address exists, but no host listens on the port.
+    PortClosed,
+    /// The address does not exist.
+    Unreachable,
 }
 
 impl LoopbackNetwork {
-    /// A network with the default limits.
+    /// Returns a network with the default limits.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A network with the given limits.
+    /// Returns a network with the given limits.
     #[must_use]
     pub fn with_config(config: LoopbackConfig) -> Self {
         Self { shared: Arc::new(Shared { config, ..Shared::default() }) }
     }
 
-    /// A new host with an IPv4 address of its own: 10.0.0.1 is the first one.
+    /// Returns a new host with an IPv4 address of its own; 10.0.0.1 is the first one.
     ///
     /// # Panics
     ///
@@ -86,21 +87,21 @@ impl LoopbackNetwork {
         self.host_in(|n| SocketAddr::from(((0x0a00_0000 + n).to_be_bytes(), 1)))
     }
 
-    /// A new host with an IPv6 address of its own: `fd00::1` is the first one.
+    /// Returns a new host with an IPv6 address of its own; `fd00::1` is the first one.
     ///
     /// # Panics
     ///
-    /// As [`Network::host`].
+    /// If the process has no file descriptor left.
     #[must_use]
     pub fn host_v6(&self) -> LoopbackHost {
         self.host_in(|n| SocketAddr::from(((0xfd00_u128 << 112 | u128::from(n)).to_be_bytes(), 1)))
     }
 
-    /// A new host at `address`, or `None` if there is or was one already.
+    /// Returns a new host at `address`, or `None` if the address is or was in use.
     ///
     /// # Panics
     ///
-    /// As [`Network::host`].
+    /// If the process has no file descriptor left.
     #[must_use]
     pub fn host_at(&self, address: SocketAddr) -> Option<LoopbackHost> {
         let mut hosts = self.shared.hosts();
@@ -112,30 +113,28 @@ impl LoopbackNetwork {
         Some(LoopbackHost::new(self.clone(), address, inbox))
     }
 
-    /// Packets dropped so far because a host's inbox was full.
+    /// Returns the number of packets dropped because a host's inbox was full.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// A new host at the first free one of the addresses `1`, `2`, ….
+    /// Returns a new host at the first free one of the addresses `1`, `2`, ….
     fn host_in(&self, address: impl Fn(u32) -> SocketAddr) -> LoopbackHost {
-        (1..=u32::MAX)
-            .find_map(|n| self.host_at(address(n)))
-            .expect("four thousand million hosts are enough")
+        (1..=u32::MAX).find_map(|n| self.host_at(address(n))).expect("fewer than 2^32 hosts")
     }
 
     fn config(&self) -> LoopbackConfig {
         self.shared.config
     }
 
-    fn way(&self, to: SocketAddr) -> Way {
+    fn route(&self, to: SocketAddr) -> Route {
         let hosts = self.shared.hosts();
         match hosts.get(&to) {
-            Some(Some(inbox)) => Way::Open(inbox.clone()),
-            Some(None) => Way::Closed,
-            None if Self::has_address(&hosts, to.ip()) => Way::Closed,
-            None => Way::None,
+            Some(Some(inbox)) => Route::Open(inbox.clone()),
+            Some(None) => Route::PortClosed,
+            None if Self::has_address(&hosts, to.ip()) => Route::PortClosed,
+            None => Route::Unreachable,
         }
     }
 
@@ -163,10 +162,10 @@ mod tests {
     use super::*;
     use crate::{Burst, Driver, NetworkError};
 
-    fn troubles(receive: &mut dyn crate::ReceiveHalf) -> Vec<(SocketAddr, NetworkError)> {
-        let mut seen = Vec::new();
-        receive.reports(&mut |report| seen.push((report.peer, report.trouble)));
-        seen
+    fn reports(receive: &mut dyn crate::ReceiveHalf) -> Vec<(SocketAddr, NetworkError)> {
+        let mut reports = Vec::new();
+        receive.reports(&mut |report| reports.push((report.peer, report.error)));
+        reports
     }
 
     #[test]
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_address_is_another_trouble_than_a_closed_port() {
+    fn an_unknown_address_differs_from_a_closed_port() {
         let network = LoopbackNetwork::new();
         let neighbour = network.host().local_addr();
         let (mut transmit, mut receive) = Box::new(network.host()).split();
@@ -201,11 +200,11 @@ mod tests {
             (other_port, NetworkError::PortClosed),
             (nowhere, NetworkError::HostUnreachable),
         ];
-        assert_eq!(troubles(&mut *receive), expected);
+        assert_eq!(reports(&mut *receive), expected);
     }
 
     #[test]
-    fn an_address_is_never_given_out_twice() {
+    fn an_address_is_never_reused() {
         let network = LoopbackNetwork::new();
         let first = network.host().local_addr();
         assert_ne!(network.host().local_addr(), first);

@@ -1,8 +1,8 @@
-//! What is one packet of a burst made of?
+//! Packets of a burst, in the pieces that the engine passed.
 
 use crate::Burst;
 
-/// One packet of a [`Burst`], still in the pieces that the engine handed over.
+/// One packet of a [`Burst`], not copied yet.
 #[derive(Clone, Copy, Debug)]
 pub struct BurstPacket<'a> {
     /// The packet's header.
@@ -12,30 +12,30 @@ pub struct BurstPacket<'a> {
 }
 
 impl<'a> BurstPacket<'a> {
-    /// Bytes of header and payload.
+    /// Returns the bytes of header and payload.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.header.len() + self.payload.len()
     }
 
-    /// Whether the packet has neither header nor payload, as no packet of a consistent burst.
+    /// Returns whether the packet has neither header nor payload; never for a consistent burst.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Header and payload, piece by piece, none of them empty.
+    /// Returns the pieces of header and payload in order, none of them empty.
     #[inline]
     pub fn pieces(self) -> impl Iterator<Item = &'a [u8]> {
         std::iter::once(self.header).chain(self.payload)
     }
 
-    /// Writes the packet to the beginning of `frame`.
+    /// Copies the packet to the beginning of `frame`.
     ///
     /// # Panics
     ///
-    /// If `frame` is shorter than [`Packet::len`].
+    /// If `frame` is shorter than [`BurstPacket::len`].
     #[inline]
     pub fn copy_to(self, frame: &mut [u8]) {
         let (header, mut rest) = frame.split_at_mut(self.header.len());
@@ -47,7 +47,7 @@ impl<'a> BurstPacket<'a> {
         }
     }
 
-    /// The packet in one piece.
+    /// Copies the packet into a vector.
     #[must_use]
     pub fn to_vec(self) -> Vec<u8> {
         let mut frame = vec![0; self.len()];
@@ -58,40 +58,40 @@ impl<'a> BurstPacket<'a> {
 
 /// A run of bytes that may begin in the middle of one slice and end in the middle of another.
 ///
-/// Iterating gives the parts, none of them empty.
+/// Iterating yields the pieces, none of them empty.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketPieces<'a> {
-    /// Rest of the slice that the run begins in.
+    /// Rest of the slice in which the run begins.
     first: &'a [u8],
-    /// The slices behind `first`; the run may end before they do.
+    /// The slices behind `first`. The run may end before they do.
     others: &'a [&'a [u8]],
-    /// Bytes of the run, at most those in `first` and `others`.
+    /// Length of the run in bytes, at most the bytes in `first` and `others`.
     len: usize,
 }
 
 impl<'a> PacketPieces<'a> {
-    /// All bytes of `slices`.
+    /// Returns the run of all bytes of `slices`.
     #[must_use]
     #[inline]
     pub fn new(slices: &'a [&'a [u8]]) -> Self {
         Self { first: &[], others: slices, len: slices.iter().map(|slice| slice.len()).sum() }
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes left.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether no byte is left.
+    /// Returns whether no byte is left.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Takes the first `count` bytes off; all of them if there are fewer.
+    /// Splits off the first `count` bytes, or all if there are fewer.
     #[inline]
     fn take_front(&mut self, count: usize) -> Self {
         let count = count.min(self.len);
@@ -125,7 +125,7 @@ impl<'a> Iterator for PacketPieces<'a> {
     }
 }
 
-/// The packets of a burst, in order. See [`Burst::each`].
+/// The packets of a burst, in order; see [`Burst::each`].
 #[derive(Clone, Debug)]
 pub struct BurstPackets<'a> {
     headers: &'a [u8],
@@ -187,9 +187,9 @@ mod tests {
     }
 
     #[test]
-    fn borders_of_packets_and_slices_need_not_meet() {
+    fn slices_may_end_anywhere_in_a_packet() {
         assert_eq!(packets(b"AABBCC", &[b"1234", b"", b"5", b"67"], 3), ["AA123", "BB456", "CC7"]);
-        assert_eq!(packets(b"AABB", &[b"12", b"34"], 2), ["AA12", "BB34"], "here they do");
+        assert_eq!(packets(b"AABB", &[b"12", b"34"], 2), ["AA12", "BB34"], "at the same bytes");
         assert_eq!(packets(b"AABBCC", &[b"12345"], 2), ["AA12", "BB34", "CC5"]);
     }
 

@@ -1,16 +1,16 @@
-//! What went over the wire?
+//! Capture: writes the packets of a driver to a pcap file.
 //!
-//! [`Capture`] wraps any driver and writes every packet that passes to a pcap file: raw IP packets
-//! with the IP and UDP headers that the packets have, or would have had, on a network. Wireshark and
-//! `tshark` open it.
+//! [`Capture`] wraps any driver and writes every packet as a raw IP packet, with the IP and UDP
+//! headers that it has, or would have, on a network. Wireshark and `tshark` open the file.
 //!
-//! What a header cannot know is written in a plain way: the time to live is 64, checksums are right,
-//! and the local IP address is the unspecified one where neither the driver nor the packet names it.
+//! Header fields that the driver does not know have fixed values: the time to live is 64, checksums
+//! are right, and the local IP address is unspecified if neither the driver nor the packet names
+//! it.
 //!
 //! # Invariants
 //!
-//! - **C1** A capture that cannot be written never disturbs the packets: it stops, and counts what is
-//!   missing.
+//! - **CAPTURE-1** A capture that cannot be written never affects the packets: it stops, and counts
+//!   the missing ones.
 
 mod log;
 
@@ -32,22 +32,23 @@ pub struct Capture<D> {
 }
 
 impl<D: Driver> Capture<D> {
-    /// Wraps `inner`; packets go to `writer`, which should buffer.
+    /// Wraps `inner` and writes packets to `writer`, which should buffer.
     ///
     /// # Errors
     ///
-    /// The file header cannot be written.
+    /// An error of `writer`, while the file header is written.
     pub fn new(inner: D, writer: impl Write + Send + 'static) -> io::Result<Self> {
         let log = CaptureLog::start(Box::new(writer))?;
         Ok(Self { inner, log })
     }
 
-    /// Wraps `inner`; packets go to a new file at `path`. The file is complete once both halves of
-    /// the driver and all handles of [`Capture::log`] are gone, or after [`CaptureLog::flush`].
+    /// Wraps `inner` and writes packets to a new file at `path`. The file is complete once both
+    /// halves of the driver and all handles of [`Capture::log`] are dropped, or after
+    /// [`CaptureLog::flush`].
     ///
     /// # Errors
     ///
-    /// The file cannot be made.
+    /// An error of the file system, while the file is created.
     pub fn to_file(inner: D, path: &Path) -> io::Result<Self> {
         let named = |error: io::Error| {
             io::Error::new(error.kind(), format!("capture to {}: {error}", path.display()))
@@ -56,7 +57,7 @@ impl<D: Driver> Capture<D> {
         Self::new(inner, BufWriter::new(file)).map_err(named)
     }
 
-    /// A handle to ask how the capture does; stays valid after [`Driver::split`].
+    /// Returns a handle to the state of the capture, which stays valid after [`Driver::split`].
     #[must_use]
     pub fn log(&self) -> CaptureLog {
         self.log.clone()
@@ -150,7 +151,7 @@ impl AsFd for CapturedReceive {
     }
 }
 
-/// The local address of a packet to or from `peer`, in the peer's family.
+/// Returns the local address of a packet to or from `peer`, in the peer's family.
 fn local_side(local: SocketAddr, known: Option<IpAddr>, peer: SocketAddr) -> SocketAddr {
     let ip = known.unwrap_or(local.ip());
     let ip = match (peer, ip) {
@@ -161,7 +162,7 @@ fn local_side(local: SocketAddr, known: Option<IpAddr>, peer: SocketAddr) -> Soc
     SocketAddr::new(ip, local.port())
 }
 
-/// The part of the traffic class byte that an arrival tells.
+/// Returns the known part of a received packet's traffic class byte.
 fn traffic_class(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotCapable => 0b00,
@@ -177,7 +178,7 @@ mod tests {
     use etherparse::{NetSlice, SlicedPacket, TransportSlice};
     use pcap_file::pcap::PcapReader;
 
-    /// `source > destination class payload` for each packet of the file.
+    /// Returns `source > destination class payload` for each packet of the file.
     fn read(path: &Path) -> Vec<String> {
         let mut reader = PcapReader::new(File::open(path).unwrap()).unwrap();
         let mut lines = Vec::new();
@@ -207,7 +208,7 @@ mod tests {
         lines
     }
 
-    fn talk(client: LoopbackHost, server: LoopbackHost) -> Vec<String> {
+    fn exchange(client: LoopbackHost, server: LoopbackHost) -> Vec<String> {
         let to = server.local_addr();
         let family = if to.is_ipv4() { "v4" } else { "v6" };
         let name = format!("apus-capture-{}-{family}.pcap", std::process::id());
@@ -215,7 +216,7 @@ mod tests {
         let capture = Capture::to_file(client, &path).unwrap();
         let log = capture.log();
         let (mut transmit, mut receive) = Box::new(capture).split();
-        let (mut answer, mut asked) = Box::new(server).split();
+        let (mut server_transmit, mut server_receive) = Box::new(server).split();
         let mut burst = Burst {
             to,
             from: None,
@@ -227,11 +228,11 @@ mod tests {
         };
         transmit.send(&burst).unwrap();
         transmit.flush().unwrap();
-        assert_eq!(asked.receive(9).unwrap(), 2);
-        asked.drain(&mut |arrival| burst.to = arrival.from);
+        assert_eq!(server_receive.receive(9).unwrap(), 2);
+        server_receive.drain(&mut |arrival| burst.to = arrival.from);
         burst.traffic_class = 0b11;
-        answer.send(&burst).unwrap();
-        answer.flush().unwrap();
+        server_transmit.send(&burst).unwrap();
+        server_transmit.flush().unwrap();
         assert_eq!(receive.receive(9).unwrap(), 2);
         receive.drain(&mut |_| ());
         log.flush().unwrap();
@@ -251,14 +252,14 @@ mod tests {
             "10.0.0.1:1 > 10.0.0.2:1 0x3 b3",
         ];
         let server = network.host();
-        assert_eq!(talk(network.host(), server), expected);
+        assert_eq!(exchange(network.host(), server), expected);
     }
 
     #[test]
-    fn ipv6_packets_are_written_as_such() {
+    fn ipv6_packets_have_ipv6_headers() {
         let network = LoopbackNetwork::new();
         let server = network.host_v6();
-        let lines = talk(network.host_v6(), server);
+        let lines = exchange(network.host_v6(), server);
         assert_eq!(lines[0], "[fd00::2]:1 > [fd00::1]:1 0xb8 a12");
         assert_eq!(lines[3], "[fd00::1]:1 > [fd00::2]:1 0x3 b3");
     }
@@ -281,7 +282,7 @@ mod tests {
         let capture = Capture::new(client, Disk(100)).unwrap();
         let log = capture.log();
         let (mut transmit, _receive) = Box::new(capture).split();
-        let (_answer, mut asked) = Box::new(server).split();
+        let (_server_transmit, mut server_receive) = Box::new(server).split();
         let burst = Burst {
             to,
             from: None,
@@ -293,7 +294,7 @@ mod tests {
         };
         transmit.send(&burst).unwrap();
         transmit.flush().unwrap();
-        assert_eq!(asked.receive(9).unwrap(), 5, "C1");
+        assert_eq!(server_receive.receive(9).unwrap(), 5, "CAPTURE-1");
         assert_eq!(log.written() + log.missing(), 5);
         assert!(log.missing() > 0 && log.flush().is_err());
     }

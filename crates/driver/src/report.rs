@@ -1,31 +1,31 @@
-//! What went wrong with packets that were sent earlier?
+//! Reports: failures of packets that were sent earlier.
 
 use std::net::SocketAddr;
 
-/// Trouble with a destination.
+/// Failure of a destination.
 #[derive(Clone, Copy, Debug)]
 pub struct NetworkReport<'a> {
     /// The destination.
     pub peer: SocketAddr,
-    /// What happened.
-    pub trouble: NetworkError,
-    /// The beginning of the packet that caused it, as far as it came back; may be empty.
+    /// The failure.
+    pub error: NetworkError,
+    /// Beginning of the packet that caused the report, as far as it was returned; may be empty.
     pub packet: &'a [u8],
 }
 
-/// What can happen to a packet on its way.
+/// Failure of a packet on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NetworkError {
-    /// The host answered that nobody listens on the port.
+    /// The host reports that the port is closed.
     PortClosed,
-    /// The host answered that it does not speak the protocol (raw IP only).
+    /// The host reports that it does not support the protocol (raw IP only).
     ProtocolUnreachable,
-    /// No way to the host, or the host does not answer.
+    /// There is no route to the host, or the host does not respond.
     HostUnreachable,
-    /// The packet was longer than the path carries. Ask
-    /// [`crate::Transmit::packet_limit`] again.
+    /// The packet exceeds the limit of the path. The caller asks
+    /// [`crate::TransmitHalf::packet_limit`] again.
     TooBig,
-    /// The system refused to send (a firewall rule, a missing privilege).
+    /// The system refused to send, because of a firewall rule or a missing privilege.
     NotPermitted,
 }

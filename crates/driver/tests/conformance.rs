@@ -1,11 +1,11 @@
-//! The suite over everything that this crate offers as a driver.
+//! The conformance suite over all drivers of this crate.
 
 use apus_driver::fault::{FaultConfig, Faults, Faulty};
 use apus_driver::loopback::{LoopbackConfig, LoopbackNetwork};
 use apus_driver::pcap::Capture;
 use apus_driver::{Driver, conformance};
 
-/// Room for the longest bursts of the suite, and packets as long as UDP's.
+/// Returns a network with room for the longest bursts of the suite, and long packets.
 fn network() -> LoopbackNetwork {
     LoopbackNetwork::with_config(LoopbackConfig { packet_limit: 9000, queue: 4096 })
 }
@@ -37,5 +37,5 @@ conformance!(without_faults, crate::faulty(apus_driver::fault::Faults::none()));
 conformance!(with_reordering, crate::faulty(crate::REORDERING));
 conformance!(captured_to_pcap, crate::captured());
 
-/// Reordering breaks no promise of a driver, so the suite must pass with it.
+/// Reordering violates no guarantee of a driver, so the suite passes with it.
 const REORDERING: Faults = Faults { reordering: 300_000, hold: 4, ..Faults::none() };

@@ -1,35 +1,37 @@
-//! How is this path set up?
+//! Settings of the path through shared memory.
 
-use crate::credentials::PeerPolicy;
-use crate::layout::RingSizes;
-use crate::limits::LocalLimits;
+use crate::memory::layout::RingSizes;
+use crate::pair::limits::LocalLimits;
+use crate::socket::credentials::PeerPolicy;
 
-/// Settings of an endpoint's pairs.
+/// Settings of the pairs of one endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LocalConfig {
-    /// Rings of the pairs that this side asks for. It pays for the memory.
+    /// Ring sizes of the pairs that this side opens as a client. The client pays for the memory.
     pub sizes: RingSizes,
-    /// The largest rings that clients may ask for.
+    /// Largest rings that a client may request.
     pub max_sizes: RingSizes,
-    /// What a pair may hold.
+    /// Limits of each pair.
     pub limits: LocalLimits,
-    /// Which peers are let in, and connected to.
-    pub trust: PeerPolicy,
-    /// What peers are told of who this is, such as the incarnation of the endpoint. Means nothing here.
+    /// Which peers this side accepts and connects to.
+    pub peer_policy: PeerPolicy,
+    /// Number that peers receive in the handshake, such as the incarnation of the endpoint. This
+    /// crate does not interpret it.
     pub identity: u64,
-    /// Pairs at a time, in both roles together.
+    /// Maximum number of pairs at a time, in both roles together.
     pub max_pairs: usize,
 }
 
 impl Default for LocalConfig {
-    /// The default sizes, 4 MiB at most for a ring that a client asks for, peers of the same user, 1024 pairs.
+    /// The default ring sizes, at most 4 MiB for a ring that a client requests, peers of the same
+    /// user, 1024 pairs.
     fn default() -> Self {
         Self {
             sizes: RingSizes::default(),
             max_sizes: RingSizes { short: 4 << 20, bulk: 4 << 20 },
             limits: LocalLimits::default(),
-            trust: PeerPolicy::default(),
+            peer_policy: PeerPolicy::default(),
             identity: 0,
             max_pairs: 1024,
         }

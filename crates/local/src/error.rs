@@ -1,154 +1,156 @@
-//! What can go wrong between two processes, and whose fault is it?
+//! Errors between two processes: of the protocol, of a pair, of connecting.
 
 use std::io;
 
-/// How a peer broke the protocol. Its pair is closed; nobody else notices.
+/// How a peer broke the protocol. Only its own pair is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
-    /// A record does not begin as records do.
-    #[error("a record does not begin as records do")]
+    /// A record begins without the mark that begins every record.
+    #[error("a record begins without its mark")]
     Mark,
-    /// A record is of no kind that exists, or that this side of the pair can get.
-    #[error("a record of a kind that cannot come")]
+    /// A record has an unknown kind, or one that this side of the pair does not receive.
+    #[error("a record has an unknown or misdirected kind")]
     Kind,
-    /// A record is longer than any writer may make it, or than what is left of the ring.
-    #[error("a record longer than its ring allows")]
+    /// A record is longer than the limit, or than the rest of the ring.
+    #[error("a record is longer than its ring allows")]
     Length,
-    /// The reader of a ring says that it has read what was never written.
-    #[error("a reader ahead of its writer")]
+    /// The reader of a ring publishes a position that was never written.
+    #[error("a read position is ahead of the writer")]
     Head,
-    /// A part of a message does not follow the one before it, or is longer than the message.
-    #[error("parts of a message that do not fit together")]
+    /// A part of a message does not follow the previous one, or exceeds the message.
+    #[error("parts of a message do not fit together")]
     Part,
 }
 
-/// Why a pair carries nothing any more.
+/// Why a pair has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Disconnected {
-    /// This side closed it.
-    #[error("closed here")]
+    /// This side closed the pair.
+    #[error("closed by this side")]
     Closed,
-    /// The peer closed it, and said so.
+    /// The peer closed the pair.
     #[error("closed by the peer")]
     PeerClosed,
-    /// The peer's process ended without a word: killed, crashed, or exited.
+    /// The peer's process ended without closing the pair: it was killed, crashed, or exited.
     #[error("the peer's process ended without closing the pair")]
     PeerDied,
     /// The peer broke the protocol.
     #[error("the peer broke the protocol: {0}")]
     Violation(Violation),
-    /// The peer says that this side broke the protocol.
-    #[error("the peer says that this side broke the protocol")]
+    /// The peer reports that this side broke the protocol.
+    #[error("the peer reports that this side broke the protocol")]
     Accused,
 }
 
-/// Why a message was not accepted. Nothing of it was sent.
+/// Why a message was not accepted. No part of it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// There is no room. [`Pair::receive`](crate::Pair::receive) reports when there is.
-    #[error("no room; wait until the peer has read earlier messages")]
+    /// No room. [`Pair::receive`](crate::Pair::receive) reports when there is room again.
+    #[error("no room until the peer has read earlier messages")]
     Full,
-    /// A message has at least one byte.
+    /// The message is empty; a message has at least one byte.
     #[error("the message is empty")]
     Empty,
     /// The message is longer than `max_message`.
-    #[error("the message has {length} bytes, max_message is {limit}")]
+    #[error("the message has {length} bytes, but max_message is {limit}")]
     TooLarge {
-        /// Its length in bytes.
+        /// Length of the message in bytes.
         length: u64,
-        /// The limit.
+        /// The limit in bytes.
         limit: u32,
     },
-    /// The pair is closed.
+    /// The pair has ended.
     #[error(transparent)]
-    Gone(#[from] Disconnected),
+    Disconnected(#[from] Disconnected),
 }
 
-/// Why there is no pair. Calls can still go over UDP.
+/// Why a pair could not be made. Calls can still go over UDP.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// Nobody listens under that name: the peer is not on this host, or does not offer this path.
-    #[error("nobody listens for local peers there")]
-    NobodyListens,
-    /// The peer's queue of newcomers is full: it is busy or hangs. Or another thread connects to it.
-    #[error("the peer has too many newcomers waiting, or another thread connects to it")]
+    /// No process listens under that name: the peer is not on this host, or does not offer this
+    /// path.
+    #[error("no process listens for local peers under this name")]
+    NotListening,
+    /// The peer's queue of connecting clients is full, or another thread of this process connects
+    /// to the peer.
+    #[error("the peer's queue of connecting clients is full, or another thread connects to it")]
     Busy,
-    /// The peer did not answer in time.
-    #[error("the peer did not answer in time")]
+    /// The peer did not reply in time.
+    #[error("the peer did not reply in time")]
     TimedOut,
-    /// The peer runs as another user, which is not allowed here.
-    #[error("the peer runs as user {uid}, which is not allowed here")]
+    /// The peer runs as another user, which the policy excludes.
+    #[error("the peer runs as user {uid}, which this side does not allow")]
     ForeignUser {
-        /// Its effective user id.
+        /// Effective user id of the peer.
         uid: u32,
     },
-    /// The peer refused.
-    #[error("the peer refused: {0}")]
-    Refused(Rejection),
-    /// The peer's answer is none, or it left without one.
-    #[error("the peer's answer cannot be understood")]
-    Garbled,
-    /// There are as many pairs here as there may be.
-    #[error("max_pairs is reached here")]
+    /// The peer rejected this client.
+    #[error("the peer rejected the connection: {0}")]
+    Rejected(Rejection),
+    /// The peer's reply is malformed, or the peer closed the connection without one.
+    #[error("the peer's reply is malformed or missing")]
+    Malformed,
+    /// This endpoint has `max_pairs` pairs.
+    #[error("this endpoint has reached max_pairs")]
     TooManyPairs,
     /// This endpoint was closed.
-    #[error("closed here")]
+    #[error("this endpoint is closed")]
     Closed,
-    /// The name is longer than names of sockets may be.
-    #[error("the name is longer than names of sockets may be")]
+    /// The name is longer than a socket name may be.
+    #[error("the name is longer than a socket name may be")]
     NameTooLong,
-    /// The system refused something.
-    #[error("{action}: {source}")]
+    /// A system call failed.
+    #[error("cannot {action}: {source}")]
     System {
-        /// What was tried.
+        /// What was attempted, as an infinitive.
         action: &'static str,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl ConnectError {
-    /// Makes an error of the system's.
+    /// Returns a function that wraps an error of the system.
     pub(crate) fn system(action: &'static str) -> impl FnOnce(rustix::io::Errno) -> Self {
         move |errno| Self::System { action, source: errno.into() }
     }
 }
 
-/// Why a server does not take a client.
+/// Why a server rejects a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 #[repr(u32)]
 pub enum Rejection {
-    /// It speaks another version.
-    #[error("it speaks another version")]
+    /// The client has another version of the handshake.
+    #[error("another version of the handshake")]
     Version = 1,
-    /// The client runs as a user that it does not allow.
-    #[error("it does not allow this user")]
+    /// The client runs as a user that the server does not allow.
+    #[error("user not allowed")]
     User = 2,
-    /// The rings are larger or smaller than it allows.
-    #[error("it does not allow rings of these sizes")]
+    /// The rings are larger than the server allows, or invalid.
+    #[error("ring sizes not allowed")]
     Sizes = 3,
-    /// The memory is not what was announced: its length, its kind, or its seals.
-    #[error("the memory is not what was announced")]
+    /// The memory has another length or kind than announced, or lacks seals.
+    #[error("memory not as announced")]
     Memory = 4,
-    /// It has as many pairs as it may have.
-    #[error("it has as many peers as it may have")]
+    /// The server has reached its `max_pairs`.
+    #[error("too many peers")]
     TooMany = 5,
-    /// It is closing.
-    #[error("it is closing")]
+    /// The server is closing.
+    #[error("server closing")]
     Closing = 6,
-    /// The greeting cannot be understood.
-    #[error("the greeting cannot be understood")]
-    Garbled = 7,
+    /// The hello is malformed.
+    #[error("malformed hello")]
+    Malformed = 7,
 }
 
 impl Rejection {
-    /// The reason with this number. One that is not known reads as `Garbled`: whoever is told that does
-    /// nothing but use another path.
+    /// Returns the reason with this number. An unknown number becomes `Malformed`: the client uses
+    /// another path in any case.
     pub(crate) const fn from_number(number: u32) -> Self {
         match number {
             1 => Self::Version,
@@ -157,7 +159,7 @@ impl Rejection {
             4 => Self::Memory,
             5 => Self::TooMany,
             6 => Self::Closing,
-            _ => Self::Garbled,
+            _ => Self::Malformed,
         }
     }
 }

@@ -1,7 +1,7 @@
-//! How do two processes of one host exchange requests and responses without the kernel?
+//! Requests and responses between processes of one host, through shared memory.
 //!
-//! Through memory that both map, one piece for each client and server, in which messages lie in rings. What the
-//! kernel is still needed for: to meet, to sleep, and to notice that the other has died. Linux only.
+//! Each client and server share one piece of memory, in which messages travel in rings. The kernel
+//! is needed only to meet, to sleep, and to notice that the peer has died. Linux only.
 //!
 //! ```
 //! use apus_local::{LocalConfig, PairEvent, Local, Lookup, PeerName, ReceiveQuota, PollSet};
@@ -15,17 +15,17 @@
 //! let server = Local::new(Some(&name), LocalConfig::default())?;
 //! let client = Local::new(None, LocalConfig::default())?;
 //!
-//! let Lookup::Greeted(attempt) = client.find(&name)? else { panic!("they did not know each other") };
-//! let mut sweep = PollSet::default();
+//! let Lookup::Started(attempt) = client.find(&name)? else { panic!("no pair exists yet") };
+//! let mut poll_set = PollSet::default();
 //! while server.pairs().is_empty() {
-//!     server.poll_sockets(&mut sweep, None)?; // sleeps until somebody comes
+//!     server.poll_sockets(&mut poll_set, None)?; // sleeps until a client connects
 //! }
-//! let Lookup::Pair(pair) = client.advance(attempt)? else { panic!("it was let in") };
+//! let Lookup::Pair(pair) = client.advance(attempt)? else { panic!("the server has accepted") };
 //!
 //! pair.send(1, &["hello".into()])?;
-//! server.receive(&mut sweep, quota, |pair, arrival| {
-//!     if let apus_local::PollEvent::Event(PairEvent::Request { id, payload }) = arrival {
-//!         let _ = pair.send(id, &[payload.to_ascii_uppercase().into()]); // the client may have gone
+//! server.receive(&mut poll_set, quota, |pair, event| {
+//!     if let apus_local::PollEvent::Event(PairEvent::Request { id, payload }) = event {
+//!         let _ = pair.send(id, &[payload.to_ascii_uppercase().into()]); // the client may have disconnected
 //!     }
 //! });
 //! let mut events = Vec::new();
@@ -35,97 +35,72 @@
 //! # }
 //! ```
 //!
-//! # The way of a message
+//! # Path of a message
 //!
 //! ```text
-//! Pair::send ─▶ SendBatch ─▶ outbox ─┬ short ─▶ ring ─────────────────┐   (sending lock of the pair)
-//!                                └ long ─▶ queue, SRPT ─▶ chunks ─┤
-//!               wake: does the other side sleep? ◀────────────────┘
+//! Pair::send ─▶ SendBatch ─▶ outbox ─┬ short ─▶ ring ───────────────┐   (sending lock of the pair)
+//!                                    └ long ─▶ queue, SRPT ─▶ chunks ┤
+//!               sleep: does the peer sleep? ◀───────────────────────┘
 //!                                   │ futex, or a byte into the socket
 //!                                   ▼
 //! Local::receive ─▶ PollSet ─▶ Pair::receive ─▶ inbox ◀── ring          (receiving lock of the pair)
 //! ```
 //!
-//! These names are modules. `unsafe` is in `memory`, which maps, reads and writes the shared bytes, and in
-//! `credentials`, which asks who the peer is. How locks and atomics are used, and in which order, stands at the heads of
-//! `link` (a pair), `ring` and `wake` (between processes) and `registry` (all pairs); docs/adr/0024 says why.
+//! These names are modules. The folders are layers, from the bottom to the top: `memory` (mapping
+//! and layout), `ring` (records), `socket` (meeting and credentials), `pair` (messages),
+//! `handshake`, `endpoint` (all pairs); `tests/layers.rs` holds the imports that are allowed
+//! between them.
 //!
-//! # What is promised
+//! `unsafe` is confined to `memory::mapping`, which maps, reads and writes the shared bytes, and to
+//! `socket::credentials`, which asks the kernel for the peer's identity. The use and order of locks
+//! and atomics is documented at the heads of `pair::link` (one pair), `ring` and `pair::sleep`
+//! (between processes) and `endpoint::registry` (all pairs); docs/adr/0011 gives the reasons.
 //!
-//! - **At most once.** A ring neither loses nor repeats: each request is handed out once. When the peer dies,
-//!   [`Pair::may_have_arrived`] tells which requests were certainly not executed. No acknowledgment travels: how far
-//!   the peer has read says it.
-//! - **Back-pressure.** A message that finds no room is refused ([`SendError::Full`]), and [`Event::Room`] says when
-//!   to try again. What was accepted is sent, unless it is cancelled or the pair ends.
-//! - **Bounds.** [`Limits`] of each pair; nothing else grows.
-//! - **A peer hurts itself alone**, whatever it writes into the memory, and whenever it dies.
+//! # Guarantees
 //!
-//! Deadlines are the caller's: it cancels ([`Pair::cancel`]).
+//! - **At most once.** A ring neither loses nor repeats records: each request is delivered once.
+//!   When the peer dies, [`Pair::may_have_arrived`] says which requests were certainly not
+//!   executed. No acknowledgments are sent: the peer's read position serves as one.
+//! - **Back-pressure.** A message without room is refused ([`SendError::Full`]), and
+//!   [`PairEvent::Room`] says when to retry. An accepted message is sent, unless it is cancelled or
+//!   the pair ends.
+//! - **Bounds.** [`LocalLimits`] for each pair; nothing else grows.
+//! - **A faulty peer harms only itself**, whatever it writes into the memory and whenever it dies.
+//!
+//! Deadlines belong to the caller, which cancels a call with [`Pair::cancel`].
 
 #![deny(unsafe_code)]
 
-mod close;
 #[cfg(not(apus_local_loom))]
 mod config;
-#[expect(unsafe_code, reason = "SO_PEERCRED")]
-#[cfg(not(apus_local_loom))]
-mod credentials;
-#[cfg(not(apus_local_loom))]
-mod doorbell;
+mod endpoint;
 mod error;
-mod free_list;
 #[cfg(not(apus_local_loom))]
 mod handshake;
-#[cfg(not(apus_local_loom))]
-mod hello;
-mod inbox;
-mod layout;
-mod limits;
-mod link;
-#[cfg(not(apus_local_loom))]
-mod local;
 mod lock;
-#[expect(unsafe_code, reason = "the mapping, and copying into and out of it")]
-#[cfg(not(apus_local_loom))]
-mod memory;
-#[cfg(apus_local_loom)]
-#[expect(unsafe_code, reason = "loom's cells are not shared by themselves")]
-#[path = "model_memory.rs"]
 mod memory;
 #[cfg(all(test, apus_local_loom))]
 mod model;
-#[cfg(not(apus_local_loom))]
-mod name;
-mod outbox;
-#[cfg(not(apus_local_loom))]
 mod pair;
-mod peek;
-#[cfg(not(apus_local_loom))]
-mod poll_set;
-mod record;
-mod registry;
 mod ring;
-#[cfg(not(apus_local_loom))]
-mod segment;
 #[cfg(not(apus_local_loom))]
 mod socket;
 mod sync;
-mod wake;
 
 pub use apus_wire::Role;
 pub use error::{ConnectError, Disconnected, Rejection, SendError, Violation};
-pub use inbox::PairEvent;
-pub use layout::RingSizes;
-pub use limits::LocalLimits;
 pub use lock::LockMisses;
-pub use outbox::SendTicket;
+pub use memory::layout::RingSizes;
+pub use pair::inbox::PairEvent;
+pub use pair::limits::LocalLimits;
+pub use pair::outbox::SendTicket;
 #[cfg(not(apus_local_loom))]
 pub use {
     config::LocalConfig,
-    credentials::{Credentials, PeerPolicy},
+    endpoint::local::{ConnectAttempt, Local, Lookup, PeerState, PollOutcome},
+    endpoint::poll_set::{PollEvent, PollSet},
     handshake::{Accepting, Connecting, Listener},
-    local::{ConnectAttempt, Local, Lookup, PeerState, PollOutcome},
-    name::PeerName,
-    pair::{Pair, Peer, ReceiveQuota, SendBatch},
-    poll_set::{PollEvent, PollSet},
+    pair::side::{Pair, Peer, ReceiveQuota, SendBatch},
+    socket::credentials::{Credentials, PeerPolicy},
+    socket::peer_name::PeerName,
 };

@@ -1,21 +1,22 @@
-//! In which order are locks taken, and who notices if not?
+//! Locks with a fixed order.
 //!
-//! **Registry, then pairs in the order of their numbers, and of one pair the receiving half before the
-//! sending half.** A pair's number is given when it is made and never changes: it takes the place of the
-//! address that kernels order sockets by. Nothing in this crate holds locks of two pairs; the order is there
-//! for whoever comes to need it.
+//! **Registry, then pairs in the order of their numbers; of one pair the receiving half before the
+//! sending half.** A pair's number is assigned at creation and never changes, like the address by
+//! which kernels order sockets. This crate never holds locks of two pairs; the order exists for
+//! code that may need it later.
 //!
-//! Debug builds keep, per thread, what is held, and panic when a lock is taken out of order or twice.
+//! Debug builds record the locks that each thread holds, and panic when a lock is taken out of
+//! order or twice.
 
 use std::sync::{PoisonError, TryLockError};
 
 use crate::sync::{Mutex, MutexGuard};
 
-/// Where a lock stands in the order.
+/// Position of a lock in the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
-    /// Clients that have not greeted. Before the registry; nothing else is locked under it.
-    Newcomers,
+    /// Handshakes that are not complete. Before the registry; no other lock is taken under it.
+    Handshakes,
     /// Before all pairs.
     Registry,
     /// The receiving half (0) or the sending half (1) of the pair with this number.
@@ -32,14 +33,14 @@ impl Rank {
     }
 }
 
-/// A mutex with a place in the order.
+/// A mutex with a position in the order.
 pub(crate) struct Lock<T> {
     rank: Rank,
     mutex: Mutex<T>,
 }
 
-/// A lock that is held.
-pub(crate) struct Held<'a, T> {
+/// A held lock.
+pub(crate) struct LockGuard<'a, T> {
     guard: MutexGuard<'a, T>,
     _order: order::Entry,
 }
@@ -55,20 +56,21 @@ impl<T> Lock<T> {
     ///
     /// In debug builds, if the thread holds a lock that comes later in the order, or this one.
     #[inline]
-    pub(crate) fn lock(&self) -> Held<'_, T> {
+    pub(crate) fn lock(&self) -> LockGuard<'_, T> {
         let order = order::enter(self.rank);
-        Held { guard: self.take(), _order: order }
+        LockGuard { guard: self.lock_mutex(), _order: order }
     }
 
     #[inline]
-    fn take(&self) -> MutexGuard<'_, T> {
+    fn lock_mutex(&self) -> MutexGuard<'_, T> {
         if cfg!(apus_local_loom) {
             // A second way to take a lock would only multiply the interleavings of a model.
             return self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
         }
         match self.mutex.try_lock() {
             Ok(guard) => guard,
-            // A panic under the lock was a bug here and has been printed; the other pairs go on.
+            // A panic under the lock was a bug of this crate and has been printed; the other pairs
+            // go on.
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => self.wait(),
         }
@@ -89,7 +91,7 @@ impl<T> std::fmt::Debug for Lock<T> {
     }
 }
 
-impl<T> std::ops::Deref for Held<'_, T> {
+impl<T> std::ops::Deref for LockGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -97,7 +99,7 @@ impl<T> std::ops::Deref for Held<'_, T> {
     }
 }
 
-impl<T> std::ops::DerefMut for Held<'_, T> {
+impl<T> std::ops::DerefMut for LockGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.guard
     }
@@ -112,7 +114,7 @@ mod order {
         static HELD: RefCell<Vec<Rank>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// Taken back when the lock is let go.
+    /// Removes the lock from the list when it is released.
     pub(super) struct Entry(Rank);
 
     pub(super) fn enter(rank: Rank) -> Entry {
@@ -128,7 +130,7 @@ mod order {
         fn drop(&mut self) {
             HELD.with_borrow_mut(|held| {
                 let at = held.iter().rposition(|rank| *rank == self.0);
-                held.remove(at.expect("what was taken is held"));
+                held.remove(at.expect("a held lock is in the list"));
             });
         }
     }
@@ -144,18 +146,18 @@ mod order {
     }
 }
 
-/// Locks of this crate that a thread found taken, in this process since it started: those of all pairs, and of their
-/// registries. A lock that is free costs nothing extra.
+/// Contended lock operations of this crate, in this process since it started: of the locks of all
+/// pairs and registries. A lock without contention has no extra cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockMisses {
-    /// Number of times.
+    /// Number of times that a thread found a lock taken.
     pub count: u64,
-    /// Total time that threads waited.
+    /// Total time that threads waited for locks.
     pub waited: std::time::Duration,
 }
 
 impl LockMisses {
-    /// The misses so far.
+    /// Returns the counts since the process started.
     #[must_use]
     pub fn so_far() -> Self {
         misses::so_far()
@@ -184,13 +186,13 @@ mod misses {
 }
 
 #[cfg(all(test, not(apus_local_loom)))]
-mod missed {
+mod contention_tests {
     use super::*;
     use std::thread;
 
-    /// Other tests may miss locks at the same time.
+    /// Other tests may contend for locks at the same time.
     #[test]
-    fn a_lock_that_is_found_taken_is_counted() {
+    fn a_contended_lock_is_counted() {
         let lock = Lock::new(Rank::Registry, ());
         loop {
             let before = LockMisses::so_far();
@@ -226,7 +228,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "lock order: Registry after Some(Pair(1, 0))")]
-    fn the_registry_after_a_pair_is_noticed() {
+    fn taking_the_registry_after_a_pair_panics() {
         let (registry, pair) = (Lock::new(Rank::Registry, ()), Lock::new(Rank::receiving(1), ()));
         let _pair = pair.lock();
         let _registry = registry.lock();
@@ -234,7 +236,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "lock order: Pair(1, 0) after Some(Pair(1, 1))")]
-    fn the_receiving_half_after_the_sending_half_is_noticed() {
+    fn taking_the_receiving_half_after_the_sending_half_panics() {
         let [receiving, sending] = [Rank::receiving(1), Rank::sending(1)].map(|r| Lock::new(r, ()));
         let _sending = sending.lock();
         let _receiving = receiving.lock();
@@ -242,7 +244,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "lock order")]
-    fn a_lock_taken_twice_is_noticed_before_it_blocks() {
+    fn taking_a_lock_twice_panics_instead_of_blocking() {
         let lock = Lock::new(Rank::Registry, ());
         let _once = lock.lock();
         let _twice = lock.lock();

@@ -1,13 +1,13 @@
-//! Do rings, wake-ups, closing and the registry hold what they promise, whatever the timing?
+//! Loom models of rings, wake-ups, closing and the registry.
 //!
-//! loom runs every interleaving of a few threads over the real code, with memory of its own (`model_memory`).
-//! Run with
+//! Loom runs every interleaving of a few threads over the real code, with memory of its own
+//! (`memory::model`).
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg apus_local_loom" cargo test --release -p apus-local --lib model
 //! ```
 //!
-//! Which flaws they were seen to find stands in docs/mutations.md.
+//! docs/mutations.md lists the planted bugs that these models found.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,20 +16,20 @@ use bytes::{Bytes, BytesMut};
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
 
-use crate::error::{Gone, SendError};
-use crate::inbox::Event;
-use crate::layout::{Lane, Place, SLOT, Sizes, place, words};
-use crate::limits::Limits;
-use crate::link::Link;
+use crate::endpoint::registry::{AddError, Found, Registry, Snapshot};
+use crate::error::{Disconnected, SendError};
 use crate::memory::Memory;
-use crate::record::{Head, Kind};
-use crate::registry::{Found, NotAdded, Registry, Snapshot};
+use crate::memory::layout::{Lane, RingLayout, RingSizes, SLOT, ring_layout, side_words};
+use crate::pair::inbox::PairEvent;
+use crate::pair::limits::LocalLimits;
+use crate::pair::link::Link;
+use crate::pair::sleep::SleepMode;
+use crate::ring::record::{Head, Kind};
 use crate::ring::{Consumer, Producer, PushError};
 use crate::sync::Ordering;
-use crate::wake::How;
 use apus_wire::Role;
 
-/// Every interleaving with at most so many preemptions.
+/// Runs every interleaving with up to `preemptions` preemptions.
 fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -37,12 +37,12 @@ fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-/// A ring of so many slots.
+/// Returns a ring of `slots` slots.
 fn ring(slots: usize) -> (Producer, Consumer) {
-    let place = Place { head: 0, data: SLOT, capacity: slots * SLOT };
-    let data = (0..place.capacity).step_by(8).map(|offset| place.data + offset);
-    let memory = Memory::new(data.chain([place.head]), []);
-    (Producer::new(memory.clone(), place), Consumer::new(memory, place))
+    let ring = RingLayout { head: 0, data: SLOT, capacity: slots * SLOT };
+    let data = (0..ring.capacity).step_by(8).map(|offset| ring.data + offset);
+    let memory = Memory::new(data.chain([ring.head]), []);
+    (Producer::new(memory.clone(), ring), Consumer::new(memory, ring))
 }
 
 fn push(producer: &mut Producer, id: u64, words: usize) -> Result<(), PushError> {
@@ -54,16 +54,16 @@ fn push(producer: &mut Producer, id: u64, words: usize) -> Result<(), PushError>
 }
 
 fn pop(consumer: &mut Consumer) -> Option<u64> {
-    let record = consumer.peek().expect("R1, R4: nothing of ours is a violation")?;
+    let record = consumer.peek().expect("RING-1, RING-4: no record is a violation")?;
     let mut bytes = BytesMut::new();
     consumer.copy(&record, &mut bytes);
     consumer.release(&record);
     let id = record.head.id;
-    assert!(bytes.iter().all(|byte| u64::from(*byte) == id), "R1, R3: {id} holds {bytes:?}");
+    assert!(bytes.iter().all(|byte| u64::from(*byte) == id), "RING-1, RING-3: {id} has {bytes:?}");
     Some(id)
 }
 
-/// Records of these many words of payload, one after the other through a ring of so many slots.
+/// Sends records with `sizes` words of payload through a ring of `slots` slots.
 fn records_arrive_whole_and_in_order(slots: usize, sizes: &'static [usize]) {
     check(3, move || {
         let (mut producer, mut consumer) = ring(slots);
@@ -88,44 +88,45 @@ fn records_arrive_whole_and_in_order(slots: usize, sizes: &'static [usize]) {
     });
 }
 
-/// Records of one and of two slots, in turn.
+/// Records of one and of two slots alternate.
 #[test]
 fn model_records_arrive_whole_and_in_order() {
     records_arrive_whole_and_in_order(4, &[1, 6, 1, 6]);
 }
 
-/// The fourth does not fit behind the third: the rest of the ring is padded, and at its begin there is still what
-/// the first one has left.
+/// The fourth record does not fit behind the third: the rest of the ring is padded, while the begin
+/// of the ring still holds bytes of the first record.
 #[test]
 fn model_padding_comes_last() {
     records_arrive_whole_and_in_order(4, &[1, 1, 1, 6, 1]);
 }
 
-/// In a ring with room the lines behind a record are written ahead, and the 0 behind the next one is there already: also
-/// where it lies beyond the ring's end.
+/// In a ring with room, the lines behind a record are written ahead, and the 0 behind the next
+/// record is among them, also where it wraps around.
 #[test]
 fn model_lines_are_written_ahead() {
     records_arrive_whole_and_in_order(8, &[6, 1, 6, 6, 1, 1]);
 }
 
-const SIZES: Sizes = Sizes { short: 4 * SLOT as u32, bulk: 4 * SLOT as u32 };
+const SIZES: RingSizes = RingSizes { short: 4 * SLOT as u32, bulk: 4 * SLOT as u32 };
 
-/// Both sides of a pair, whose messages of more than eight bytes are long.
+/// Returns both sides of a pair, on which messages of more than eight bytes are long.
 fn links() -> (Arc<Link>, Arc<Link>) {
     let mut all = Vec::new();
     let mut halves = Vec::new();
     for role in [Role::Client, Role::Server] {
-        let words = words(role);
-        halves.extend([words.sleep, words.farewell]);
+        let words = side_words(role);
+        halves.extend([words.sleep, words.close]);
         for lane in [Lane::Short, Lane::Bulk] {
-            let place = place(SIZES, role, lane);
-            all.push(place.head);
-            all.extend((0..place.capacity).step_by(8).map(|offset| place.data + offset));
+            let ring = ring_layout(SIZES, role, lane);
+            all.push(ring.head);
+            all.extend((0..ring.capacity).step_by(8).map(|offset| ring.data + offset));
         }
     }
     let memory = Memory::new(all, halves);
-    let link =
-        |number, role| Arc::new(Link::new(number, role, memory.clone(), SIZES, Limits::default()));
+    let link = |number, role| {
+        Arc::new(Link::new(number, role, memory.clone(), SIZES, LocalLimits::default()))
+    };
     (link(1, Role::Client), link(2, Role::Server))
 }
 
@@ -136,34 +137,36 @@ fn send(link: &Link, id: u64, len: usize) -> Result<(), SendError> {
     sent.map(|_| ())
 }
 
-/// The next event, slept for.
-fn next(link: &Link) -> Result<Event, Gone> {
+/// Returns the next event, sleeping until there is one.
+fn next(link: &Link) -> Result<PairEvent, Disconnected> {
     loop {
         let mut got = Vec::new();
         let received = link.receive(1, 0, &mut got)?;
-        assert!(!received.ring, "nobody sleeps on a socket");
+        assert!(!received.signal, "no side sleeps on a socket");
         if got.is_empty() {
             let _ = link.receive(0, 1, &mut got)?;
         }
         if let Some(event) = got.pop() {
             return Ok(event);
         }
-        assert!(!link.settle());
-        if link.prepare_to_sleep(How::Futex) {
-            link.doze(Duration::MAX);
-            link.withdraw();
+        assert!(!link.report_room());
+        if link.prepare_to_sleep(SleepMode::Futex) {
+            link.sleep(Duration::MAX);
+            link.finish_sleep();
         }
     }
 }
 
-/// A receiver that sleeps whenever there is nothing is woken for each message: loom reports one that is not.
+/// A receiver that sleeps whenever it finds nothing is woken for each message: loom reports a
+/// deadlock otherwise.
 #[test]
 fn model_no_wake_up_is_lost() {
     check(3, || {
         let (client, server) = links();
         let receiver = thread::spawn(move || {
             for id in 1..=2 {
-                assert!(matches!(next(&server), Ok(Event::Request { id: got, .. }) if got == id));
+                let got = next(&server);
+                assert!(matches!(got, Ok(PairEvent::Request { id: got, .. }) if got == id));
             }
         });
         send(&client, 1, 8).unwrap();
@@ -172,8 +175,8 @@ fn model_no_wake_up_is_lost() {
     });
 }
 
-/// Two threads receive at once: what one of them leaves the other finds, and is woken for, whatever it has seen without
-/// a lock before.
+/// Two threads receive at once: records that one of them leaves are found by the other, or wake it,
+/// whatever it has peeked before.
 #[test]
 fn model_two_receive() {
     check(3, || {
@@ -199,32 +202,35 @@ fn model_two_receive() {
     });
 }
 
-/// A sender that sleeps until there is room is woken: for a short message that was refused, and for chunks.
+/// A sender that sleeps until there is room is woken: for a short message that was refused, and for
+/// chunks.
 #[test]
 fn model_no_room_is_lost() {
     check(2, || {
         let (client, server) = links();
         let sender = thread::spawn(move || {
             let mut id = 1;
-            // Three slots are free, so the fourth is refused.
+            // Three slots are free, so the fourth message is refused.
             while id <= 4 {
                 match send(&client, id, 8) {
                     Ok(()) => id += 1,
-                    Err(SendError::Full) => assert_eq!(next(&client), Ok(Event::Room)),
+                    Err(SendError::Full) => assert_eq!(next(&client), Ok(PairEvent::Room)),
                     Err(error) => panic!("{error}"),
                 }
             }
         });
         for id in 1..=4 {
-            assert!(matches!(next(&server), Ok(Event::Request { id: got, .. }) if got == id));
+            let got = next(&server);
+            assert!(matches!(got, Ok(PairEvent::Request { id: got, .. }) if got == id));
         }
-        // It tells of room before it would sleep.
-        assert!(!server.settle());
+        // It has reported the room before its last sleep.
+        assert!(!server.report_room());
         sender.join().unwrap();
     });
 }
 
-/// A message is accepted, and then the peer gets it, or it is refused, and then there is nothing of it.
+/// A message is either accepted, and then the peer receives it, or refused, and then no part of it
+/// exists.
 #[test]
 fn model_close_races_send() {
     check(3, || {
@@ -232,21 +238,22 @@ fn model_close_races_send() {
         let closing = {
             let client = client.clone();
             thread::spawn(move || {
-                assert_eq!(client.end(Gone::Closed), Gone::Closed);
-                // The kernel says so when the socket is closed.
+                assert_eq!(client.end(Disconnected::Closed), Disconnected::Closed);
+                // The kernel reports this when the socket is closed.
                 server.hang_up();
-                let got = matches!(next(&server), Ok(Event::Request { id: 1, .. }));
-                assert_eq!(next(&server), Err(Gone::PeerClosed));
+                let got = matches!(next(&server), Ok(PairEvent::Request { id: 1, .. }));
+                assert_eq!(next(&server), Err(Disconnected::PeerClosed));
                 got
             })
         };
         let sent = send(&client, 1, 8);
         assert_eq!(sent.is_ok(), closing.join().unwrap(), "{sent:?}");
-        assert_eq!(send(&client, 2, 8), Err(SendError::Gone(Gone::Closed)));
+        let refused = Err(SendError::Disconnected(Disconnected::Closed));
+        assert_eq!(send(&client, 2, 8), refused);
     });
 }
 
-/// Closing a pair ends the sleep of a thread of the same process.
+/// Closing a pair wakes a thread of the same process that sleeps on it.
 #[test]
 fn model_close_wakes_who_sleeps_here() {
     check(3, || {
@@ -255,12 +262,13 @@ fn model_close_wakes_who_sleeps_here() {
             let client = client.clone();
             thread::spawn(move || next(&client))
         };
-        client.end(Gone::Closed);
-        assert_eq!(sleeper.join().unwrap(), Err(Gone::Closed));
+        client.end(Disconnected::Closed);
+        assert_eq!(sleeper.join().unwrap(), Err(Disconnected::Closed));
     });
 }
 
-/// What was sent before the end is received before the end is told, by a receiver that may be asleep (L2).
+/// Messages sent before the end are received before the end is reported, by a receiver that may
+/// sleep (LINK-2).
 #[test]
 fn model_the_end_comes_last() {
     check(2, || {
@@ -268,18 +276,19 @@ fn model_the_end_comes_last() {
         let receiver = {
             let server = server.clone();
             thread::spawn(move || {
-                assert!(matches!(next(&server), Ok(Event::Request { id: 1, .. })));
-                assert_eq!(next(&server), Err(Gone::PeerClosed));
+                assert!(matches!(next(&server), Ok(PairEvent::Request { id: 1, .. })));
+                assert_eq!(next(&server), Err(Disconnected::PeerClosed));
             })
         };
         send(&client, 1, 8).unwrap();
-        assert_eq!(client.end(Gone::Closed), Gone::Closed);
+        assert_eq!(client.end(Disconnected::Closed), Disconnected::Closed);
         server.hang_up();
         receiver.join().unwrap();
     });
 }
 
-/// Both ends close while one of them sleeps: nobody waits for ever, and each is told one reason.
+/// Both sides close while one of them sleeps: no thread waits forever, and each caller receives the
+/// same reason.
 #[test]
 fn model_both_ends_close_at_once() {
     check(2, || {
@@ -291,19 +300,19 @@ fn model_both_ends_close_at_once() {
         let other = {
             let client = client.clone();
             thread::spawn(move || {
-                let gone = server.end(Gone::Closed);
+                let why = server.end(Disconnected::Closed);
                 client.hang_up();
-                gone
+                why
             })
         };
-        let gone = client.end(Gone::Closed);
-        assert_eq!(other.join().unwrap(), Gone::Closed);
-        assert_eq!(sleeper.join().unwrap(), gone, "L1: both are told the same");
-        assert_eq!(client.gone(), Some(gone));
+        let why = client.end(Disconnected::Closed);
+        assert_eq!(other.join().unwrap(), Disconnected::Closed);
+        assert_eq!(sleeper.join().unwrap(), why, "LINK-1: both receive the same reason");
+        assert_eq!(client.disconnected(), Some(why));
     });
 }
 
-/// A pair as far as the registry is concerned.
+/// Takes the place of a pair in the registry.
 #[derive(Debug)]
 struct Thing {
     open: AtomicBool,
@@ -319,7 +328,7 @@ impl Thing {
     }
 }
 
-/// A pair that was made while the registry closed is closed by one of the two (G1).
+/// A pair that is made while the registry closes is closed by one of the two threads (REGISTRY-1).
 #[test]
 fn model_connect_races_close() {
     check(3, || {
@@ -331,27 +340,29 @@ fn model_connect_races_close() {
             })
         };
         let thing = Thing::new();
-        let added = match registry.find(&1) {
-            Found::Nothing(reservation) => registry.fulfil(&reservation, thing.clone()),
-            Found::Closed => Err(NotAdded::Closed(thing.clone())),
-            _ => panic!("nobody else connects"),
+        let added = match registry.find_or_reserve(&1) {
+            Found::Reserved(reservation) => registry.fulfil(&reservation, thing.clone()),
+            Found::Closed => Err(AddError::Closed(thing.clone())),
+            _ => panic!("no other thread connects"),
         };
-        if let Err(NotAdded::Closed(thing) | NotAdded::Full(thing)) = added {
+        if let Err(AddError::Closed(thing) | AddError::Full(thing)) = added {
             thing.close();
         }
         closing.join().unwrap();
-        assert!(!thing.open.load(Ordering::Acquire), "G1: lost between connecting and closing");
-        assert!(matches!(registry.find(&1), Found::Closed));
+        let open = thing.open.load(Ordering::Acquire);
+        assert!(!open, "REGISTRY-1: lost between connecting and closing");
+        assert!(matches!(registry.find_or_reserve(&1), Found::Closed));
     });
 }
 
-/// Two threads connect to the same peer: one pair is made, and both find it (G2). A reader sees it.
+/// Two threads connect to the same peer: one pair is made, and both find it (REGISTRY-2). A reader
+/// sees it.
 #[test]
 fn model_connect_races_connect() {
     check(3, || {
         let registry = Arc::new(Registry::new(8));
-        let connect = |registry: &Registry<u32, Thing>| match registry.find(&1) {
-            Found::Nothing(reservation) => {
+        let connect = |registry: &Registry<u32, Thing>| match registry.find_or_reserve(&1) {
+            Found::Reserved(reservation) => {
                 registry.fulfil(&reservation, Thing::new()).unwrap();
                 1
             }
@@ -365,8 +376,8 @@ fn model_connect_races_connect() {
         let mut snapshot = Snapshot::default();
         registry.renew(&mut snapshot);
         let made = connect(&registry) + other.join().unwrap();
-        assert_eq!(made, 1, "G2");
+        assert_eq!(made, 1, "REGISTRY-2");
         registry.renew(&mut snapshot);
-        assert_eq!(snapshot.pairs().len(), 1, "a list that is renewed is right");
+        assert_eq!(snapshot.pairs().len(), 1, "a renewed list is complete");
     });
 }

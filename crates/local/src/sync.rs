@@ -1,6 +1,4 @@
-//! Which primitives do pairs synchronise with?
-//!
-//! The system's, or loom's when they are model-checked (`--cfg apus_local_loom`).
+//! Synchronisation primitives: the system's, or loom's in models (`--cfg apus_local_loom`).
 
 #[cfg(not(apus_local_loom))]
 pub(crate) use std::{

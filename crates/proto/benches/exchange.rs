@@ -1,12 +1,13 @@
-//! What does the core cost per packet, without any system call?
+//! Benchmark of the core: the cost per packet, without any system call.
 //!
 //! Two transports call each other through function calls. `cargo bench -p apus-proto` prints the time
 //! per exchange (a request and a response: two packets sent, two received).
 
-use apus_proto::{Call, Command, Config, Event, Instant, Payload, Transport};
+use apus_proto::{Call, Config, Event, Instant, Payload, Transport};
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 struct Pair {
     client: Transport,
@@ -17,7 +18,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// A client in whose send queue so many long requests stand, because its link is slow.
+    /// A client with `requests` long requests in its send queue, because its link is slow.
     fn with_standing(requests: u64) -> Self {
         let mut pair = Self::new();
         let slow = Config::builder().link_mbps(1).max_send_bytes(1 << 40);
@@ -27,7 +28,7 @@ impl Pair {
             let payload = Payload::from(payload.clone());
             let to = SocketAddr::from(([10, 0, 0, 3], 3));
             let call = Call { to, payload, cookie, deadline: None, idempotent: false };
-            pair.client.command(pair.now, Command::Call(call)).unwrap();
+            pair.client.call(pair.now, call).unwrap();
         }
         // The first burst leaves and takes the link for a long time.
         while pair.client.poll_transmit(pair.now).is_some() {}
@@ -52,18 +53,17 @@ impl Pair {
             let payload = Payload::from(payload.clone());
             let to = self.addresses[1];
             let call = Call { to, payload, cookie, deadline: None, idempotent: false };
-            self.client.command(self.now, Command::Call(call)).unwrap();
+            self.client.call(self.now, call).unwrap();
         }
         let mut responses = 0;
         while responses < outstanding {
-            self.now = self.now.plus(1_000);
+            self.now += Duration::from_micros(1);
             let Self { client, server, addresses, now, wire } = self;
             carry(client, server, addresses[0], *now, wire);
             while let Some(event) = server.poll_event() {
                 if let Event::Request { rpc, payload, .. } = event {
                     server.payload_consumed(payload.len());
-                    let reply = Command::Reply { rpc, payload: payload.into() };
-                    server.command(*now, reply).unwrap();
+                    server.reply(*now, rpc, payload.into()).unwrap();
                 }
             }
             carry(server, client, addresses[1], *now, wire);

@@ -1,20 +1,20 @@
 //! The Homa protocol as a state machine that does no IO.
 //!
 //! One object, [`Transport`], is one endpoint: client and server at once. It takes *commands* from the
-//! application, *packets* from the network and the *time*; it yields packets, events and the time at
-//! which it wants to be called again. It never waits, locks, logs or reads a clock, so that the same
+//! application, *packets* from the network and the *time*; it returns packets, events and the time at
+//! which it must be called again. It never waits, locks, logs or reads a clock, so that the same
 //! code runs under an engine with real sockets, under a simulator and under a fuzzer.
 //!
-//! # The law
+//! # The contract
 //!
-//! Calls come in any order and only change how soon something happens, never what happens. One rule
+//! Calls may come in any order; only latency depends on it. One rule
 //! must be kept: **after any other call, empty [`Transport::poll_event`] and [`Transport::poll_transmit`],
-//! and be back with [`Transport::handle_timeout`] at [`Transport::next_timeout`].** This is the whole
-//! loop, for two endpoints that are connected by nothing but function calls:
+//! and call [`Transport::handle_timeout`] at [`Transport::next_timeout`].** This is the whole
+//! loop, for two endpoints that are connected by function calls:
 //!
 //! ```
-//! use apus_proto::{Call, Command, Config, Event, Instant, Transport};
-//! use std::collections::VecDeque;
+//! use apus_proto::{Call, Config, Event, Instant, Transport};
+//! use std::time::Duration;
 //!
 //! let addresses = ["10.0.0.1:1", "10.0.0.2:2"].map(|a| a.parse().unwrap());
 //! let mut ends = [1, 2].map(|port| Transport::new(Config::default(), port, 42 + u64::from(port)));
@@ -27,7 +27,7 @@
 //!     deadline: None,
 //!     idempotent: false,
 //! };
-//! ends[0].command(now, Command::Call(call)).unwrap();
+//! ends[0].call(now, call).unwrap();
 //!
 //! let response = 'done: loop {
 //!     for i in 0..2 {
@@ -36,8 +36,7 @@
 //!             match event {
 //!                 Event::Request { rpc, payload, .. } => {
 //!                     ends[i].payload_consumed(payload.len());
-//!                     let reply = Command::Reply { rpc, payload: "pong".into() };
-//!                     ends[i].command(now, reply).unwrap();
+//!                     ends[i].reply(now, rpc, "pong".into()).unwrap();
 //!                 }
 //!                 Event::Response { payload, cookie: 7, .. } => break 'done payload,
 //!                 _ => {}
@@ -57,14 +56,15 @@
 //!             ends[i].handle_timeout(now);
 //!         }
 //!     }
-//!     now = now.plus(1_000);
+//!     now += Duration::from_micros(1);
 //! };
 //! assert_eq!(response, "pong");
 //! ```
 //!
 //! # Families of calls
 //!
-//! 1. **Wishes:** [`Transport::command`] with a [`Command`].
+//! 1. **Commands:** [`Transport::call`], [`Transport::reply`], [`Transport::cancel`],
+//!    [`Transport::abandon`].
 //! 2. **Inputs:** [`Transport::handle_packet`], [`Transport::handle_unreachable`],
 //!    [`Transport::handle_timeout`].
 //! 3. **Outputs:** [`Transport::poll_transmit`], [`Transport::poll_event`],
@@ -72,36 +72,44 @@
 //! 4. **Housekeeping:** [`Transport::payload_consumed`], [`Transport::set_payload_prefix`],
 //!    [`Transport::set_packet_limit`], [`Transport::set_link_rate`], [`Transport::set_serving`],
 //!    [`Transport::shut_down`], [`Transport::freeze_peers`].
-//! 5. **Looking:** [`Transport::info`], [`Transport::metrics`], [`Transport::config`]; single RPCs with
+//! 5. **Introspection:** [`Transport::info`], [`Transport::metrics`], [`Transport::config`]; single RPCs with
 //!    [`Transport::set_probe_filter`] and [`Transport::poll_probe`] ([`probe`]).
 //!
 //! # Invariants
 //!
-//! - **A1** The same calls give the same results, bit for bit: nothing depends on addresses in memory,
+//! - **CORE-1** The same calls give the same results, bit for bit: nothing depends on addresses in memory,
 //!   hash orders, floats or clocks.
-//! - **A2** What a peer sends never causes an error or a panic; it is used, or counted as a
+//! - **CORE-2** What a peer sends never causes an error or a panic; it is used, or counted as a
 //!   [`DropReason`].
-//! - **A3** Every call that was accepted ends with exactly one event, unless it is cancelled.
-//! - **A4** When all RPCs have ended, no table holds anything but peers and sessions
+//! - **CORE-3** Every call that was accepted ends with exactly one event, unless it is cancelled.
+//! - **CORE-4** When all RPCs have ended, no table holds anything but peers and sessions
 //!   ([`Metrics::live`]).
-//! - **A5** Work per call is bounded: no call looks at all RPCs, except when a peer disappears or the
+//! - **CORE-5** Work per call is bounded: no call visits all RPCs, except when a peer disappears or the
 //!   endpoint shuts down.
 //!
-//! Nothing below this crate reads a clock, blocks, locks, allocates per packet in steady state, or has
-//! a type parameter. The requirements that the code obeys are numbered in `docs/spec/`.
+//! Nothing in this crate reads a clock, blocks, locks, allocates per packet in steady state, or has
+//! a type parameter. The requirements that the code obeys are numbered in `docs/spec/`; the layers of its modules are
+//! in `tests/layers.rs`.
 
 #![forbid(unsafe_code)]
 
+mod budget;
 mod config;
 mod drop_reason;
 mod error;
+mod event;
+mod expiry;
 mod grant;
+mod inbound;
+mod lifecycle;
 mod limits;
 mod message;
 mod metrics;
+mod observation;
 mod peer;
 mod priority;
 pub mod probe;
+mod random;
 mod ranges;
 mod rpc;
 mod rx;
@@ -111,9 +119,10 @@ mod transport;
 mod tx;
 
 pub use apus_wire::{Flags, Kind, Profile, Refusal, Role, SenderId};
-pub use config::{Config, ConfigBuilder, PARAMETERS, Parameter};
+pub use config::{Config, ConfigBuilder, ConfigError, PARAMETERS, Parameter};
 pub use drop_reason::DropReason;
-pub use error::{CommandError, ConfigError, Execution, FailureKind, RpcError};
+pub use error::{CommandError, Execution, FailureKind, Rejected, RpcError};
+pub use event::Event;
 pub use message::{Payload, PayloadPieces};
 pub use metrics::{
     Admission, COARSE_BOUNDS, Calls, CoarseHistogram, DurationHistogram, Live, Metadata, Metrics,
@@ -123,5 +132,5 @@ pub use peer::Address;
 pub use rpc::RpcKey;
 pub use time::Instant;
 pub use timer::TimeoutReason;
-pub use transport::{Call, Command, Event, RpcInfo, RpcState, Transport, Unreachable};
+pub use transport::{Call, RpcInfo, RpcState, Transport, Unreachable};
 pub use tx::Transmit;

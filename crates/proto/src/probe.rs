@@ -1,21 +1,20 @@
-//! What happens to single RPCs, for those who want to know?
+//! Probes: notes on what happens to single RPCs.
 //!
-//! Counters say how often something happened, notes say what happened to which RPC: an engine that keeps time traces,
-//! a simulator or a test asks for them with [`Transport::set_probe_filter`] and fetches them with [`Transport::poll_probe`] after
-//! each other call, so that it knows at which moment they were made. Who asks for nothing gets nothing, and pays a
-//! comparison per packet.
+//! Counters say how often something happened, notes say what happened to which RPC. An engine that records time traces,
+//! a simulator or a test enables them with [`crate::Transport::set_probe_filter`] and fetches them with
+//! [`crate::Transport::poll_probe`] after each other call, so that it knows when they were made. Disabled by default;
+//! the cost is then one comparison per packet.
 //!
-//! Whoever watches changes nothing: packets, events and counters are the same (A1).
+//! Notes change nothing: packets, events and counters are the same (CORE-1).
 
 use crate::drop_reason::DropReason;
 use crate::error::FailureKind;
 use crate::limits::MAX_NOTES;
 use crate::peer::Address;
 use crate::rpc::RpcKey;
-use crate::time::Instant;
-use crate::transport::Transport;
 use apus_wire::{Body, Flags, Kind, Packet, SenderId};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// Which notes are wanted.
 ///
@@ -24,23 +23,22 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeFilter {
     /// An RPC is selected if the product of half its id and this number, modulo 2^64, is less than `below`. Both ends
-    /// know an RPC by the same id, and select the same ones if they use the same numbers.
+    /// know an RPC by the same id, and select the same RPCs if they use the same numbers.
     pub multiplier: u64,
     /// See `multiplier`; 0 selects none.
     pub below: u64,
-    /// Calls that take longer than so many nanoseconds, until the whole response is here, are noted as
-    /// [slow](What::Slow).
-    pub slow: u64,
+    /// A call whose response takes longer than this to arrive completely is noted as [slow](ProbeKind::Slow).
+    pub slow: Duration,
 }
 
 impl ProbeFilter {
-    /// What should be rare, and no slow calls.
-    pub const RARE: Self = Self { multiplier: 1, below: 0, slow: u64::MAX };
+    /// Rare events only, and no slow calls.
+    pub const RARE: Self = Self { multiplier: 1, below: 0, slow: Duration::MAX };
 
     /// Everything but slow calls.
     pub const ALL: Self = Self { below: u64::MAX, ..Self::RARE };
 
-    /// Whether the RPC with this id is selected.
+    /// Returns whether the RPC with this id is selected.
     #[inline]
     #[must_use]
     pub const fn selects(&self, id: u64) -> bool {
@@ -48,10 +46,10 @@ impl ProbeFilter {
     }
 }
 
-/// Something that happened.
+/// A note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeEvent {
-    /// The RPC that it happened to, as we write its id; `None` if the packet could not be read.
+    /// The RPC, with its id as this endpoint writes it; `None` if the packet could not be parsed.
     pub rpc: Option<SenderId>,
     /// The other end.
     pub peer: Address,
@@ -59,98 +57,99 @@ pub struct ProbeEvent {
     pub what: ProbeKind,
 }
 
-/// What can happen.
+/// What a note says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProbeKind {
     /// A burst of DATA packets is made up, and leaves when its driver sends it.
     DataSent(Piece),
-    /// A DATA packet has come. What becomes of it is not known yet, nor at which level it was sent.
+    /// A DATA packet has arrived. Whether it is used is not known yet, nor at which level it was sent.
     DataReceived(Piece),
-    /// The whole message is here: a response at the client, a request at the server.
+    /// The whole message has arrived: a response at the client, a request at the server.
     Complete {
-        /// What events call the RPC.
+        /// The name of the RPC in events.
         rpc: RpcKey,
-        /// Its bytes.
+        /// Length of the message in bytes.
         length: u32,
     },
     /// The peer may send its message up to `offset`.
     GrantSent {
         /// Just past the last byte.
         offset: u32,
-        /// The level at which it shall send.
+        /// The level at which it must send.
         priority: u8,
     },
-    /// We may send our message up to `offset`.
+    /// This endpoint may send its message up to `offset`.
     GrantReceived {
         /// Just past the last byte.
         offset: u32,
-        /// The level at which we shall send.
+        /// The level at which this endpoint must send.
         priority: u8,
     },
-    /// Bytes leave for the first time that a grant allowed.
+    /// Bytes that a grant allowed leave for the first time.
     GrantUsed {
         /// Just past the last of them.
         offset: u32,
         /// The level at which they leave.
         priority: u8,
     },
-    /// We ask for bytes again. A length of 2^32 - 1 asks for all that the peer has sent.
+    /// Bytes are requested again. A length of 2^32 - 1 requests all that the peer has sent.
     ResendSent {
         /// The first byte.
         offset: u32,
-        /// How many.
+        /// Number of bytes.
         length: u32,
-        /// The level at which they shall come.
+        /// The level at which they must be sent.
         priority: u8,
     },
-    /// The peer asks for bytes again.
+    /// The peer requests bytes again.
     ResendReceived {
         /// The first byte.
         offset: u32,
-        /// How many.
+        /// Number of bytes.
         length: u32,
-        /// The level at which they shall leave.
+        /// The level at which they must leave.
         priority: u8,
     },
     /// A control packet of another kind is to leave.
     Sent {
-        /// Which.
+        /// Its kind.
         kind: Kind,
         /// Its flags (udp profile).
         flags: Flags,
     },
-    /// A control packet of another kind has come.
+    /// A control packet of another kind has arrived.
     Received {
-        /// Which.
+        /// Its kind.
         kind: Kind,
         /// Its flags (udp profile).
         flags: Flags,
     },
-    /// The message comes first, and the pacer makes it wait.
+    /// The message is next, and the pacer makes it wait.
     Throttled {
-        /// Nanoseconds until there is room.
-        wait: u64,
+        /// Time until there is room.
+        wait: Duration,
     },
-    /// A packet has come ahead of others: they are lost, or come later.
+    /// A packet has arrived ahead of others, which are lost or late.
     Gap {
         /// The first byte that is missing before it.
         offset: u32,
-        /// How many are missing there.
+        /// Number of bytes missing there.
         length: u32,
     },
     /// The request is sent again from its start, since the server does not know it.
     Restart,
-    /// The server has been restarted, or has forgotten us; the call goes on in its new life, or fails.
+    /// The server has been restarted, or has forgotten this client. The call continues in the server's new life, or
+    /// fails.
     PeerRestart,
     /// The packet is not used.
     Dropped(DropReason),
     /// The call fails.
     Failed(FailureKind),
-    /// The call has taken longer than [`Watch::slow`].
+    /// The call has taken longer than [`ProbeFilter::slow`].
     Slow {
-        /// Nanoseconds since it was made.
-        took: u64,
+        /// Time since it was made.
+        took: Duration,
     },
 }
 
@@ -159,11 +158,11 @@ pub enum ProbeKind {
 pub struct Piece {
     /// Its first byte.
     pub offset: u32,
-    /// How many.
+    /// Number of bytes.
     pub length: u32,
-    /// In so many packets.
+    /// Number of packets.
     pub packets: u32,
-    /// The level at which they leave; 0 for those that come.
+    /// The level at which they leave; 0 for incoming packets.
     pub priority: u8,
     /// Whether they were sent before.
     pub retransmit: bool,
@@ -172,42 +171,84 @@ pub struct Piece {
 /// Notes that wait to be fetched.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// `None`: nobody wants any.
-    watch: Option<ProbeFilter>,
+    /// `None`: notes are disabled.
+    filter: Option<ProbeFilter>,
     queue: VecDeque<ProbeEvent>,
 }
 
 impl Notes {
-    /// Whether somebody wants notes.
+    /// Whether notes are enabled.
     #[inline]
     pub(crate) const fn are_wanted(&self) -> bool {
-        self.watch.is_some()
+        self.filter.is_some()
     }
 
-    /// Whether somebody wants notes about the RPC with this id.
+    /// Whether notes are enabled and the RPC with this id is selected.
     #[inline]
     pub(crate) fn are_wanted_of(&self, id: u64) -> bool {
-        self.watch.is_some_and(|watch| watch.selects(id))
+        self.filter.is_some_and(|filter| filter.selects(id))
     }
 
-    /// Whether somebody wants notes of this packet. What is to be noted is put together afterwards: this is asked of all.
+    /// Whether this packet is to be noted. Checked for all packets; the note is made afterwards.
     #[inline]
     fn are_wanted_of_packet(&self, packet: &Packet<'_>) -> bool {
         let id = packet.header.sender_id.client_id();
-        self.watch.is_some_and(|watch| watch.selects(id) || is_rare(&packet.body))
+        self.filter.is_some_and(|filter| filter.selects(id) || is_rare(&packet.body))
     }
 
-    /// Adds a note. Whoever does not fetch them loses further ones (CAP-17).
+    /// Adds a note. If earlier ones are not fetched, further ones are lost (CAP-17).
     #[cold]
     pub(crate) fn add(&mut self, rpc: Option<SenderId>, peer: Address, what: ProbeKind) {
-        if self.watch.is_some() && self.queue.len() < MAX_NOTES {
+        if self.filter.is_some() && self.queue.len() < MAX_NOTES {
             self.queue.push_back(ProbeEvent { rpc, peer, what });
         }
     }
 
+    /// Notes a packet that has arrived.
+    #[inline]
+    pub(crate) fn arrival(&mut self, from: Address, packet: &Packet<'_>) {
+        if self.are_wanted_of_packet(packet) {
+            self.add_arrival(from, packet);
+        }
+    }
+
+    /// Notes that a packet which has arrived is not used.
+    #[cold]
+    pub(crate) fn dropped(&mut self, from: Address, packet: &Packet<'_>, reason: DropReason) {
+        self.add(Some(as_we_write_it(packet)), from, ProbeKind::Dropped(reason));
+    }
+
+    /// Notes a control packet that is to leave.
+    #[inline]
+    pub(crate) fn departure(&mut self, to: Address, packet: &Packet<'_>) {
+        if self.are_wanted_of_packet(packet) {
+            self.add_departure(to, packet);
+        }
+    }
+
+    /// Replaces the filter; without one, notes that wait are dropped.
+    pub(crate) fn set_filter(&mut self, filter: Option<ProbeFilter>) {
+        self.filter = filter;
+        if filter.is_none() {
+            self.queue.clear();
+        }
+    }
+
+    /// The earliest note that waits.
+    #[inline]
+    pub(crate) fn poll(&mut self) -> Option<ProbeEvent> {
+        self.queue.pop_front()
+    }
+
+    /// Whether a call that took `time` is slow.
+    #[inline]
+    pub(crate) fn is_slow(&self, time: Duration) -> bool {
+        self.filter.is_some_and(|filter| time > filter.slow)
+    }
+
     #[cold]
     fn add_arrival(&mut self, from: Address, packet: &Packet<'_>) {
-        // A FREEZE is noted when it is found to be a peer's.
+        // A FREEZE is noted when it is found to be from a peer.
         if packet.body.kind() != Kind::Freeze {
             self.add(Some(as_we_write_it(packet)), from, arrival(packet));
         }
@@ -216,78 +257,6 @@ impl Notes {
     #[cold]
     fn add_departure(&mut self, to: Address, packet: &Packet<'_>) {
         self.add(Some(packet.header.sender_id), to, departure(packet));
-    }
-}
-
-impl Transport {
-    /// Says which notes are wanted from now on; `None`, as it is at first: none.
-    pub fn set_probe_filter(&mut self, watch: Option<ProbeFilter>) {
-        self.notes.watch = watch;
-        if watch.is_none() {
-            self.notes.queue.clear();
-        }
-    }
-
-    /// What has happened, the earliest first. Fetch all after each other call; beyond 8,192 further ones are lost.
-    #[inline]
-    pub fn poll_probe(&mut self) -> Option<ProbeEvent> {
-        self.notes.queue.pop_front()
-    }
-
-    /// The id of a live RPC, as we write it, and the other end, if the RPC is selected ([`Watch::multiplier`]).
-    #[inline]
-    #[must_use]
-    pub fn selected(&self, rpc: RpcKey) -> Option<(SenderId, Address)> {
-        let entry = self.rpcs.get(rpc).filter(|entry| self.notes.are_wanted_of(entry.id))?;
-        Some((entry.sender_id(), self.peers[entry.peer].address))
-    }
-
-    /// Notes what happens to a live RPC, if it is selected.
-    #[inline]
-    pub(crate) fn note_selected(&mut self, rpc: RpcKey, what: ProbeKind) {
-        if self.notes.are_wanted_of(self.rpcs[rpc].id) {
-            self.note(rpc, what);
-        }
-    }
-
-    /// Notes what happens to a live RPC, if anybody wants notes.
-    #[cold]
-    pub(crate) fn note(&mut self, rpc: RpcKey, what: ProbeKind) {
-        let entry = &self.rpcs[rpc];
-        self.notes.add(Some(entry.sender_id()), self.peers[entry.peer].address, what);
-    }
-
-    /// Notes a packet that has come.
-    #[inline]
-    pub(crate) fn note_arrival(&mut self, from: Address, packet: &Packet<'_>) {
-        if self.notes.are_wanted_of_packet(packet) {
-            self.notes.add_arrival(from, packet);
-        }
-    }
-
-    /// Notes that a packet which has come is not used.
-    #[cold]
-    pub(crate) fn note_drop(&mut self, from: Address, packet: &Packet<'_>, reason: DropReason) {
-        self.notes.add(Some(as_we_write_it(packet)), from, ProbeKind::Dropped(reason));
-    }
-
-    /// Notes a control packet that is to leave.
-    #[inline]
-    pub(crate) fn note_departure(&mut self, to: Address, packet: &Packet<'_>) {
-        if self.notes.are_wanted_of_packet(packet) {
-            self.notes.add_departure(to, packet);
-        }
-    }
-
-    /// Notes that a call has ended, which was made at `started`.
-    #[inline]
-    pub(crate) fn note_duration(&mut self, rpc: RpcKey, started: Instant) {
-        if let Some(watch) = self.notes.watch {
-            let took = self.now().since(started);
-            if took > watch.slow {
-                self.note(rpc, ProbeKind::Slow { took });
-            }
-        }
     }
 }
 
@@ -300,7 +269,7 @@ const fn is_rare(body: &Body<'_>) -> bool {
     }
 }
 
-/// The id of a packet that came, as the other end of the RPC writes it: we are that.
+/// The id of a received packet, as this endpoint writes it.
 fn as_we_write_it(packet: &Packet<'_>) -> SenderId {
     let id = packet.header.sender_id;
     SenderId::new(id.client_id(), id.sender().peer())

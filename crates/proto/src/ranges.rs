@@ -1,17 +1,17 @@
-//! Which numbers of a long row have been seen?
+//! A set of numbers as ranges.
 //!
 //! # Invariants
 //!
-//! - **R1** Ranges are half-open, not empty, in ascending order.
-//! - **R2** No two ranges touch: between two neighbours at least one number is missing.
+//! - **RANGES-1** Ranges are half-open, not empty, in ascending order.
+//! - **RANGES-2** No two ranges touch: between two neighbours at least one number is missing.
 
 use std::ops::Range;
 
 /// A set of numbers, kept as ascending ranges.
 ///
-/// Used for the bytes of a message that shall be retransmitted and for the RPC ids of a peer that
-/// are finished. In both the set is mostly empty, and otherwise a few ranges long, so that a sorted
-/// array beats a tree.
+/// Used for the bytes of a message that must be retransmitted and for the finished RPC ids of a peer.
+/// Both sets are usually empty, and otherwise a few ranges long, so that a sorted
+/// array is faster than a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges {
     ranges: Vec<Range<u64>>,
@@ -35,7 +35,7 @@ impl Ranges {
             merged.end = end;
             self.ranges.drain(first + 1..last);
         }
-        debug_assert!(self.is_sound(), "R1, R2");
+        debug_assert!(self.is_sound(), "RANGES-1, RANGES-2");
     }
 
     /// Whether `number` is in the set.
@@ -51,7 +51,7 @@ impl Ranges {
         if let Some(first) = self.ranges.first_mut() {
             first.start = first.start.max(limit);
         }
-        debug_assert!(self.is_sound(), "R1, R2");
+        debug_assert!(self.is_sound(), "RANGES-1, RANGES-2");
     }
 
     /// The lowest range.

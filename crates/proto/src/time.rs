@@ -1,6 +1,7 @@
-//! What is a point in time to the core?
+//! Points in time, which the caller gives to the core.
 
 use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
 /// Nanoseconds since an origin that the caller chooses. The core never reads a clock.
@@ -12,40 +13,61 @@ pub struct Instant(u64);
 impl Instant {
     /// The origin.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens.
+    /// Later than any event.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The instant this many nanoseconds after the origin.
+    /// Returns the instant `nanos` nanoseconds after the origin.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the origin.
+    /// Returns the nanoseconds since the origin.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// Nanoseconds from `earlier` until this instant; 0 if `earlier` is later.
-    #[must_use]
-    pub const fn since(self, earlier: Self) -> u64 {
+    pub(crate) const fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
     /// This instant and `nanos` nanoseconds; stops at [`Instant::NEVER`].
-    #[must_use]
-    pub const fn plus(self, nanos: u64) -> Self {
+    pub(crate) const fn plus(self, nanos: u64) -> Self {
         Self(self.0.saturating_add(nanos))
     }
 }
 
-impl std::ops::Add<Duration> for Instant {
+/// Stops at [`Instant::NEVER`].
+impl Add<Duration> for Instant {
     type Output = Self;
 
     fn add(self, duration: Duration) -> Self {
-        self.plus(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+        self.plus(nanos(duration))
     }
+}
+
+/// Stops at [`Instant::NEVER`].
+impl AddAssign<Duration> for Instant {
+    fn add_assign(&mut self, duration: Duration) {
+        *self = *self + duration;
+    }
+}
+
+/// The time from `earlier` until this instant; zero if `earlier` is later, like
+/// [`std::time::Instant::duration_since`].
+impl Sub for Instant {
+    type Output = Duration;
+
+    fn sub(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.since(earlier))
+    }
+}
+
+/// The nanoseconds of `duration`; [`u64::MAX`] if there are more.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl fmt::Debug for Instant {
@@ -64,8 +86,12 @@ mod tests {
     #[test]
     fn arithmetic_never_overflows() {
         let early = Instant::from_nanos(5);
-        assert_eq!(early.since(Instant::from_nanos(9)), 0);
-        assert_eq!(Instant::NEVER.plus(1), Instant::NEVER);
+        assert_eq!(early - Instant::from_nanos(9), Duration::ZERO);
+        assert_eq!(Instant::from_nanos(9) - early, Duration::from_nanos(4));
+        assert_eq!(Instant::NEVER + Duration::from_nanos(1), Instant::NEVER);
         assert_eq!(early + Duration::MAX, Instant::NEVER);
+        let mut now = early;
+        now += Duration::from_nanos(2);
+        assert_eq!(now.as_nanos(), 7);
     }
 }

@@ -1,8 +1,9 @@
-//! Do the specification and the project agree?
+//! The agreement of the specification and the code.
 //!
 //! `docs/spec` defines requirements (`**RPC-3.** …` at the beginning of a line). Every one must be cited
-//! from the code and from a test, whatever is cited must exist, and the table of parameters must be the
-//! one in the code. In a packaged crate there is no `docs`: the tests say so and pass.
+//! from the code and from a test, everything that is cited must exist, and the table of parameters must be the
+//! one in the code. Module heads define invariants (`- **GRANTER-2** …`), each once. In a packaged crate there is no
+//! `docs`: the tests say so and pass.
 
 use apus_proto::PARAMETERS;
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,7 +78,7 @@ struct Cited {
 }
 
 impl Cited {
-    /// What all crates cite. A source file's unit tests stand at its end.
+    /// What all crates cite. A source file's unit tests are at its end.
     fn by(root: &Path) -> Self {
         let mut cited = Self::default();
         for (path, text) in sources(root) {
@@ -172,6 +173,57 @@ fn every_row_that_is_cited_is_explained() {
     }
 }
 
+/// The invariants that a source file defines in its head.
+fn invariants(text: &str) -> Vec<String> {
+    let first = |line: &str| {
+        let (name, _) = line.strip_prefix("//! - **")?.split_once("**")?;
+        name.ends_with(|c: char| c.is_ascii_digit()).then(|| name.to_owned())
+    };
+    text.lines().filter_map(first).collect()
+}
+
+#[test]
+fn every_invariant_is_defined_once() {
+    let Some(root) = workspace() else { return };
+    let crates = ["crates/proto", "crates/wire"];
+    let mut texts: Vec<_> =
+        crates.iter().flat_map(|folder| files(&root.join(folder), ".rs")).collect();
+    texts.retain(|(path, _)| !path.ends_with("tests/spec.rs"));
+    let mut defined = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for (path, text) in &texts {
+        for name in invariants(text) {
+            let prefix = name.split_once('-').map_or("", |(prefix, _)| prefix);
+            if AREAS.contains(&prefix)
+                || ROWS.contains(&prefix)
+                || names(&name, &[prefix]).is_empty()
+            {
+                wrong.push(format!(
+                    "{name} in {} is not numbered as invariants are",
+                    path.display()
+                ));
+            }
+            if let Some(other) = defined.insert(name.clone(), path) {
+                wrong.push(format!(
+                    "{name} is defined in {} and {}",
+                    other.display(),
+                    path.display()
+                ));
+            }
+        }
+    }
+    assert!(defined.len() > 30, "the form of definitions has changed: {defined:?}");
+    let prefixes: BTreeSet<&str> =
+        defined.keys().filter_map(|name| Some(name.split_once('-')?.0)).collect();
+    let prefixes: Vec<&str> = prefixes.into_iter().collect();
+    for (path, text) in &texts {
+        for name in names(text, &prefixes).iter().filter(|name| !defined.contains_key(*name)) {
+            wrong.push(format!("{name}, cited in {}, is not defined", path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// A number with commas between its thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -198,10 +250,7 @@ fn the_table_of_parameters_is_the_one_in_the_code() {
         let want =
             format!("| `{}` | {} | {default} | {min} to {max} | ", parameter.name, parameter.unit);
         let source = row.strip_prefix(&want);
-        assert!(
-            source.is_some(),
-            "in parameters.md stands\n{row}\nand should stand\n{want}SOURCE |"
-        );
+        assert!(source.is_some(), "parameters.md has\n{row}\nand should have\n{want}SOURCE |");
         assert!(source.unwrap().len() > 4, "{} has no source", parameter.name);
     }
     assert_eq!(rows.len(), PARAMETERS.len(), "parameters.md has other parameters than the code");

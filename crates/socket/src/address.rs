@@ -1,10 +1,11 @@
-//! What do addresses look like to the kernel, and what to us?
+//! Socket addresses in the kernel's layout.
 //!
-//! The kernel's structures are written and read byte by byte, so that no pointer is ever cast. Their
-//! layout is part of Linux's stable interface: `struct sockaddr_in` (ip(7)), `sockaddr_in6` (ipv6(7)).
+//! The kernel's structures are written and read byte by byte, so that no pointer is ever cast.
+//! Their layout is part of Linux's stable interface: `struct sockaddr_in` (ip(7)), `sockaddr_in6`
+//! (ipv6(7)).
 //!
-//! A socket of the IPv6 family speaks with IPv4 peers through mapped addresses (`::ffff:10.0.0.1`, RFC
-//! 4291 section 2.5.5.2). They exist only in this file: everybody else sees `10.0.0.1`.
+//! An IPv6 socket reaches IPv4 peers by mapped addresses (`::ffff:10.0.0.1`, RFC 4291 section
+//! 2.5.5.2). They exist only in this file: all other code sees `10.0.0.1`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
@@ -19,12 +20,12 @@ const RAW_V6_LEN: u8 = 28;
 pub(crate) enum Family {
     /// IPv4.
     V4,
-    /// IPv6. A UDP socket of it reaches IPv4 peers too, if the socket was bound to all addresses.
+    /// IPv6. A UDP socket of this family also reaches IPv4 peers if it is bound to all addresses.
     V6,
 }
 
 impl Family {
-    /// The family of the socket that is bound to `address`.
+    /// Returns the family of a socket that is bound to `address`.
     #[must_use]
     pub(crate) fn of(address: SocketAddr) -> Self {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
@@ -39,8 +40,8 @@ pub(crate) struct RawAddress {
 }
 
 impl RawAddress {
-    /// The address as a socket of `family` must name it. `None` if it cannot: an IPv6 address on an
-    /// IPv4 socket.
+    /// Returns the name of `address` on a socket of `family`. `None` for an IPv6 address on an IPv4
+    /// socket.
     pub(crate) fn new(address: SocketAddr, family: Family) -> Option<Self> {
         match (canonical(address), family) {
             (SocketAddr::V4(address), Family::V4) => Some(Self::v4(address)),
@@ -76,7 +77,7 @@ impl RawAddress {
     }
 }
 
-/// Reads an address that the kernel wrote. `None` if it is cut short or of another family.
+/// Parses an address that the kernel wrote. `None` if it is truncated or of another family.
 pub(crate) fn parse(bytes: &[u8]) -> Option<SocketAddr> {
     let family = u16::from_ne_bytes(*bytes.first_chunk()?);
     let port = u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?);
@@ -92,7 +93,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<SocketAddr> {
     }
 }
 
-/// The address without mapping: an IPv4 peer is an IPv4 address.
+/// Returns the address without mapping: an IPv4 peer has an IPv4 address.
 #[inline]
 #[must_use]
 pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
@@ -105,43 +106,43 @@ pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// Whether it is the address of no particular interface.
+/// Returns whether `ip` is the unspecified address of its family.
 #[must_use]
 pub(crate) fn is_wildcard(ip: IpAddr) -> bool {
     ip == Ipv4Addr::UNSPECIFIED || ip == Ipv6Addr::UNSPECIFIED
 }
 
-/// A family as `sa_family_t`.
+/// Returns a family as `sa_family_t`.
 fn family_number(family: libc::c_int) -> u16 {
-    u16::try_from(family).expect("families are small numbers")
+    u16::try_from(family).expect("family numbers are small")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn there_and_back(address: &str, family: Family) -> Option<String> {
+    fn round_trip(address: &str, family: Family) -> Option<String> {
         let raw = RawAddress::new(address.parse().unwrap(), family)?;
         Some(parse(raw.as_bytes()).unwrap().to_string())
     }
 
     #[test]
-    fn addresses_survive_the_kernels_layout() {
+    fn parsing_inverts_building() {
         for (address, family) in [
             ("10.1.2.3:4711", Family::V4),
             ("10.1.2.3:4711", Family::V6),
             ("[fd00::1]:80", Family::V6),
             ("[fe80::1%3]:80", Family::V6),
         ] {
-            assert_eq!(there_and_back(address, family).as_deref(), Some(address));
+            assert_eq!(round_trip(address, family).as_deref(), Some(address));
         }
     }
 
     #[test]
-    fn ipv4_peers_look_the_same_on_both_families() {
+    fn mapped_addresses_are_ipv4_addresses_on_both_families() {
         let mapped = "[::ffff:10.1.2.3]:4711";
         for family in [Family::V4, Family::V6] {
-            assert_eq!(there_and_back(mapped, family).as_deref(), Some("10.1.2.3:4711"));
+            assert_eq!(round_trip(mapped, family).as_deref(), Some("10.1.2.3:4711"));
         }
         let on_v6 = RawAddress::new("10.1.2.3:4711".parse().unwrap(), Family::V6).unwrap();
         assert_eq!(on_v6.as_bytes().len(), 28);
@@ -150,11 +151,11 @@ mod tests {
 
     #[test]
     fn an_ipv4_socket_cannot_name_an_ipv6_peer() {
-        assert_eq!(there_and_back("[fd00::1]:80", Family::V4), None);
+        assert_eq!(round_trip("[fd00::1]:80", Family::V4), None);
     }
 
     #[test]
-    fn the_layout_is_that_of_socket2() {
+    fn the_layout_equals_that_of_socket2() {
         for address in ["10.1.2.3:4711", "[fd00::1]:80", "[fe80::1%3]:80"] {
             let address: SocketAddr = address.parse().unwrap();
             let raw = RawAddress::new(address, Family::of(address)).unwrap();
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_is_no_address() {
+    fn a_truncated_address_is_rejected() {
         let raw = RawAddress::new("[fd00::1]:80".parse().unwrap(), Family::V6).unwrap();
         for len in 0..28 {
             assert_eq!(parse(&raw.as_bytes()[..len]), None, "{len} bytes");

@@ -1,24 +1,23 @@
-//! How many datagrams should one receive ask for?
+//! Batch size of receives.
 //!
-//! A single recvmsg is the cheapest way to take a single datagram, and when packets come one at a time,
-//! that is all there is to take. Under load more wait: then one recvmmsg takes several. The batch
-//! doubles when it came back full a few times in a row, and halves when it came back less than half
-//! full.
+//! A single recvmsg is the cheapest way to receive a single datagram, and when packets arrive one
+//! at a time, no more are available. Under load more wait, and one recvmmsg receives several. The
+//! batch doubles after several full batches in a row, and halves when less than half of it was
+//! filled.
 
 use crate::kernel::RECEIVE_BATCH;
 
-/// Full batches in a row after which the next one is doubled. Ours: one full batch is chance.
-const PATIENCE: u32 = 4;
+/// Full batches in a row after which the size is doubled. Chosen by us: one full batch is chance.
+const GROW_AFTER: u32 = 4;
 
-/// The size of the next batch.
+/// Chooses the size of the next batch.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// Datagrams to ask for, 1 to [`RECEIVE_BATCH`].
+    /// Datagrams to request, 1 to [`RECEIVE_BATCH`].
     size: usize,
     /// Full batches in a row.
     full: u32,
-    /// Packets of a datagram in the last batch, rounded up; how many the next one will bring is a
-    /// guess.
+    /// Packets per datagram in the last batch, rounded up: the estimate for the next one.
     merged: usize,
 }
 
@@ -27,30 +26,30 @@ impl Batch {
         Self { size: 1, full: 0, merged: 1 }
     }
 
-    /// Datagrams to ask for if about `limit` packets are wanted.
+    /// Returns the number of datagrams to request for about `limit` packets.
     #[inline]
-    pub(crate) fn ask(&self, limit: usize) -> usize {
-        // A division takes its time, and most often there is no choice.
+    pub(crate) fn next_size(&self, limit: usize) -> usize {
+        // Avoids the division in the usual case, in which there is no choice.
         if self.size == 1 { 1 } else { self.size.min(limit.div_ceil(self.merged)).max(1) }
     }
 
-    /// `asked` datagrams were asked for, `got` came, and had `packets`.
+    /// Records a receive: `got` of `requested` datagrams arrived, with `packets` packets in all.
     #[inline]
-    pub(crate) fn learn(&mut self, asked: usize, got: usize, packets: usize) {
+    pub(crate) fn record(&mut self, requested: usize, got: usize, packets: usize) {
         match got {
             0 => {}
             1 => self.merged = packets.max(1),
             _ => self.merged = packets.div_ceil(got).max(1),
         }
-        if got == asked {
+        if got == requested {
             self.full += 1;
-            if self.full >= PATIENCE {
+            if self.full >= GROW_AFTER {
                 self.size = (2 * self.size).min(RECEIVE_BATCH);
                 self.full = 0;
             }
         } else {
             self.full = 0;
-            if 2 * got < asked {
+            if 2 * got < requested {
                 self.size = (self.size / 2).max(1);
             }
         }
@@ -61,32 +60,32 @@ impl Batch {
 mod tests {
     use super::*;
 
-    /// Sizes asked for when this many datagrams of one packet wait each time.
+    /// Returns the sizes requested when this many datagrams of one packet wait each time.
     fn sizes(waiting: &[usize]) -> Vec<usize> {
         let mut batch = Batch::new();
-        let ask = |waiting: &usize| {
-            let asked = batch.ask(64);
-            let got = asked.min(*waiting);
-            batch.learn(asked, got, got);
-            asked
+        let receive = |waiting: &usize| {
+            let requested = batch.next_size(64);
+            let got = requested.min(*waiting);
+            batch.record(requested, got, got);
+            requested
         };
-        waiting.iter().map(ask).collect()
+        waiting.iter().map(receive).collect()
     }
 
     #[test]
-    fn a_round_trip_at_a_time_costs_single_receives() {
+    fn packets_one_at_a_time_are_received_one_at_a_time() {
         assert!(sizes(&[1, 0].repeat(100)).iter().all(|size| *size == 1));
     }
 
     #[test]
-    fn under_load_it_grows_to_the_most() {
+    fn the_batch_grows_to_its_maximum_under_load() {
         let sizes = sizes(&[100; 30]);
         assert_eq!(sizes[..9], [1, 1, 1, 1, 2, 2, 2, 2, 4]);
         assert_eq!(*sizes.last().unwrap(), RECEIVE_BATCH);
     }
 
     #[test]
-    fn when_the_load_ends_it_shrinks() {
+    fn the_batch_shrinks_when_the_load_ends() {
         let mut waiting = vec![100; 30];
         waiting.extend([1, 0].repeat(4));
         let sizes = sizes(&waiting);
@@ -97,10 +96,10 @@ mod tests {
     fn a_limit_counts_packets_and_not_datagrams() {
         let mut batch = Batch::new();
         for _ in 0..100 {
-            batch.learn(16, 16, 16 * 20);
+            batch.record(16, 16, 16 * 20);
         }
-        assert_eq!(batch.ask(1000), RECEIVE_BATCH);
-        assert_eq!(batch.ask(100), 5);
-        assert_eq!(batch.ask(1), 1);
+        assert_eq!(batch.next_size(1000), RECEIVE_BATCH);
+        assert_eq!(batch.next_size(100), 5);
+        assert_eq!(batch.next_size(1), 1);
     }
 }

@@ -1,37 +1,36 @@
-//! What lies between IP header and packet, and where are the ports?
+//! Carrier: the header between IP header and packet, and the place of the ports.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::address::{self, Family, RawAddress};
 
-/// What carries packets.
+/// The protocol that carries packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carrier {
-    /// UDP: the system writes a header with the ports, and takes it off again.
+    /// UDP: the system writes a header with the ports, and removes it.
     Udp,
-    /// Nothing: packets lie in IP packets of a protocol of their own, and begin with their ports, source and
-    /// destination, two bytes each, as those of TCP and UDP do. What comes to another port than this one is
-    /// not ours, and an ICMP error about a packet from another one neither: all sockets of the protocol get
-    /// all of that.
+    /// Raw IP: packets are in IP packets of their own protocol, and begin with source and
+    /// destination port, two bytes each, as those of TCP and UDP do. All sockets of the protocol
+    /// receive all its packets and ICMP errors; those of other ports are discarded.
     Ip {
-        /// Our port.
+        /// This driver's port.
         port: u16,
-        /// Whether we listen at all addresses of the host.
+        /// Whether the driver listens on all addresses of the host.
         any: bool,
     },
 }
 
-/// What an IPv4 header says.
+/// The used fields of an IPv4 header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ipv4Header {
-    /// Its bytes, options included.
+    /// Length of the header in bytes, including options.
     pub(crate) len: usize,
     pub(crate) traffic_class: u8,
     pub(crate) to: Ipv4Addr,
 }
 
 impl Carrier {
-    /// Bytes between IP header and packet.
+    /// Returns the bytes between IP header and packet.
     pub(crate) const fn header(self) -> usize {
         match self {
             Self::Udp => 8,
@@ -39,45 +38,50 @@ impl Carrier {
         }
     }
 
-    /// The address as a socket of `family` must name it; `None` if it cannot.
+    /// Returns the name of `to` on a socket of `family`; `None` if the socket cannot reach it.
     pub(crate) fn name(self, to: SocketAddr, family: Family) -> Option<RawAddress> {
         match self {
             Self::Udp => RawAddress::new(to, family),
             Self::Ip { .. } => {
                 let mut to = address::canonical(to);
-                // Where the port would be, raw sockets of IPv6 want the protocol or nothing: ipv6(7). They do not know
-                // mapped addresses.
+                // In the place of the port, raw IPv6 sockets require the protocol or 0 (ipv6(7)).
+                // They do not support mapped addresses.
                 to.set_port(0);
                 (Family::of(to) == family).then(|| RawAddress::new(to, family)).flatten()
             }
         }
     }
 
-    /// The header that the system leaves before what has arrived: raw sockets of IPv4 get it, those of IPv6 do
-    /// not (raw(7), ipv6(7)). `None`: it leaves none; an error if there should be one and is not.
+    /// Parses the IP header that the system leaves before a received packet. Raw IPv4 sockets
+    /// receive it, raw IPv6 sockets do not (raw(7), ipv6(7)). `None` if there is none by design.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidHeader`] if a required header is missing or malformed.
     pub(crate) fn header_before(
         self,
         family: Family,
         bytes: &[u8],
-    ) -> Result<Option<Ipv4Header>, Nonsense> {
+    ) -> Result<Option<Ipv4Header>, InvalidHeader> {
         if self == Self::Udp || family == Family::V6 {
             return Ok(None);
         }
-        let fixed: &[u8; 20] = bytes.first_chunk().ok_or(Nonsense)?;
+        let fixed: &[u8; 20] = bytes.first_chunk().ok_or(InvalidHeader)?;
         let len = usize::from(fixed[0] & 0x0f) * 4;
         if fixed[0] >> 4 != 4 || len < fixed.len() || len > bytes.len() {
-            return Err(Nonsense);
+            return Err(InvalidHeader);
         }
         let to = Ipv4Addr::from([fixed[16], fixed[17], fixed[18], fixed[19]]);
         Ok(Some(Ipv4Header { len, traffic_class: fixed[1], to }))
     }
 
-    /// The address that a packet was sent to, if it could be another one of ours.
+    /// Returns the destination address of a received packet, if the driver listens on several.
     pub(crate) fn listens_at_all(self, to: Ipv4Addr) -> Option<IpAddr> {
         matches!(self, Self::Ip { any: true, .. }).then_some(to.into())
     }
 
-    /// Who sent `packet`, which came from `from` as the system says; `None` if it is not for us.
+    /// Returns the sender of `packet`, which the system received from `from`; `None` if the packet
+    /// is for another driver.
     pub(crate) fn sender(self, from: SocketAddr, packet: &[u8]) -> Option<SocketAddr> {
         match self {
             Self::Udp => Some(from),
@@ -88,8 +92,9 @@ impl Carrier {
         }
     }
 
-    /// Who was to get the packet that came back in an ICMP error, and its beginning; `None` if it was not ours.
-    /// `to` is what the system says; it leaves no IP header there, whatever the family.
+    /// Returns the destination of a packet that an ICMP error returned, and its beginning; `None`
+    /// if another driver sent it. `to` is the destination according to the system, which removes
+    /// the IP header for both families.
     pub(crate) fn returned(self, to: SocketAddr, beginning: &[u8]) -> Option<(SocketAddr, &[u8])> {
         match self {
             Self::Udp => Some((to, beginning)),
@@ -101,11 +106,11 @@ impl Carrier {
     }
 }
 
-/// What has arrived does not begin with an IP header.
+/// A received packet does not begin with an IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Nonsense;
+pub(crate) struct InvalidHeader;
 
-/// Source and destination port of a packet.
+/// Returns source and destination port of a packet.
 fn ports(packet: &[u8]) -> Option<(u16, u16)> {
     let [a, b, c, d] = *packet.first_chunk()?;
     Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
@@ -142,20 +147,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ipv4_header_is_seen() {
+    fn an_invalid_ipv4_header_is_detected() {
         let good = v4_header(0);
         for cut in 0..good.len() {
-            assert_eq!(CARRIER.header_before(Family::V4, &good[..cut]), Err(Nonsense));
+            assert_eq!(CARRIER.header_before(Family::V4, &good[..cut]), Err(InvalidHeader));
         }
         for first in [0x65, 0x44, 0x4f] {
             let mut bad = good.clone();
             bad[0] = first;
-            assert_eq!(CARRIER.header_before(Family::V4, &bad), Err(Nonsense), "{first:#x}");
+            assert_eq!(CARRIER.header_before(Family::V4, &bad), Err(InvalidHeader), "{first:#x}");
         }
     }
 
     #[test]
-    fn ports_are_those_of_the_packet() {
+    fn the_sender_has_the_port_in_the_packet() {
         let from = "10.0.0.2:0".parse().unwrap();
         assert_eq!(CARRIER.sender(from, &packet(7, 4000)), Some("10.0.0.2:7".parse().unwrap()));
         assert_eq!(CARRIER.sender(from, &packet(7, 4001)), None, "for another process");
@@ -164,17 +169,17 @@ mod tests {
     }
 
     #[test]
-    fn a_returned_packet_names_the_port_that_it_was_sent_to() {
+    fn a_returned_packet_names_its_destination_port() {
         let to = "10.0.0.2:0".parse().unwrap();
-        let ours = packet(4000, 7);
-        let expected = ("10.0.0.2:7".parse().unwrap(), &ours[..]);
-        assert_eq!(CARRIER.returned(to, &ours), Some(expected));
+        let own = packet(4000, 7);
+        let expected = ("10.0.0.2:7".parse().unwrap(), &own[..]);
+        assert_eq!(CARRIER.returned(to, &own), Some(expected));
         assert_eq!(CARRIER.returned(to, &packet(4001, 7)), None, "of another process");
-        assert_eq!(CARRIER.returned(to, &ours[..3]), None);
+        assert_eq!(CARRIER.returned(to, &own[..3]), None);
     }
 
     #[test]
-    fn raw_sockets_are_given_addresses_of_their_family_without_port() {
+    fn raw_sockets_use_names_of_their_family_without_port() {
         let name = |to: &str, family| {
             let name = CARRIER.name(to.parse().unwrap(), family)?;
             Some(address::parse(name.as_bytes()).unwrap().to_string())

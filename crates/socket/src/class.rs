@@ -1,9 +1,9 @@
-//! Which traffic class does the socket carry by itself?
+//! Default traffic class of a socket.
 //!
-//! A class by control message costs about 110 ns a send: 60 for itself, and 50 because it needs
-//! sendmsg where sendto would do (docs/perf-log.md 2026-11-20). So the socket has a usual class, and
-//! only packets of another one carry a control message. When several sends in a row need the same
-//! other class, that becomes the usual one.
+//! A class given by control message costs about 110 ns per send: 60 for the message, and 50 because
+//! it requires sendmsg instead of sendto (docs/perf-log.md 2026-11-20). The socket therefore has a
+//! default class, and only packets of another class carry a control message. After several sends in
+//! a row with the same other class, that class becomes the default.
 
 use std::os::fd::BorrowedFd;
 
@@ -12,31 +12,31 @@ use rustix::net::sockopt;
 use crate::address::Family;
 use crate::carrier::Carrier;
 
-/// Sends in a row with the same unusual class after which it becomes the usual one. Setting the option
-/// costs 220 ns, twice that for two families: as much as two to four control messages, so waiting for
-/// four costs at most twice what the best foresight would (the ski rental problem).
-const PATIENCE: u32 = 4;
+/// Sends in a row with the same other class after which it becomes the default. Setting the option
+/// costs 220 ns, twice that for two families: as much as two to four control messages. Waiting for
+/// four therefore costs at most twice the optimum (the ski rental problem).
+const CHANGE_AFTER: u32 = 4;
 
-/// The class that the socket puts on packets by itself, and whether it still suits.
+/// The socket's default class, and whether it still suits the traffic.
 #[derive(Debug)]
-pub(crate) struct UsualClass {
-    usual: u8,
-    /// The unusual class of the last sends.
+pub(crate) struct DefaultClass {
+    current: u8,
+    /// The other class of the last sends.
     candidate: u8,
     /// Number of these sends.
     streak: u32,
 }
 
-impl UsualClass {
-    /// Class 0: what every socket begins with.
+impl DefaultClass {
+    /// Returns class 0, the default of a new socket.
     pub(crate) fn new() -> Self {
-        Self { usual: 0, candidate: 0, streak: 0 }
+        Self { current: 0, candidate: 0, streak: 0 }
     }
 
-    /// Whether a send of `class` needs a control message.
+    /// Returns whether a send of `class` needs a control message, and counts the send.
     #[inline]
-    pub(crate) fn is_unusual(&mut self, class: u8) -> bool {
-        if class == self.usual {
+    pub(crate) fn needs_control(&mut self, class: u8) -> bool {
+        if class == self.current {
             self.streak = 0;
             return false;
         }
@@ -47,31 +47,31 @@ impl UsualClass {
         true
     }
 
-    /// Makes the candidate the usual class if it has earned it. Call it while no message for the
-    /// kernel is under construction.
+    /// Makes the candidate the default class after enough sends; returns whether it did. Must not
+    /// be called while a message for the kernel is under construction.
     #[inline]
-    pub(crate) fn reconsider(&mut self, set: impl FnOnce(u8) -> bool) -> bool {
-        if self.streak < PATIENCE {
+    pub(crate) fn update(&mut self, set: impl FnOnce(u8) -> bool) -> bool {
+        if self.streak < CHANGE_AFTER {
             return false;
         }
         self.streak = 0;
         let changed = set(self.candidate);
         if changed {
-            self.usual = self.candidate;
+            self.current = self.candidate;
         }
         changed
     }
 }
 
-/// Tells the socket its usual class, for IPv4 and IPv6 packets alike.
+/// Sets the default class of a socket, for IPv4 and IPv6 packets.
 #[cold]
 pub(crate) fn set(fd: BorrowedFd<'_>, family: Family, carrier: Carrier, class: u8) -> bool {
     let v6 = || sockopt::set_ipv6_tclass(fd, u32::from(class)).is_ok();
     if family == Family::V6 && carrier != Carrier::Udp {
-        // A raw socket of IPv6 knows no option of IPv4 (`ipv6_setsockopt` in Linux).
+        // A raw IPv6 socket rejects IPv4 options (`ipv6_setsockopt` in Linux).
         return v6();
     }
-    // An IPv6 socket that also speaks IPv4 has both options.
+    // An IPv6 socket that also reaches IPv4 peers has both options.
     let v4 = sockopt::set_ip_tos(fd, class).is_ok();
     match family {
         Family::V4 => v4,
@@ -83,16 +83,16 @@ pub(crate) fn set(fd: BorrowedFd<'_>, family: Family, carrier: Carrier, class: u
 mod tests {
     use super::*;
 
-    /// Sends these classes; lists `class` where a control message was needed and `=class` where the
-    /// usual one changed.
+    /// Sends these classes; returns `class` for each control message, and `=class` for each change
+    /// of the default.
     fn sends(classes: impl IntoIterator<Item = u8>) -> Vec<String> {
-        let mut usual = UsualClass::new();
+        let mut default = DefaultClass::new();
         let mut log = Vec::new();
         for class in classes {
             let mut set = None;
-            usual.reconsider(|class| set.replace(class).is_none());
+            default.update(|class| set.replace(class).is_none());
             log.extend(set.map(|class| format!("={class}")));
-            if usual.is_unusual(class) {
+            if default.needs_control(class) {
                 log.push(class.to_string());
             }
         }
@@ -100,15 +100,15 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_class_needs_no_control_message() {
+    fn the_default_class_needs_no_control_message() {
         assert!(sends([0; 100]).is_empty());
         assert_eq!(sends([0, 184, 0, 32, 0]), ["184", "32"]);
     }
 
     #[test]
-    fn a_class_that_many_sends_in_a_row_need_becomes_the_usual_one() {
+    fn a_class_of_many_sends_in_a_row_becomes_the_default() {
         let log = sends([184; 100]);
-        assert_eq!(log.len(), PATIENCE as usize + 1);
+        assert_eq!(log.len(), CHANGE_AFTER as usize + 1);
         assert_eq!(log.last().unwrap(), "=184");
     }
 
@@ -119,12 +119,12 @@ mod tests {
     }
 
     #[test]
-    fn a_system_that_refuses_is_asked_again_later() {
-        let mut usual = UsualClass::new();
+    fn a_change_that_the_system_refuses_is_retried_later() {
+        let mut default = DefaultClass::new();
         let mut asked = 0;
-        for _ in 0..3 * PATIENCE {
-            assert!(usual.is_unusual(184), "the class is not lost");
-            usual.reconsider(|_| {
+        for _ in 0..3 * CHANGE_AFTER {
+            assert!(default.needs_control(184), "the class is not lost");
+            default.update(|_| {
                 asked += 1;
                 false
             });

@@ -1,7 +1,7 @@
-//! How are control messages written and read?
+//! Control messages: building and parsing.
 //!
-//! A control message is a header (length, level, type) and data, padded to the size of a word: cmsg(3).
-//! Building and parsing work on plain bytes; whatever the bytes are, nothing is read or written
+//! A control message is a header (length, level, type) and data, padded to the size of a word
+//! (cmsg(3)). Building and parsing work on plain bytes; whatever the bytes are, no access is
 //! outside of them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -18,12 +18,12 @@ const HEADER_LEN: usize = padded(WORD + 2 * size_of::<libc::c_int>());
 pub(crate) const SEND_SPACE: usize = space(2) + space(4) + space(20);
 
 /// Bytes of control messages for one receive: segment size, traffic class, destination address, and
-/// the socket's drop counter; from the error queue also the error and who sent it. Half as much again,
-/// as room for what a future kernel may add.
+/// the socket's drop counter; from the error queue also the error and its origin. Half as much
+/// again leaves room for additions of future kernels.
 pub(crate) const CONTROL_SPACE: usize =
     (space(4) + space(4) + space(20) + space(4) + space(16 + 28)) / 2 * 3;
 
-/// Bytes that a message with `len` bytes of data takes (`CMSG_SPACE`).
+/// Returns the bytes that a message with `len` bytes of data takes (`CMSG_SPACE`).
 const fn space(len: usize) -> usize {
     HEADER_LEN + padded(len)
 }
@@ -55,14 +55,14 @@ impl Control {
         &self.bytes[..self.len]
     }
 
-    /// Bytes of each packet that the kernel cuts the data into.
+    /// Adds the segment size: the kernel cuts the data into packets of `len` bytes.
     pub(crate) fn segment(&mut self, len: usize) {
         let len = u16::try_from(len).expect("a packet is shorter than 64 KiB");
         self.push(libc::SOL_UDP, libc::UDP_SEGMENT, &len.to_ne_bytes());
     }
 
-    /// Traffic class for this send only. `peer` is the family of the peer, not of the socket: the
-    /// kernel treats packets to IPv4 peers of an IPv6 socket as IPv4 packets.
+    /// Adds the traffic class of this send. `peer` is the family of the peer, not of the socket:
+    /// the kernel treats packets to IPv4 peers of an IPv6 socket as IPv4 packets.
     pub(crate) fn traffic_class(&mut self, class: u8, peer: Family) {
         let (level, kind) = match peer {
             Family::V4 => (libc::IPPROTO_IP, libc::IP_TOS),
@@ -71,7 +71,7 @@ impl Control {
         self.push(level, kind, &libc::c_int::from(class).to_ne_bytes());
     }
 
-    /// Local address to send from; of the peer's family.
+    /// Adds the local address to send from, which has the peer's family.
     pub(crate) fn source(&mut self, source: IpAddr) {
         match source {
             IpAddr::V4(ip) => {
@@ -100,7 +100,7 @@ impl Control {
     }
 }
 
-/// The control messages in `bytes`, as far as they make sense.
+/// Returns the control messages in `bytes`, up to the first malformed one.
 pub(crate) fn parse(bytes: &[u8]) -> Messages<'_> {
     Messages { rest: bytes }
 }
@@ -113,7 +113,7 @@ pub(crate) struct Message<'a> {
     pub(crate) data: &'a [u8],
 }
 
-/// Iterates over control messages; ends where one contradicts itself.
+/// Iterates over control messages; ends at a malformed one.
 pub(crate) struct Messages<'a> {
     rest: &'a [u8],
 }
@@ -127,57 +127,59 @@ impl<'a> Iterator for Messages<'a> {
         let level = libc::c_int::from_ne_bytes(*self.rest.get(WORD..)?.first_chunk()?);
         let kind = libc::c_int::from_ne_bytes(*self.rest.get(WORD + 4..)?.first_chunk()?);
         let data = self.rest.get(HEADER_LEN..len)?;
-        // The padding of the last message may be missing; `len` is sane here, so nothing overflows.
+        // The padding of the last message may be missing. `len` is within bounds here, so that no
+        // addition overflows.
         self.rest = self.rest.get(padded(len)..).unwrap_or_default();
         Some(Message { level, kind, data })
     }
 }
 
-/// What the control messages of an arrived datagram say.
+/// Metadata of a received datagram, from its control messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct Metadata {
     /// Bytes of each packet but the last, if the datagram was merged.
     pub(crate) segment: Option<usize>,
-    /// Traffic class byte; 0 if the kernel does not tell.
+    /// Traffic class byte; 0 if the kernel does not report it.
     pub(crate) traffic_class: u8,
-    /// The address that the datagram was sent to.
+    /// Destination address of the datagram.
     pub(crate) to: Option<IpAddr>,
-    /// Datagrams that the socket's full buffer has cost since it was opened, modulo 2^32. Told only
-    /// when there were any.
+    /// Datagrams dropped because the socket's buffer was full, since it was opened, modulo 2^32.
+    /// Reported only if there were any.
     pub(crate) overflowed: Option<u32>,
 }
 
-impl Told {
+impl Metadata {
+    /// Reads the known control messages.
     #[inline]
     pub(crate) fn read(control: &[u8]) -> Self {
-        let mut told = Self::default();
+        let mut metadata = Self::default();
         for Message { level, kind, data } in parse(control) {
             match (level, kind) {
                 (libc::IPPROTO_IP, libc::IP_TOS) | (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
                     // A byte from IPv4, an int from IPv6.
-                    told.traffic_class = match data.first_chunk() {
+                    metadata.traffic_class = match data.first_chunk() {
                         Some(int) => libc::c_int::from_ne_bytes(*int).to_le_bytes()[0],
                         None => data.first().copied().unwrap_or(0),
                     };
                 }
                 (libc::SOL_UDP, libc::UDP_GRO) => {
-                    told.segment = int(data).and_then(|len| usize::try_from(len).ok());
+                    metadata.segment = int(data).and_then(|len| usize::try_from(len).ok());
                 }
                 (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
                     let ip = data.get(8..).and_then(|rest| rest.first_chunk::<4>());
-                    told.to = ip.map(|ip| Ipv4Addr::from(*ip).into());
+                    metadata.to = ip.map(|ip| Ipv4Addr::from(*ip).into());
                 }
                 (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
                     let ip = data.first_chunk::<16>();
-                    told.to = ip.map(|ip| IpAddr::from(Ipv6Addr::from(*ip)).to_canonical());
+                    metadata.to = ip.map(|ip| IpAddr::from(Ipv6Addr::from(*ip)).to_canonical());
                 }
                 (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
-                    told.overflowed = int(data).map(i32::cast_unsigned);
+                    metadata.overflowed = int(data).map(i32::cast_unsigned);
                 }
                 _ => {}
             }
         }
-        told
+        metadata
     }
 }
 
@@ -189,7 +191,7 @@ fn int(data: &[u8]) -> Option<libc::c_int> {
 mod tests {
     use super::*;
 
-    /// One message as the kernel would write it.
+    /// Returns one message as the kernel would write it.
     fn message(level: libc::c_int, kind: libc::c_int, data: &[u8]) -> Vec<u8> {
         let mut control = Control::new();
         control.push(level, kind, data);
@@ -197,12 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_built_is_read_again() {
+    fn parsing_inverts_building() {
         let mut control = Control::new();
         control.segment(1400);
         control.traffic_class(0xb8, Family::V4);
         control.source("fd00::1".parse().unwrap());
-        assert_eq!(control.as_bytes().len(), SEND_SPACE, "the space is just enough");
+        assert_eq!(control.as_bytes().len(), SEND_SPACE, "the space is exactly used");
         let kinds: Vec<_> = parse(control.as_bytes()).map(|m| (m.level, m.kind)).collect();
         let expected = [
             (libc::SOL_UDP, libc::UDP_SEGMENT),
@@ -210,43 +212,43 @@ mod tests {
             (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO),
         ];
         assert_eq!(kinds, expected);
-        let told = Told::read(control.as_bytes());
-        assert_eq!(told.traffic_class, 0xb8);
-        assert_eq!(told.to, Some("fd00::1".parse().unwrap()));
+        let metadata = Metadata::read(control.as_bytes());
+        assert_eq!(metadata.traffic_class, 0xb8);
+        assert_eq!(metadata.to, Some("fd00::1".parse().unwrap()));
     }
 
     #[test]
-    fn a_receive_is_understood() {
-        let told = [
+    fn the_messages_of_a_receive_are_read() {
+        let messages = [
             message(libc::SOL_UDP, libc::UDP_GRO, &1400_i32.to_ne_bytes()),
             message(libc::IPPROTO_IP, libc::IP_TOS, &[0x03]),
             message(libc::IPPROTO_IP, libc::IP_PKTINFO, &[0, 0, 0, 0, 9, 9, 9, 9, 10, 0, 0, 1]),
             message(libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &7_u32.to_ne_bytes()),
         ];
-        let expected = Told {
+        let expected = Metadata {
             segment: Some(1400),
             traffic_class: 0x03,
             to: Some("10.0.0.1".parse().unwrap()),
             overflowed: Some(7),
         };
-        assert_eq!(Told::read(&told.concat()), expected);
+        assert_eq!(Metadata::read(&messages.concat()), expected);
     }
 
     #[test]
-    fn ipv6_tells_the_same_in_its_own_way() {
+    fn the_messages_of_an_ipv6_receive_are_read() {
         let mapped = "::ffff:10.0.0.1".parse::<Ipv6Addr>().unwrap();
         let info = [&mapped.octets()[..], &[0; 4]].concat();
-        let told = [
+        let messages = [
             message(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &0xb9_i32.to_ne_bytes()),
             message(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &info),
         ];
-        let told = Told::read(&told.concat());
-        assert_eq!(told.traffic_class, 0xb9);
-        assert_eq!(told.to, Some("10.0.0.1".parse().unwrap()), "mapped addresses are not shown");
+        let metadata = Metadata::read(&messages.concat());
+        assert_eq!(metadata.traffic_class, 0xb9);
+        assert_eq!(metadata.to, Some("10.0.0.1".parse().unwrap()), "no mapped address");
     }
 
     #[test]
-    fn malformed_bytes_end_the_reading_and_nothing_else() {
+    fn malformed_bytes_end_the_iteration() {
         let good = message(libc::IPPROTO_IP, libc::IP_TOS, &[0xff]);
         for len in [0, 1, HEADER_LEN - 1, good.len() + 1, usize::MAX, usize::MAX - 7] {
             let mut bad = good.clone();
@@ -255,7 +257,7 @@ mod tests {
             let behind = [bad, good.clone()].concat();
             assert_eq!(parse(&behind).count(), usize::from(len == good.len() + 1), "length {len}");
             let before = [good.clone(), behind].concat();
-            assert!(Told::read(&before).traffic_class == 0xff || len == good.len() + 1);
+            assert!(Metadata::read(&before).traffic_class == 0xff || len == good.len() + 1);
         }
         for cut in 0..good.len() {
             // Only the padding behind the data may be missing.
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_is_too_short_tells_nothing() {
+    fn a_message_with_too_little_data_is_ignored() {
         for (level, kind) in [
             (libc::SOL_UDP, libc::UDP_GRO),
             (libc::IPPROTO_IP, libc::IP_TOS),
@@ -274,9 +276,9 @@ mod tests {
             (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO),
             (libc::SOL_SOCKET, libc::SO_RXQ_OVFL),
         ] {
-            assert_eq!(Told::read(&message(level, kind, &[])), Told::default());
+            assert_eq!(Metadata::read(&message(level, kind, &[])), Metadata::default());
         }
         let negative = message(libc::SOL_UDP, libc::UDP_GRO, &(-1_i32).to_ne_bytes());
-        assert_eq!(Told::read(&negative).segment, None);
+        assert_eq!(Metadata::read(&negative).segment, None);
     }
 }

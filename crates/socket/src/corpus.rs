@@ -1,13 +1,14 @@
-//! What holds for any bytes that are taken for control messages?
+//! Properties of any bytes that are parsed as control messages.
 //!
-//! The fuzz target `control` in `fuzz/` at the root of the repository feeds this with new inputs, the test
-//! with those that are kept.
+//! The fuzz target `control` in `fuzz/` at the root of the repository feeds this with new inputs,
+//! the test with the stored ones.
 
 use crate::address::{Family, RawAddress, parse as parse_address};
-use crate::cmsg::{Control, Told, parse};
+use crate::cmsg::{Control, Metadata, parse};
 
-/// Nothing is read outside of the bytes, messages do not overlap, and what they tell can be used for a
-/// send. The same bytes as an address: what was understood is written and read again as the same.
+/// Asserts that messages are inside the bytes and do not overlap, and that their contents can be
+/// used for a send. Then parses the bytes as an address, and asserts that building and parsing it
+/// again returns the same.
 pub(crate) fn run(bytes: &[u8]) {
     let mut end = bytes.as_ptr();
     for message in parse(bytes) {
@@ -15,12 +16,13 @@ pub(crate) fn run(bytes: &[u8]) {
         assert!(data.start >= end && data.end <= bytes.as_ptr_range().end);
         end = data.end;
     }
-    let told = Told::read(bytes);
-    if let Some(to) = told.to {
+    let metadata = Metadata::read(bytes);
+    if let Some(to) = metadata.to {
         let mut control = Control::new();
         control.source(to);
-        control.traffic_class(told.traffic_class, Family::V4);
-        assert_eq!(Told::read(control.as_bytes()).traffic_class, told.traffic_class);
+        control.traffic_class(metadata.traffic_class, Family::V4);
+        let again = Metadata::read(control.as_bytes());
+        assert_eq!(again.traffic_class, metadata.traffic_class);
     }
     if let Some(address) = parse_address(bytes) {
         for family in [Family::V4, Family::V6] {
@@ -38,7 +40,7 @@ mod tests {
     fn the_findings_of_the_fuzzer_still_hold() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/control");
         if !folder.exists() {
-            eprintln!("SKIPPED: {} is not there: this is not the repository", folder.display());
+            eprintln!("SKIPPED: no folder {}: this is not the repository", folder.display());
             return;
         }
         let mut inputs = 0;

@@ -1,25 +1,25 @@
-//! What has the driver done so far?
+//! Counters of a driver.
 //!
 //! Each half counts in a part of its own, so that no cache line is written by two threads, and with
-//! plain loads and stores: there is one writer, and a reader may see a count that is a moment old.
+//! plain loads and stores: each counter has one writer, and a reader may see an old value.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of a driver since it was opened; goes on counting after the driver was split.
+/// Counters of a driver since it was opened; they stay valid after the driver was split.
 #[derive(Debug, Default)]
 pub struct SocketCounters {
     pub(crate) transmit: Transmitted,
     pub(crate) receive: Received,
 }
 
-/// A count with one writer.
+/// A counter with one writer.
 #[derive(Debug, Default)]
 pub(crate) struct Count(AtomicU64);
 
 impl Count {
     #[inline]
     pub(crate) fn add(&self, more: u64) {
-        // Not fetch_add: its locked instruction costs more than everything else here.
+        // Not fetch_add: its locked instruction would cost more than everything else here.
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
     }
 
@@ -44,12 +44,12 @@ macro_rules! counters {
                 }
             )*
 
-            /// Name and documentation of each of this half.
+            /// Name and documentation of each counter of this half.
             const $list: &[(&'static str, &[&'static str])] = &[$((stringify!($name), &[$($doc),*]),)*];
         }
 
         impl $type {
-            /// Name and value of each.
+            /// Returns the name and value of each counter.
             fn all(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
                 [$((stringify!($name), self.$name.get()),)*].into_iter()
             }
@@ -67,13 +67,13 @@ counters! {
         datagrams_sent,
         /// Packets in these datagrams.
         packets_sent,
-        /// Packets that were refused because of their destination, each with a report.
+        /// Packets refused because of their destination, each with a report.
         packets_refused,
-        /// Packets that were handed over although there was no room.
+        /// Packets dropped because they were passed to the driver without room.
         packets_dropped,
-        /// Merged datagrams that the system did not take as such; their packets went one by one.
+        /// Merged datagrams that the system refused as such; their packets were sent one by one.
         segmentation_refused,
-        /// Times that the socket's usual traffic class was changed.
+        /// Changes of the socket's default traffic class.
         class_changes,
     }
 }
@@ -82,17 +82,17 @@ counters! {
     receive RECEIVED:
     /// Written by the receiving half.
     Received {
-        /// System calls that received, those that found nothing included.
+        /// System calls that received, including those that found nothing.
         receive_calls,
         /// Datagrams that arrived; a merged one counts once.
         datagrams_received,
         /// Packets in these datagrams.
         packets_received,
-        /// Datagrams that were thrown away because they, or what the system said about them, were
-        /// cut short, or because they were not ours.
+        /// Datagrams discarded because they or their control messages were truncated, or because
+        /// they were for another process.
         datagrams_cut,
-        /// Datagrams that the system threw away because the socket's buffer was full, as far as it
-        /// has told: it does so with the next one that arrives.
+        /// Datagrams that the system dropped because the socket's buffer was full. The system
+        /// reports them with the next datagram that arrives.
         datagrams_overflowed,
         /// Reads of the error queue.
         error_reads,
@@ -100,7 +100,8 @@ counters! {
 }
 
 impl SocketCounters {
-    /// Name of each count and its documentation, line by line, in the order of [`apus_driver::DriverCounters::all`].
+    /// Returns the name of each counter and its documentation, line by line, in the order of
+    /// [`apus_driver::DriverCounters::all`].
     pub fn metadata() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
         Self::TRANSMITTED.iter().chain(Self::RECEIVED).copied()
     }
@@ -118,12 +119,12 @@ mod tests {
     use apus_driver::DriverCounters as _;
 
     #[test]
-    fn every_count_has_a_meaning() {
+    fn every_counter_has_documentation() {
         let counters = SocketCounters::default();
         counters.receive.datagrams_overflowed.add(3);
         let names: Vec<_> = counters.all().into_iter().map(|(name, _)| name).collect();
-        let meant: Vec<_> = SocketCounters::metadata().map(|(name, _)| name).collect();
-        assert_eq!(names, meant);
+        let documented: Vec<_> = SocketCounters::metadata().map(|(name, _)| name).collect();
+        assert_eq!(names, documented);
         assert!(SocketCounters::metadata().all(|(_, help)| !help.is_empty()));
         assert!(counters.all().contains(&("datagrams_overflowed", 3)));
     }

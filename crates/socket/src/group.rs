@@ -1,57 +1,58 @@
-//! What leaves together?
+//! Groups: packets that leave in one send.
 //!
-//! Packets of equal size that go the same way, one behind the other in memory, so that one send takes
-//! them all and the system, or the network card, cuts them apart again (UDP_SEGMENT). Requirement
+//! A group has packets of equal size and of one flow, contiguous in memory, so that one send takes
+//! all of them and the system, or the network card, cuts them apart (UDP_SEGMENT). Requirement
 //! SEND-9.
 //!
 //! # Invariants
 //!
-//! - **G1** All packets of a group have [`Group::segment`] bytes; the last one may have fewer, and
-//!   then the group takes no more.
-//! - **G2** A group that has more than one packet has at most [`MAX_SEGMENTS`] and [`MAX_BYTES`].
+//! - **GROUP-1** All packets of a group have [`Group::segment`] bytes. The last one may have fewer,
+//!   and then the group accepts no more.
+//! - **GROUP-2** A group of more than one packet has at most [`MAX_SEGMENTS`] packets and
+//!   [`MAX_BYTES`] bytes.
 
 use std::net::{IpAddr, SocketAddr};
 
 use crate::address::{self, Family, RawAddress};
-use crate::class::UsualClass;
+use crate::class::DefaultClass;
 use crate::cmsg::Control;
 
-/// Packets that one send may have. Source: `UDP_MAX_SEGMENTS` in Linux `include/linux/udp.h`: 64, and
-/// 128 since 6.9; 64 is enough, and works everywhere.
+/// Maximum number of packets of one send. Source: `UDP_MAX_SEGMENTS` in Linux
+/// `include/linux/udp.h`: 64, and 128 since 6.9. 64 is enough, and supported everywhere.
 pub(crate) const MAX_SEGMENTS: usize = 64;
 
-/// Bytes that one send of several packets may have: 65535, less the headers of IPv6 and UDP. The
-/// kernel builds one packet of that size before it cuts it (IPv4 would allow 20 bytes more).
+/// Maximum number of bytes of one send of several packets: 65535, less the headers of IPv6 and UDP.
+/// The kernel builds one packet of that size before it cuts it (IPv4 would allow 20 bytes more).
 pub(crate) const MAX_BYTES: usize = 65_535 - 40 - 8;
 
-/// Bytes of a group's memory: enough for any UDP packet.
+/// Bytes of a group's memory, enough for any UDP packet.
 const GROUP_MEMORY: usize = 1 << 16;
 
-/// The way that packets go. Only packets of the same flow share a group.
+/// Destination, source and class of packets. Only packets of the same flow share a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
-    /// As the engine names it: perhaps a mapped address.
+    /// Destination as the engine names it, possibly a mapped address.
     pub(crate) to: SocketAddr,
-    /// `None` lets the system choose.
+    /// Local address to send from; `None` lets the system choose.
     pub(crate) from: Option<IpAddr>,
     /// Traffic class byte without the ECN bits.
     pub(crate) class: u8,
 }
 
 impl Flow {
-    /// Writes what the kernel must know about a send of this flow.
+    /// Writes the control messages for a send of this flow.
     #[inline]
     pub(crate) fn control(
         &self,
         control: &mut Control,
         segment: Option<usize>,
-        class: &mut UsualClass,
+        class: &mut DefaultClass,
     ) {
         control.clear();
         if let Some(segment) = segment {
             control.segment(segment);
         }
-        if class.is_unusual(self.class) {
+        if class.needs_control(self.class) {
             control.traffic_class(self.class, Family::of(address::canonical(self.to)));
         }
         if let Some(from) = self.from {
@@ -60,39 +61,39 @@ impl Flow {
     }
 }
 
-/// How the packets of a group leave.
+/// How the packets of a group are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
-    /// In one send, if the system can.
+pub(crate) enum SendMode {
+    /// In one send, if the system supports it.
     Merged,
-    /// Each in a send of its own, because together they were refused. `refused`: and one of them by
-    /// itself, too.
+    /// One by one, because the merged send was refused. `refused` records that a single packet was
+    /// refused, too.
     OneByOne { refused: bool },
 }
 
-/// Packets that wait to leave in one send.
+/// Packets that wait for a common send.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) flow: Flow,
-    /// `flow.to` as the kernel wants it.
+    /// Name of `flow.to` for the kernel.
     pub(crate) name: RawAddress,
     /// Control messages of the next send.
     pub(crate) control: Control,
     /// Bytes of each packet but the last.
     pub(crate) segment: usize,
-    /// How the packets leave.
-    pub(crate) manner: Manner,
-    /// Bytes that the group may hold; equal to `filled` when it is closed.
+    /// How the packets are sent.
+    pub(crate) mode: SendMode,
+    /// Capacity in bytes; equal to `filled` when the group is closed.
     room: usize,
     /// Bytes of packets, from the beginning of `memory`.
     filled: usize,
-    /// Bytes of these that are sent or given up: whole packets.
+    /// Bytes of these that were sent or given up: whole packets.
     sent: usize,
     memory: Box<[u8]>,
 }
 
 impl Group {
-    /// A group that takes nothing before it is opened.
+    /// Returns a group that accepts no packet before it is opened.
     pub(crate) fn new() -> Self {
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         Self {
@@ -100,7 +101,7 @@ impl Group {
             name: RawAddress::new(nowhere, Family::V4).expect("an IPv4 address"),
             control: Control::new(),
             segment: 0,
-            manner: Manner::Merged,
+            mode: SendMode::Merged,
             room: 0,
             filled: 0,
             sent: 0,
@@ -108,7 +109,7 @@ impl Group {
         }
     }
 
-    /// Makes it a group for packets of `segment` bytes.
+    /// Opens the group for packets of `segment` bytes.
     pub(crate) fn open(&mut self, flow: &Flow, name: RawAddress, segment: usize) {
         self.flow = *flow;
         self.name = name;
@@ -116,28 +117,29 @@ impl Group {
         self.clear();
     }
 
-    /// Forgets the packets, but not their flow and size.
+    /// Removes the packets, but keeps their flow and size.
     #[inline]
     pub(crate) fn clear(&mut self) {
-        self.manner = Manner::Merged;
+        self.mode = SendMode::Merged;
         self.room = (MAX_SEGMENTS * self.segment).min(MAX_BYTES).max(self.segment);
         self.filled = 0;
         self.sent = 0;
     }
 
-    /// Whether a packet of this size fits; `last` is a packet that may be shorter (G1).
+    /// Returns whether a packet of this size fits. `last` says that the packet may be shorter
+    /// (GROUP-1).
     #[inline(always)]
     pub(crate) fn has_room(&self, len: usize, last: bool) -> bool {
         self.filled + len <= self.room && (len == self.segment || last && len < self.segment)
     }
 
-    /// Whether a packet of this flow and size belongs here, and fits.
+    /// Returns whether a packet of this flow and size belongs into this group, and fits.
     #[inline]
     pub(crate) fn takes(&self, flow: &Flow, len: usize, last: bool) -> bool {
         self.has_room(len, last) && self.flow == *flow
     }
 
-    /// Memory for the next packet. It fits.
+    /// Returns the memory for the next packet, which must fit.
     #[inline(always)]
     pub(crate) fn append(&mut self, len: usize) -> &mut [u8] {
         let start = self.filled;
@@ -148,20 +150,20 @@ impl Group {
         &mut self.memory[start..self.filled]
     }
 
-    /// Packets that are neither sent nor given up, one behind the other.
+    /// Returns the contiguous packets that were neither sent nor given up.
     #[inline]
     pub(crate) fn unsent(&self) -> &[u8] {
         &self.memory[self.sent..self.filled]
     }
 
-    /// Number of packets in `bytes` of the group.
+    /// Returns the number of packets in `bytes` of the group.
     #[inline]
     pub(crate) fn packets_in(&self, bytes: usize) -> usize {
-        // Most often one; a division takes its time.
+        // Avoids the division in the usual case.
         if bytes <= self.segment { 1 } else { bytes.div_ceil(self.segment) }
     }
 
-    /// The next `bytes` are sent or given up.
+    /// Records that the next `bytes` were sent or given up.
     #[inline]
     pub(crate) fn advance(&mut self, bytes: usize) {
         self.sent += bytes;

@@ -1,11 +1,12 @@
-//! Which system calls are made, and what makes them sound?
+//! System calls, the only file with `unsafe`.
 //!
-//! The one file with `unsafe`. It offers safe calls: lengths come from the slices that the caller
-//! lends, and the kernel writes nowhere else. Every call is non-blocking because the socket is.
+//! This file offers safe calls: lengths come from the slices that the caller lends, and the kernel
+//! writes nowhere else. Every call is non-blocking because the socket is.
 //!
-//! The calls go through syscall(2) and not through the C library's functions of the same names. These
-//! are cancellation points (pthreads(7)), which costs two locked instructions per call in a process
-//! with threads: 4 % of a short round trip (docs/perf-log.md 2026-11-20). Nobody cancels threads here.
+//! The calls use syscall(2) instead of the C library's functions of the same names. Those are
+//! cancellation points (pthreads(7)), which costs two locked instructions per call in a process
+//! with threads: 4 % of a short round trip (docs/perf-log.md 2026-11-20). No thread is ever
+//! cancelled here.
 
 use std::io::IoSlice;
 use std::marker::PhantomData;
@@ -19,13 +20,13 @@ use rustix::io::Errno;
 use crate::address::{RAW_LEN, RawAddress};
 use crate::cmsg::CONTROL_SPACE;
 
-/// What recvmmsg(2) takes for "do not wait longer than this": nothing, because we never wait.
+/// Timeout of recvmmsg(2): none, because the calls never wait.
 const NO_TIMEOUT: *mut libc::timespec = ptr::null_mut();
 
-/// Datagrams that one [`receive`] takes at most.
+/// Maximum number of datagrams of one [`receive`].
 pub(crate) const RECEIVE_BATCH: usize = 16;
 
-/// A datagram to send, together with what it borrows.
+/// A datagram to send, with what it borrows.
 #[repr(transparent)]
 pub(crate) struct Outgoing<'a> {
     raw: libc::mmsghdr,
@@ -33,7 +34,7 @@ pub(crate) struct Outgoing<'a> {
 }
 
 impl<'a> Outgoing<'a> {
-    /// `pieces`, one behind the other, to `to`, with control messages.
+    /// Returns a datagram of the concatenated `pieces` to `to`, with control messages.
     #[inline]
     pub(crate) fn new(to: &'a RawAddress, pieces: &'a [IoSlice<'a>], control: &'a [u8]) -> Self {
         let mut raw = empty_header();
@@ -41,7 +42,7 @@ impl<'a> Outgoing<'a> {
         // The kernel only reads through these pointers, whatever their type says.
         header.msg_name = to.as_bytes().as_ptr().cast_mut().cast();
         header.msg_namelen = to.as_bytes().len() as libc::socklen_t;
-        // IoSlice has the layout of struct iovec: promised by std.
+        // IoSlice has the layout of struct iovec, as std guarantees.
         header.msg_iov = pieces.as_ptr().cast_mut().cast();
         header.msg_iovlen = pieces.len() as _;
         if !control.is_empty() {
@@ -51,21 +52,22 @@ impl<'a> Outgoing<'a> {
         Self { raw, _borrowed: PhantomData }
     }
 
-    /// Whether an address and one piece are all there is.
+    /// Returns whether the datagram has one piece and no control messages.
     #[inline]
     fn is_plain(&self) -> bool {
         self.raw.msg_hdr.msg_controllen == 0 && self.raw.msg_hdr.msg_iovlen == 1
     }
 
-    /// Sends a plain message with sendto(2): 50 ns less than sendmsg(2), docs/perf-log.md
-    /// 2026-11-20.
+    /// Sends a plain message with sendto(2), which takes 50 ns less than sendmsg(2)
+    /// (docs/perf-log.md 2026-11-20).
     #[inline]
     fn send_plain(&self, fd: libc::c_int) -> Result<usize, Errno> {
         let header = &self.raw.msg_hdr;
-        // SAFETY: `msg_iov` comes from a slice of `msg_iovlen` pieces, and there is one.
+        // SAFETY: `msg_iov` comes from a slice of `msg_iovlen` pieces, and that length is 1.
         let piece = unsafe { *header.msg_iov };
         let (name, name_len) = (header.msg_name, header.msg_namelen);
-        // SAFETY: pointers and lengths come from slices that the message borrows; sendto only reads.
+        // SAFETY: Pointers and lengths come from slices that the message borrows, and sendto only
+        // reads.
         let sent = unsafe {
             libc::syscall(libc::SYS_sendto, fd, piece.iov_base, piece.iov_len, 0, name, name_len)
         };
@@ -73,18 +75,18 @@ impl<'a> Outgoing<'a> {
     }
 }
 
-/// Hands `messages` to the kernel; returns how many it took, at least one.
+/// Sends `messages`; returns how many the kernel accepted, at least one.
 ///
 /// # Errors
 ///
-/// The first message was not taken. An error of a later one is not seen: sendmmsg(2) forgets it.
+/// The error of the first message. An error of a later message is lost: sendmmsg(2) forgets it.
 #[inline]
 pub(crate) fn send(fd: BorrowedFd<'_>, messages: &mut [Outgoing<'_>]) -> Result<usize, Errno> {
     let fd = fd.as_raw_fd();
     match messages {
         [message] if message.is_plain() => message.send_plain(fd),
         [message] => {
-            // SAFETY: the header's pointers and lengths come from slices that the message borrows,
+            // SAFETY: The header's pointers and lengths come from slices that the message borrows,
             // and sendmsg only reads.
             let sent =
                 unsafe { libc::syscall(libc::SYS_sendmsg, fd, &raw const message.raw.msg_hdr, 0) };
@@ -92,9 +94,9 @@ pub(crate) fn send(fd: BorrowedFd<'_>, messages: &mut [Outgoing<'_>]) -> Result<
         }
         _ => {
             let count = messages.len() as libc::c_uint;
-            // SAFETY: `Outgoing` is transparent over `mmsghdr`, and there are `count` of them; the
+            // SAFETY: `Outgoing` is transparent over `mmsghdr`, and there are `count` of them. The
             // headers' pointers and lengths come from slices that the messages borrow. The kernel
-            // writes nothing but `msg_len`, which lies in the exclusive slice.
+            // writes only `msg_len`, which is inside the exclusive slice.
             let sent =
                 unsafe { libc::syscall(libc::SYS_sendmmsg, fd, messages.as_mut_ptr(), count, 0) };
             check(sent)
@@ -102,12 +104,12 @@ pub(crate) fn send(fd: BorrowedFd<'_>, messages: &mut [Outgoing<'_>]) -> Result<
     }
 }
 
-/// A place for one arriving datagram.
+/// A buffer for one received datagram.
 #[derive(Debug)]
-pub(crate) struct Inbox {
-    /// The datagram, all packets of a merged one.
+pub(crate) struct RecvBuffer {
+    /// The datagram, with all packets if it is merged.
     data: Box<[u8]>,
-    /// Who sent it, in the kernel's layout. For the error queue: who it was sent to.
+    /// Sender in the kernel's layout; in the error queue, the destination.
     name: [u8; RAW_LEN],
     control: [u8; CONTROL_SPACE],
     /// Written by the kernel: bytes used of `name`, `data` and `control`, and flags.
@@ -117,8 +119,8 @@ pub(crate) struct Inbox {
     flags: libc::c_int,
 }
 
-impl Inbox {
-    /// Room for a datagram of `len` bytes.
+impl RecvBuffer {
+    /// Returns a buffer for a datagram of up to `len` bytes.
     pub(crate) fn new(len: usize) -> Self {
         Self {
             data: vec![0; len].into(),
@@ -144,17 +146,17 @@ impl Inbox {
         &self.control[..self.control_len]
     }
 
-    /// Whether the datagram was longer than `data`.
+    /// Returns whether the datagram was longer than `data`.
     pub(crate) fn is_cut(&self) -> bool {
         self.flags & libc::MSG_TRUNC != 0
     }
 
-    /// Whether control messages are missing.
+    /// Returns whether control messages are missing.
     pub(crate) fn is_control_cut(&self) -> bool {
         self.flags & libc::MSG_CTRUNC != 0
     }
 
-    /// A header that lets the kernel fill this place by way of `iov`.
+    /// Returns a header with which the kernel fills this buffer by way of `iov`.
     #[inline]
     fn header(&mut self, iov: *mut libc::iovec) -> libc::mmsghdr {
         let mut raw = empty_header();
@@ -173,9 +175,9 @@ impl Inbox {
         libc::iovec { iov_base: self.data.as_mut_ptr().cast(), iov_len: self.data.len() }
     }
 
-    /// Notes what the kernel wrote. The lengths are clipped, so that nobody needs to trust them.
+    /// Stores what the kernel wrote. The lengths are clipped, so that no caller has to trust them.
     #[inline]
-    fn note(&mut self, header: &libc::msghdr, len: usize) {
+    fn store(&mut self, header: &libc::msghdr, len: usize) {
         self.name_len = RAW_LEN.min(header.msg_namelen as usize);
         self.len = self.data.len().min(len);
         self.control_len = self.control.len().min(header.msg_controllen as _);
@@ -183,61 +185,61 @@ impl Inbox {
     }
 }
 
-/// Fills `inboxes` from the front, at most [`RECEIVE_BATCH`]; returns how many, at least one.
+/// Fills up to [`RECEIVE_BATCH`] of `buffers` from the front; returns how many, at least one.
 ///
 /// # Errors
 ///
-/// Nothing was received. EAGAIN: nothing is there.
+/// The system's error, if no datagram was received; EAGAIN if none is available.
 #[inline]
 pub(crate) fn receive(
     fd: BorrowedFd<'_>,
-    inboxes: &mut [Inbox],
+    buffers: &mut [RecvBuffer],
     flags: libc::c_int,
 ) -> Result<usize, Errno> {
     let raw_fd = fd.as_raw_fd();
-    match inboxes {
-        [inbox] => {
-            let mut iov = inbox.iov();
-            let mut header = inbox.header(&raw mut iov).msg_hdr;
-            // SAFETY: the header's pointers and lengths describe `iov`, which lives until after the
-            // call, and memory of `inbox`, which is borrowed exclusively.
+    match buffers {
+        [buffer] => {
+            let mut iov = buffer.iov();
+            let mut header = buffer.header(&raw mut iov).msg_hdr;
+            // SAFETY: The header's pointers and lengths describe `iov`, which lives until after the
+            // call, and memory of `buffer`, which is borrowed exclusively.
             let len = unsafe { libc::syscall(libc::SYS_recvmsg, raw_fd, &raw mut header, flags) };
             let len = check(len)?;
-            inbox.note(&header, len);
+            buffer.store(&header, len);
             Ok(1)
         }
-        _ => receive_many(raw_fd, inboxes, flags),
+        _ => receive_many(raw_fd, buffers, flags),
     }
 }
 
 fn receive_many(
     raw_fd: libc::c_int,
-    inboxes: &mut [Inbox],
+    buffers: &mut [RecvBuffer],
     flags: libc::c_int,
 ) -> Result<usize, Errno> {
-    // Filled in place: a `collect` would move them.
+    // Filled in place: a `collect` would move the arrays.
     let mut iovs = ArrayVec::<libc::iovec, RECEIVE_BATCH>::new();
-    iovs.extend(inboxes.iter_mut().map(Inbox::iov).take(RECEIVE_BATCH));
+    iovs.extend(buffers.iter_mut().map(RecvBuffer::iov).take(RECEIVE_BATCH));
     let mut headers = ArrayVec::<libc::mmsghdr, RECEIVE_BATCH>::new();
-    headers.extend(inboxes.iter_mut().zip(&mut iovs).map(|(inbox, iov)| inbox.header(iov)));
+    headers.extend(buffers.iter_mut().zip(&mut iovs).map(|(buffer, iov)| buffer.header(iov)));
     let (places, count) = (headers.as_mut_ptr(), headers.len());
-    // SAFETY: there are `count` headers. Their pointers and lengths describe elements of `iovs`,
-    // which is not touched until after the call, and memory of `inboxes`, which are borrowed
+    // SAFETY: There are `count` headers. Their pointers and lengths describe elements of `iovs`,
+    // which is not accessed until after the call, and memory of `buffers`, which are borrowed
     // exclusively.
     let filled =
         unsafe { libc::syscall(libc::SYS_recvmmsg, raw_fd, places, count, flags, NO_TIMEOUT) };
     let filled = check(filled)?;
-    for (inbox, header) in inboxes.iter_mut().zip(&headers).take(filled) {
-        inbox.note(&header.msg_hdr, header.msg_len as usize);
+    for (buffer, header) in buffers.iter_mut().zip(&headers).take(filled) {
+        buffer.store(&header.msg_hdr, header.msg_len as usize);
     }
     Ok(filled)
 }
 
-/// Sets a socket option that is an int.
+/// Sets a socket option of type int.
 ///
 /// # Errors
 ///
-/// What setsockopt(2) answers.
+/// Any error of setsockopt(2).
 pub(crate) fn set_option(
     fd: BorrowedFd<'_>,
     level: libc::c_int,
@@ -246,16 +248,16 @@ pub(crate) fn set_option(
 ) -> Result<(), Errno> {
     let len = size_of::<libc::c_int>() as libc::socklen_t;
     let value = (&raw const value).cast();
-    // SAFETY: `value` points to `len` bytes, which the kernel reads.
+    // SAFETY: `value` points to `len` bytes, which the kernel only reads.
     let result = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, value, len) };
     check(result.into()).map(|_| ())
 }
 
-/// Reads a socket option that is an int.
+/// Reads a socket option of type int.
 ///
 /// # Errors
 ///
-/// What getsockopt(2) answers.
+/// Any error of getsockopt(2).
 pub(crate) fn option(
     fd: BorrowedFd<'_>,
     level: libc::c_int,
@@ -264,21 +266,21 @@ pub(crate) fn option(
     let mut value: libc::c_int = 0;
     let mut len = size_of::<libc::c_int>() as libc::socklen_t;
     let place = (&raw mut value).cast();
-    // SAFETY: `place` has room for `len` bytes, which the kernel writes at most.
+    // SAFETY: The kernel writes at most `len` bytes, for which `place` has room.
     let result = unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, place, &raw mut len) };
     check(result.into()).map(|_| value)
 }
 
-/// A header without anything.
+/// Returns a header whose fields are all 0.
 #[inline]
 fn empty_header() -> libc::mmsghdr {
     let header = MaybeUninit::<libc::mmsghdr>::zeroed();
-    // SAFETY: all fields are integers and pointers, for which zero is a value. (Some systems have
-    // private padding, so it cannot be written as an expression.)
+    // SAFETY: All fields are integers and pointers, for which zero is a valid value. (Some systems
+    // have private padding, so that the value cannot be written as an expression.)
     unsafe { header.assume_init() }
 }
 
-/// A count, or the error that -1 stands for.
+/// Returns a count, or the last error for -1.
 #[inline]
 fn check(result: libc::c_long) -> Result<usize, Errno> {
     usize::try_from(result).map_err(|_| last_error())

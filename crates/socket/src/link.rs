@@ -1,20 +1,20 @@
-//! How fast is the link?
+//! Rate of the link.
 
 use std::fs;
 use std::net::IpAddr;
 
 use crate::address;
 
-/// Where Linux describes its interfaces: sysfs(5), `Documentation/ABI/testing/sysfs-class-net`.
+/// Linux's description of its interfaces: sysfs(5), `Documentation/ABI/testing/sysfs-class-net`.
 const INTERFACES: &str = "/sys/class/net";
 
-/// What a loopback device carries. It has no wire and no rate; ours: more than a core can copy, so that
-/// nothing is paced, and windows as long as memory is fast.
+/// Rate of a loopback device. It has no wire and no rate. Chosen by us: more than a core can copy,
+/// so that no packet is paced, and windows suit the speed of memory.
 const LOOPBACK_MBPS: u32 = 100_000;
 
-/// Rate in Mbit/s of the interface that owns `address`. For a wildcard address: the rate of the host's
-/// network cards, if all that have a link agree. `None` where there is none: virtual devices that do not
-/// say.
+/// Returns the rate in Mbit/s of the interface that owns `address`. For a wildcard address: the
+/// rate of the host's network cards, if all that have a link agree. `None` if it is unknown, as for
+/// virtual devices that report no rate.
 #[must_use]
 pub(crate) fn mbps(address: IpAddr) -> Option<u32> {
     let address = address.to_canonical();
@@ -31,7 +31,7 @@ pub(crate) fn mbps(address: IpAddr) -> Option<u32> {
     rate(&owner.name)
 }
 
-/// Names of the interfaces that have a device behind them.
+/// Returns the names of the interfaces that have a device.
 fn cards() -> impl Iterator<Item = String> {
     let interfaces = fs::read_dir(INTERFACES).into_iter().flatten().flatten();
     interfaces
@@ -39,7 +39,7 @@ fn cards() -> impl Iterator<Item = String> {
         .filter_map(|interface| interface.file_name().into_string().ok())
 }
 
-/// What the interface says; without a link it says nothing, or -1.
+/// Returns the rate that an interface reports. Without a link it reports nothing, or -1.
 fn rate(interface: &str) -> Option<u32> {
     let text = fs::read_to_string(format!("{INTERFACES}/{interface}/speed")).ok()?;
     text.trim().parse().ok().filter(|rate| *rate > 0 && *rate != u32::MAX)
@@ -54,6 +54,6 @@ mod tests {
         for address in ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"] {
             assert_eq!(mbps(address.parse().unwrap()), Some(LOOPBACK_MBPS));
         }
-        assert_eq!(mbps("192.0.2.1".parse().unwrap()), None, "an address of nobody here");
+        assert_eq!(mbps("192.0.2.1".parse().unwrap()), None, "not an address of this host");
     }
 }

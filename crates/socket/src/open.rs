@@ -1,4 +1,4 @@
-//! How is a socket prepared, and what if it cannot be had?
+//! Preparation of sockets, common to both drivers.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,11 +12,11 @@ use crate::address::Family;
 #[derive(Debug, thiserror::Error)]
 #[error("{operation} {address}: {source}")]
 pub struct OpenError {
-    /// What was tried: `bind`, say.
+    /// The failed operation, for example `bind`.
     pub operation: &'static str,
-    /// The address that was to be listened on.
+    /// The address to listen on.
     pub address: SocketAddr,
-    /// What the system answered.
+    /// The system's error.
     pub source: io::Error,
 }
 
@@ -26,10 +26,10 @@ impl From<OpenError> for io::Error {
     }
 }
 
-/// Asks for buffers of so many bytes: with privileges if the usual way gives less. That it gives less is no
-/// error; what was got says the socket.
+/// Requests buffers of these sizes in bytes, with privileges if the usual request grants less. A
+/// smaller buffer is no error; the socket reports the granted size.
 pub(crate) fn size_buffers(socket: &Socket, receive: usize, send: usize) {
-    // The system doubles what it is asked for, to make up for its own structures: socket(7).
+    // The system doubles the requested size, to account for its own structures: socket(7).
     let is_less = |got: io::Result<usize>, asked: usize| got.is_ok_and(|got| got < 2 * asked);
     let _ = socket.set_recv_buffer_size(receive);
     if is_less(socket.recv_buffer_size(), receive) {
@@ -41,16 +41,16 @@ pub(crate) fn size_buffers(socket: &Socket, receive: usize, send: usize) {
     }
 }
 
-/// Sets "don't fragment" on all packets; a fragment that is lost costs the whole packet.
+/// Sets "don't fragment" on all packets: the loss of one fragment would lose the whole packet.
 ///
 /// # Errors
 ///
-/// The system refuses it.
+/// Any error of setsockopt(2).
 pub(crate) fn forbid_fragments(socket: &Socket, family: Family) -> io::Result<()> {
     let v4 = sockopt::set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO);
     match family {
         Family::V4 => v4?,
-        // The IPv4 option is for IPv4 peers, which this socket may or may not have.
+        // The IPv4 option is for IPv4 peers, which this socket does not always support.
         Family::V6 => sockopt::set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DO)?,
     }
     Ok(())

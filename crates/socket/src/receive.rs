@@ -1,7 +1,7 @@
-//! How do packets arrive?
+//! Receiving half.
 //!
-//! The system fills [`Inbox`]es, each with a datagram of one or more packets of one peer; `drain` cuts
-//! them apart where the sender, or the network card, had put them together.
+//! The system fills [`RecvBuffer`]s, each with a datagram of one or more packets of one peer;
+//! `drain` splits merged datagrams into packets.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -13,38 +13,38 @@ use rustix::io::Errno;
 
 use crate::address;
 use crate::batch::Batch;
-use crate::cmsg::Told;
+use crate::cmsg::Metadata;
 use crate::error_queue::ErrorQueue;
-use crate::errors::{self, Verdict};
-use crate::kernel::{self, Inbox, RECEIVE_BATCH};
-use crate::shared::{Refusal, Shared};
+use crate::errors::{self, ErrorClass};
+use crate::kernel::{self, RECEIVE_BATCH, RecvBuffer};
+use crate::shared::{SendFailure, Shared};
 
-/// Bytes of an inbox: the longest UDP datagram, merged or not.
-const INBOX: usize = 1 << 16;
+/// Bytes of a receive buffer: the longest UDP datagram, merged or not.
+const BUFFER: usize = 1 << 16;
 
-/// Times that a receive is tried. Ours: someone who floods us with ICMP errors shall not keep the
-/// engine here; what has arrived keeps the descriptor readable.
+/// Attempts of a receive. Chosen by us: a flood of ICMP errors must not keep the engine here;
+/// received packets keep the descriptor readable.
 const ATTEMPTS: u32 = 16;
 
-/// The half that receives.
+/// The receiving half of a driver.
 #[derive(Debug)]
 pub(crate) struct SocketReceive {
     shared: Arc<Shared>,
-    inboxes: Vec<Inbox>,
-    /// What is known about the datagrams in the first inboxes; `None` for one that is useless.
+    buffers: Vec<RecvBuffer>,
+    /// Metadata of the datagrams in the first buffers; `None` for one that is discarded.
     datagrams: Vec<Option<Datagram>>,
     batch: Batch,
-    /// Whether the system filled all inboxes that it was given last.
+    /// Whether the last call filled all the buffers that it was given.
     full: bool,
     errors: ErrorQueue,
-    /// Whether datagrams may be merged, so that one whose segment size is missing cannot be cut.
+    /// Whether datagrams may be merged, so that one without segment size cannot be split.
     may_be_merged: bool,
 }
 
-/// A datagram in an inbox.
+/// A received datagram.
 #[derive(Clone, Copy, Debug)]
 struct Datagram {
-    /// Where in the inbox its packets begin.
+    /// Offset of its packets in the buffer.
     start: usize,
     from: SocketAddr,
     to: Option<IpAddr>,
@@ -54,18 +54,18 @@ struct Datagram {
 }
 
 impl SocketReceive {
-    /// The half that receives through the socket in `shared`. `may_be_merged`: the system may hand over several
-    /// packets as one.
+    /// Returns the receiving half of the socket in `shared`. `may_be_merged` says that the system
+    /// may deliver several packets as one.
     #[must_use]
     pub(crate) fn new(shared: Arc<Shared>, may_be_merged: bool) -> Self {
-        Self::with_inboxes(shared, may_be_merged, INBOX)
+        Self::with_buffers(shared, may_be_merged, BUFFER)
     }
 
-    fn with_inboxes(shared: Arc<Shared>, may_be_merged: bool, len: usize) -> Self {
-        let new_inbox = || Inbox::new(len);
+    fn with_buffers(shared: Arc<Shared>, may_be_merged: bool, len: usize) -> Self {
+        let new_buffer = || RecvBuffer::new(len);
         Self {
             shared,
-            inboxes: std::iter::repeat_with(new_inbox).take(RECEIVE_BATCH).collect(),
+            buffers: std::iter::repeat_with(new_buffer).take(RECEIVE_BATCH).collect(),
             datagrams: Vec::with_capacity(RECEIVE_BATCH),
             batch: Batch::new(),
             full: false,
@@ -74,70 +74,71 @@ impl SocketReceive {
         }
     }
 
-    /// Lets the system fill the first `count` inboxes; returns how many it has filled.
+    /// Receives into the first `count` buffers; returns how many were filled.
     #[inline]
     fn fill(&mut self, count: usize) -> io::Result<usize> {
         for _ in 0..ATTEMPTS {
             self.shared.counters.receive.receive_calls.add(1);
-            match kernel::receive(self.shared.as_fd(), &mut self.inboxes[..count], 0) {
+            match kernel::receive(self.shared.as_fd(), &mut self.buffers[..count], 0) {
                 Ok(filled) => return Ok(filled),
                 Err(Errno::AGAIN) => return Ok(0),
-                Err(error) => self.judge(error)?,
+                Err(error) => self.handle_error(error)?,
             }
         }
         Ok(0)
     }
 
-    /// `Ok`: try again.
+    /// Handles a failed receive; `Ok` means that the caller retries.
     #[cold]
-    fn judge(&self, error: Errno) -> io::Result<()> {
-        match errors::judge(error) {
-            Verdict::Interrupted | Verdict::NotNow => Ok(()),
-            // An earlier packet's, told once. Its details are in the error queue.
-            Verdict::Told(_) => {
-                self.shared.raise();
+    fn handle_error(&self, error: Errno) -> io::Result<()> {
+        match errors::classify(error) {
+            ErrorClass::Interrupted | ErrorClass::WouldBlock => Ok(()),
+            // An earlier packet's error, reported once. Its details are in the error queue.
+            ErrorClass::Icmp(_) => {
+                self.shared.raise_error_signal();
                 Ok(())
             }
-            Verdict::Own(_) | Verdict::Broken => {
+            ErrorClass::Destination(_) | ErrorClass::Broken => {
                 let error = io::Error::from(error);
                 Err(io::Error::new(error.kind(), format!("receive: {error}")))
             }
         }
     }
 
-    /// Reads what came with the datagram in an inbox; `None` if it is useless.
+    /// Reads the metadata of the datagram in a buffer; `None` if it must be discarded.
     #[inline]
-    fn open(&self, inbox: &Inbox) -> Option<Datagram> {
-        let told = Told::read(inbox.control());
-        if let Some(total) = told.overflowed {
-            self.note_overflow(total);
+    fn open(&self, buffer: &RecvBuffer) -> Option<Datagram> {
+        let metadata = Metadata::read(buffer.control());
+        if let Some(total) = metadata.overflowed {
+            self.count_overflow(total);
         }
-        let unclear = self.may_be_merged && inbox.is_control_cut() && told.segment.is_none();
-        if inbox.is_cut() || unclear {
+        let unclear = self.may_be_merged && buffer.is_control_cut() && metadata.segment.is_none();
+        if buffer.is_cut() || unclear {
             return None;
         }
         let Shared { carrier, family, .. } = *self.shared;
-        let bytes = inbox.datagram();
+        let bytes = buffer.datagram();
         let header = carrier.header_before(family, bytes).ok()?;
         let start = header.map_or(0, |header| header.len);
         let packets = &bytes[start..];
-        let segment = told.segment.filter(|segment| *segment > 0).unwrap_or(packets.len()).max(1);
-        let class = header.map_or(told.traffic_class, |header| header.traffic_class);
-        let from = carrier.sender(address::parse(inbox.name())?, packets)?;
-        let to = header.map_or(told.to, |header| carrier.listens_at_all(header.to));
+        let segment = metadata.segment.filter(|segment| *segment > 0);
+        let segment = segment.unwrap_or(packets.len()).max(1);
+        let class = header.map_or(metadata.traffic_class, |header| header.traffic_class);
+        let from = carrier.sender(address::parse(buffer.name())?, packets)?;
+        let to = header.map_or(metadata.to, |header| carrier.listens_at_all(header.to));
         Some(Datagram { start, from, to, ecn: Ecn::from_traffic_class(class), segment })
     }
 
-    /// Opens the first `count` inboxes; returns the number of packets.
+    /// Reads the metadata of the first `count` buffers; returns the number of packets.
     #[inline]
     fn open_all(&mut self, count: usize) -> usize {
         let mut packets = 0;
-        for inbox in &self.inboxes[..count] {
-            let datagram = self.open(inbox);
+        for buffer in &self.buffers[..count] {
+            let datagram = self.open(buffer);
             match datagram {
-                // A datagram without a byte is a packet too.
+                // An empty datagram is a packet, too.
                 Some(Datagram { start, segment, .. }) => {
-                    let len = inbox.datagram().len() - start;
+                    let len = buffer.datagram().len() - start;
                     packets += if len <= segment { 1 } else { len.div_ceil(segment) };
                 }
                 None => self.shared.counters.receive.datagrams_cut.add(1),
@@ -147,11 +148,11 @@ impl SocketReceive {
         packets
     }
 
-    /// The system counts modulo 2^32, we do not.
+    /// Counts overflowed datagrams. The system's counter is modulo 2^32, the driver's is not.
     #[cold]
-    fn note_overflow(&self, total: u32) {
+    fn count_overflow(&self, total: u32) {
         let overflowed = &self.shared.counters.receive.datagrams_overflowed;
-        #[allow(clippy::cast_possible_truncation)] // Modulo 2^32 is what is meant.
+        #[allow(clippy::cast_possible_truncation)] // Modulo 2^32 is intended.
         let more = total.wrapping_sub(overflowed.get() as u32);
         overflowed.add(u64::from(more));
     }
@@ -165,11 +166,11 @@ impl ReceiveHalf for SocketReceive {
             return Ok(0);
         }
         loop {
-            let asked = self.batch.ask(limit);
-            let filled = self.fill(asked)?;
+            let requested = self.batch.next_size(limit);
+            let filled = self.fill(requested)?;
             let packets = self.open_all(filled);
-            self.batch.learn(asked, filled, packets);
-            self.full = filled == asked;
+            self.batch.record(requested, filled, packets);
+            self.full = filled == requested;
             if packets > 0 || filled == 0 {
                 let counters = &self.shared.counters.receive;
                 counters.datagrams_received.add(filled as u64);
@@ -185,11 +186,12 @@ impl ReceiveHalf for SocketReceive {
     }
 
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) {
-        for (inbox, datagram) in self.inboxes.iter().zip(&self.datagrams) {
+        for (buffer, datagram) in self.buffers.iter().zip(&self.datagrams) {
             let Some(datagram) = datagram else { continue };
-            // Copied from where it is: from one that was moved the processor would wait for its pieces, packet by packet.
+            // Copied in place: reading the fields of a moved struct costs a store-forwarding stall
+            // per packet.
             let Datagram { start, from, to, ecn, segment } = *datagram;
-            let bytes = &inbox.datagram()[start..];
+            let bytes = &buffer.datagram()[start..];
             if bytes.is_empty() {
                 sink(Arrival { from, to, ecn, packet: bytes });
             }
@@ -201,15 +203,15 @@ impl ReceiveHalf for SocketReceive {
     }
 
     fn reports(&mut self, sink: &mut dyn FnMut(NetworkReport<'_>)) {
-        if !self.shared.lower() {
+        if !self.shared.take_error_signal() {
             return;
         }
-        for Refusal { peer, trouble, beginning } in self.shared.take_refusals() {
-            sink(NetworkReport { peer, trouble, packet: &beginning });
+        for SendFailure { peer, error, beginning } in self.shared.take_failures() {
+            sink(NetworkReport { peer, error, packet: &beginning });
         }
         let reads = &self.shared.counters.receive.error_reads;
         if !self.errors.drain(&self.shared, reads, sink) {
-            self.shared.raise();
+            self.shared.raise_error_signal();
         }
     }
 }
@@ -228,7 +230,7 @@ mod tests {
     use std::net::UdpSocket;
 
     impl SocketReceive {
-        /// Waits for something; the timeout is a watchdog.
+        /// Waits until the socket is readable; the timeout is a watchdog.
         pub(crate) fn wait(&self) {
             let timeout = Timespec { tv_sec: 60, tv_nsec: 0 };
             assert_eq!(poll(&mut [PollFd::new(self, PollFlags::IN)], Some(&timeout)), Ok(1));
@@ -236,9 +238,9 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_that_is_cut_is_thrown_away_and_counted() {
+    fn a_truncated_datagram_is_discarded_and_counted() {
         let (shared, local) = testing::open();
-        let mut receive = SocketReceive::with_inboxes(shared.clone(), true, 100);
+        let mut receive = SocketReceive::with_buffers(shared.clone(), true, 100);
         let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
         for len in [101, 100, 5000, 7] {
             peer.send_to(&vec![1; len], local).unwrap();

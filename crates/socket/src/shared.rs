@@ -1,8 +1,8 @@
-//! What do the two halves have in common?
+//! State shared by the two halves.
 //!
-//! The socket, on which they make system calls without ever meeting; the counters, of which each half
-//! writes its own; and the two things that one half tells the other: that the error queue should be
-//! looked at, and reports of sends that failed at once.
+//! The socket, on which the halves make system calls independently; the counters, of which each
+//! half writes its own; and two messages from one half to the other: the error signal, and failures
+//! of sends.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -19,37 +19,37 @@ use crate::address::Family;
 use crate::carrier::Carrier;
 use crate::counters::SocketCounters;
 
-/// Reports that wait to be taken, at most. An engine that takes none does not need them.
-const REFUSALS: usize = 256;
+/// Maximum number of failures that wait for `reports`. An engine that reads no reports needs none.
+const MAX_FAILURES: usize = 256;
 
-/// Bytes of a refused packet that come back: more than the longest header of the protocol.
+/// Bytes of a refused packet that are reported: more than the longest header of the protocol.
 pub(crate) const BEGINNING: usize = 128;
 
-/// What both halves hold.
+/// State shared by the two halves.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) socket: Socket,
     pub(crate) family: Family,
     pub(crate) carrier: Carrier,
     pub(crate) counters: Arc<SocketCounters>,
-    /// Up if the error queue may have entries, or `refusals` has (invariant U2). Whoever raises it
-    /// does so after the fact, and `reports` lowers it before it looks.
-    signal: AtomicBool,
-    refusals: Mutex<VecDeque<Refusal>>,
-    /// What belongs to the socket and is let go after it.
-    _held: Option<Box<dyn Any + Send + Sync>>,
+    /// Set if the error queue may have entries, or `failures` has (SOCKET-2). It is set after the
+    /// fact, and `reports` resets it before it reads them.
+    error_signal: AtomicBool,
+    failures: Mutex<VecDeque<SendFailure>>,
+    /// Resources that are released after the socket.
+    _owned: Option<Box<dyn Any + Send + Sync>>,
 }
 
 /// A send that failed at once because of its destination.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct SendFailure {
     pub(crate) peer: SocketAddr,
-    pub(crate) trouble: NetworkError,
+    pub(crate) error: NetworkError,
     pub(crate) beginning: ArrayVec<u8, BEGINNING>,
 }
 
 impl Shared {
-    /// What both halves hold: a socket of this family that never blocks, and what carries its packets.
+    /// Returns the shared state of a non-blocking socket of this family.
     #[must_use]
     pub(crate) fn new(socket: Socket, family: Family, carrier: Carrier) -> Self {
         Self {
@@ -57,56 +57,58 @@ impl Shared {
             family,
             carrier,
             counters: Arc::default(),
-            signal: AtomicBool::new(false),
-            refusals: Mutex::default(),
-            _held: None,
+            error_signal: AtomicBool::new(false),
+            failures: Mutex::default(),
+            _owned: None,
         }
     }
 
-    /// The same with something that lives as long as the socket.
+    /// Adds a resource that lives as long as the socket.
     #[must_use]
-    pub(crate) fn holding(self, what: impl Send + Sync + 'static) -> Self {
-        Self { _held: Some(Box::new(what)), ..self }
+    pub(crate) fn owning(self, resource: impl Send + Sync + 'static) -> Self {
+        Self { _owned: Some(Box::new(resource)), ..self }
     }
 
-    /// What has been done so far.
+    /// Returns the counters.
     #[must_use]
     pub(crate) fn counters(&self) -> Arc<SocketCounters> {
         self.counters.clone()
     }
 
-    /// Something may have gone wrong: the next `reports` shall look.
+    /// Raises the error signal: the next `reports` reads the error queue and the failures.
     #[cold]
-    pub(crate) fn raise(&self) {
-        // Release: `lower` of the other half must see what was pushed before.
-        self.signal.store(true, Ordering::Release);
+    pub(crate) fn raise_error_signal(&self) {
+        // Release: `take_error_signal` of the other half must see failures that were added before.
+        self.error_signal.store(true, Ordering::Release);
     }
 
-    /// Whether something may have gone wrong since the last call.
+    /// Returns whether the error signal was raised since the last call, and resets it.
     #[inline]
-    pub(crate) fn lower(&self) -> bool {
-        // The plain load is the usual case and costs nothing. Acquire pairs with `raise`.
-        self.signal.load(Ordering::Relaxed) && self.signal.swap(false, Ordering::Acquire)
+    pub(crate) fn take_error_signal(&self) -> bool {
+        // The plain load is the usual case and has no cost. Acquire pairs with
+        // `raise_error_signal`.
+        self.error_signal.load(Ordering::Relaxed)
+            && self.error_signal.swap(false, Ordering::Acquire)
     }
 
-    /// Takes note of a refused send, for the other half.
+    /// Adds a failed send, for the other half.
     #[cold]
-    pub(crate) fn refuse(&self, refusal: Refusal) {
-        let mut refusals = self.lock();
-        if refusals.len() < REFUSALS {
-            refusals.push_back(refusal);
+    pub(crate) fn add_failure(&self, failure: SendFailure) {
+        let mut failures = self.lock();
+        if failures.len() < MAX_FAILURES {
+            failures.push_back(failure);
         }
-        drop(refusals);
-        self.raise();
+        drop(failures);
+        self.raise_error_signal();
     }
 
-    pub(crate) fn take_refusals(&self) -> VecDeque<Refusal> {
+    pub(crate) fn take_failures(&self) -> VecDeque<SendFailure> {
         std::mem::take(&mut *self.lock())
     }
 
-    /// Held for a few instructions, and only when something went wrong.
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Refusal>> {
-        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Held for a few instructions, and only after a failure.
+    fn lock(&self) -> MutexGuard<'_, VecDeque<SendFailure>> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,20 +1,20 @@
-//! Where do small packets wait for each other?
+//! Staging: small packets wait for a common send.
 //!
-//! Copying a small packet is far cheaper than a system call of its own: each is put into a [`Group`] of
-//! packets like it, which then leaves in one call. A group takes packets of any message, in the order
-//! in which they come; other packets may come in between.
+//! Copying a small packet is far cheaper than a system call of its own. Each packet is copied into
+//! a [`Group`] of similar packets, which leaves in one call. A group accepts packets of any
+//! message, in the order in which they are sent; packets for other groups may come in between.
 //!
 //! # Invariants
 //!
-//! - **S1** Groups leave in the order in which they were opened.
-//! - **S2** No memory is allocated while packets come and go, but by [`Staging::grow`].
+//! - **STAGING-1** Groups leave in the order in which they were opened.
+//! - **STAGING-2** Only [`Staging::grow`] allocates memory; adding and removing packets does not.
 
 use crate::address::Family;
 use crate::carrier::Carrier;
 use crate::group::{Flow, Group};
 
-/// Groups that can wait at the same time. Ours: as many peers as a busy server answers in one turn;
-/// more only means an earlier system call.
+/// Groups that can wait at the same time. Chosen by us: as many peers as a busy server answers in
+/// one pass; more peers only cause an earlier system call.
 const GROUPS: usize = 32;
 
 /// All groups.
@@ -22,16 +22,17 @@ const GROUPS: usize = 32;
 pub(crate) struct Staging {
     family: Family,
     carrier: Carrier,
-    /// The first `used` wait, in the order in which they were opened; the others are free.
+    /// The first `used` groups have packets, in the order in which they were opened; the others are
+    /// free.
     groups: Vec<Group>,
     used: usize,
-    /// The group that took the last packet, which most likely takes the next one too. When nothing
-    /// waits, the first one: it is free then, but remembers the flow of its last packets.
+    /// The group of the last packet, which most likely accepts the next one, too. If no packet
+    /// waits, the first group: it is free, but still has the flow of its last packets.
     recent: usize,
 }
 
 impl Staging {
-    /// For a socket of this family.
+    /// Returns an empty staging area for a socket of this family.
     pub(crate) fn new(family: Family, carrier: Carrier) -> Self {
         let groups = std::iter::repeat_with(Group::new).take(GROUPS).collect();
         Self { family, carrier, groups, used: 0, recent: 0 }
@@ -42,31 +43,32 @@ impl Staging {
         self.used == 0
     }
 
-    /// The groups that wait, the first to be sent first.
+    /// Returns the groups with packets, in the order of sending.
     #[inline]
     pub(crate) fn waiting(&mut self) -> &mut [Group] {
         &mut self.groups[..self.used]
     }
 
-    /// Memory for a packet of `len` bytes in the group that took the last packet, if it belongs there
-    /// too: the usual case, at the least cost. `is_like` says whether a flow is the packet's.
+    /// Returns the memory for a packet of `len` bytes in the group of the last packet, if it
+    /// belongs there: the fast path for the usual case. `is_same` says whether a flow is the
+    /// packet's.
     #[inline(always)]
-    pub(crate) fn place_like_last(
+    pub(crate) fn place_in_recent(
         &mut self,
         len: usize,
-        is_like: impl FnOnce(&Flow) -> bool,
+        is_same: impl FnOnce(&Flow) -> bool,
     ) -> Option<&mut [u8]> {
         let group = &mut self.groups[self.recent];
-        if !group.has_room(len, false) || !is_like(&group.flow) {
+        if !group.has_room(len, false) || !is_same(&group.flow) {
             return None;
         }
         self.used = self.used.max(self.recent + 1);
         Some(group.append(len))
     }
 
-    /// Memory for a packet of `len` bytes, in a group where it belongs. `last`: it may close a group
-    /// of longer packets, being the last one of its burst. `None`: all groups are in use. The socket
-    /// can name `flow.to`.
+    /// Returns the memory for a packet of `len` bytes in a group of its flow. `last` says that the
+    /// packet, the last of its burst, may close a group of longer packets. `None` if all groups are
+    /// in use. The socket can name `flow.to`.
     #[inline]
     pub(crate) fn place(&mut self, flow: &Flow, len: usize, last: bool) -> Option<&mut [u8]> {
         let waiting = &self.groups[..self.used];
@@ -80,7 +82,7 @@ impl Staging {
         Some(self.groups[self.recent].append(len))
     }
 
-    /// Opens a group for packets of this flow and makes it the recent one.
+    /// Opens a group for packets of this flow, which becomes the recent one.
     fn open(&mut self, flow: &Flow, len: usize) -> Option<()> {
         let group = self.groups.get_mut(self.used)?;
         let name = self.carrier.name(flow.to, self.family).expect("the socket can name the peer");
@@ -90,13 +92,13 @@ impl Staging {
         Some(())
     }
 
-    /// Makes one more group than usual (invariant U1).
+    /// Adds one group (SOCKET-1).
     #[cold]
     pub(crate) fn grow(&mut self) {
         self.groups.push(Group::new());
     }
 
-    /// Frees the groups that are done; these are the first ones (S1).
+    /// Frees the groups that are done, which are the first ones (STAGING-1).
     #[inline]
     pub(crate) fn remove_done(&mut self) {
         let done = self.waiting().iter().take_while(|group| group.is_done()).count();
@@ -125,7 +127,7 @@ mod tests {
         place.map(|place| place.copy_from_slice(packet.as_bytes())).is_some()
     }
 
-    /// The groups, as `peer:bytes`.
+    /// Returns the groups, as `peer:bytes`.
     fn groups(staging: &mut Staging) -> Vec<String> {
         let text = |group: &Group| {
             format!("{}:{}", group.flow.to.ip(), String::from_utf8_lossy(group.unsent()))
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_packets_join_whatever_comes_between() {
+    fn equal_packets_share_a_group_whatever_comes_between() {
         let mut staging = Staging::new(Family::V4, Carrier::Udp);
         for (peer, packet) in [(1, "aa"), (2, "bb"), (1, "cc"), (1, "ddd"), (2, "ee"), (1, "ff")] {
             assert!(put(&mut staging, &flow(peer), packet, false));
@@ -148,11 +150,11 @@ mod tests {
         for (packet, last) in [("aaaa", false), ("bbbb", true), ("c", true), ("dddd", false)] {
             assert!(put(&mut staging, &flow(1), packet, last));
         }
-        assert_eq!(groups(&mut staging), ["10.0.0.1:aaaabbbbc", "10.0.0.1:dddd"], "G1");
+        assert_eq!(groups(&mut staging), ["10.0.0.1:aaaabbbbc", "10.0.0.1:dddd"], "GROUP-1");
     }
 
     #[test]
-    fn a_shorter_packet_of_another_burst_does_not() {
+    fn a_shorter_packet_of_another_burst_opens_its_own_group() {
         let mut staging = Staging::new(Family::V4, Carrier::Udp);
         for packet in ["aaaa", "b", "cccc"] {
             assert!(put(&mut staging, &flow(1), packet, false));
@@ -161,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_that_differ_in_anything_do_not_join() {
+    fn flows_that_differ_do_not_share_a_group() {
         let mut staging = Staging::new(Family::V4, Carrier::Udp);
         let base = flow(1);
         let from = Some("10.0.0.9".parse().unwrap());
@@ -172,20 +174,20 @@ mod tests {
     }
 
     #[test]
-    fn a_group_holds_what_one_send_can() {
+    fn a_group_is_limited_to_one_send() {
         for (len, most) in [(1, 64), (1000, 64), (1472, 44), (8972, 7), (40_000, 1), (65_507, 1)] {
             let mut staging = Staging::new(Family::V4, Carrier::Udp);
             let packet = "x".repeat(len);
             for _ in 0..=most {
                 assert!(put(&mut staging, &flow(1), &packet, false));
             }
-            assert_eq!(staging.waiting()[0].unsent().len(), most * len, "G2");
+            assert_eq!(staging.waiting()[0].unsent().len(), most * len, "GROUP-2");
             assert_eq!(staging.waiting().len(), 2);
         }
     }
 
     #[test]
-    fn a_full_house_is_seen_and_can_grow() {
+    fn without_free_groups_staging_can_grow() {
         let mut staging = Staging::new(Family::V4, Carrier::Udp);
         for peer in 0..GROUPS {
             assert!(put(&mut staging, &flow(peer as u8), "aa", false));
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_makes_room() {
+    fn sent_groups_are_free_again() {
         let mut staging = Staging::new(Family::V4, Carrier::Udp);
         for peer in 1..=3 {
             assert!(put(&mut staging, &flow(peer), "aa", false));
@@ -206,12 +208,12 @@ mod tests {
         staging.waiting()[0].advance(4);
         staging.waiting()[1].advance(2);
         staging.remove_done();
-        assert_eq!(groups(&mut staging), ["10.0.0.2:bb", "10.0.0.3:aabb"], "S1");
+        assert_eq!(groups(&mut staging), ["10.0.0.2:bb", "10.0.0.3:aabb"], "STAGING-1");
         staging.waiting()[0].advance(2);
         staging.waiting()[1].advance(4);
         staging.remove_done();
         assert!(staging.is_empty());
         assert!(put(&mut staging, &flow(1), "zz", false));
-        assert_eq!(groups(&mut staging), ["10.0.0.1:zz"], "old bytes are forgotten");
+        assert_eq!(groups(&mut staging), ["10.0.0.1:zz"], "old bytes are removed");
     }
 }

@@ -1,62 +1,62 @@
-//! How are messages handed to the kernel until one of them meets an obstacle?
+//! Submission: sends messages until one of them meets an obstacle.
 //!
-//! A send can fail although nothing is wrong with its packet: a signal came, or an ICMP error about an
-//! earlier packet waits in the socket and this call happens to be the one that is told. Such an error
-//! is told once (`sock_error` in Linux `include/net/sock.h` clears it), so the call is simply made
-//! again; what fails [`ATTEMPTS`] times in a row is the packet's own fault.
+//! A send can fail although its packet is fine: a signal arrived, or the socket reports an ICMP
+//! error about an earlier packet to this call. Such an error is reported once (`sock_error` in
+//! Linux `include/net/sock.h` clears it), so the call is simply repeated. An error that occurs
+//! [`ATTEMPTS`] times in a row belongs to the packet.
 
 use apus_driver::NetworkError;
 use rustix::io::Errno;
 
-use crate::errors::{self, Verdict};
+use crate::errors::{self, ErrorClass};
 use crate::kernel::Outgoing;
 
-/// Times that a packet is tried before an error counts as its own. Two would be enough if ICMP errors
-/// came one at a time; ours: a third one for two of them that arrive within a microsecond.
+/// Attempts to send a packet before an error counts as its own. Two would suffice if ICMP errors
+/// came one at a time. Chosen by us: a third one, for two of them that arrive within a microsecond.
 const ATTEMPTS: u32 = 3;
 
-/// How far a submission came.
+/// Result of a submission.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Submitted {
-    /// Messages that the kernel took.
+    /// Messages that the kernel accepted.
     pub(crate) sent: usize,
-    /// System calls that were made.
+    /// System calls made.
     pub(crate) calls: u64,
-    /// Whether the error queue should be looked at (invariant U2).
-    pub(crate) look_at_errors: bool,
-    /// What stopped the message after the last one that was sent; `None` if there is no such message.
+    /// Whether the error queue must be read (SOCKET-2).
+    pub(crate) check_errors: bool,
+    /// Obstacle of the message after the last sent one; `None` if all messages were sent.
     pub(crate) obstacle: Option<Obstacle>,
 }
 
-/// Why the kernel does not take a message.
+/// Why the kernel does not accept a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
-    /// It takes nothing at the moment.
+    /// It accepts no messages at the moment.
     Full,
-    /// It does not take this one.
+    /// It does not accept this message.
     Refused(Errno, NetworkError),
-    /// It takes nothing any more.
+    /// The socket is broken.
     Broken(Errno),
 }
 
-/// Sends `messages` with `call`, which is [`crate::kernel::send`] but in tests.
+/// Sends `messages` with `call`, which is [`crate::kernel::send`] except in tests.
 #[inline]
 pub(crate) fn submit<'a>(
     messages: &mut [Outgoing<'a>],
     mut call: impl FnMut(&mut [Outgoing<'a>]) -> Result<usize, Errno>,
 ) -> Submitted {
-    let mut done = Submitted { sent: 0, calls: 0, look_at_errors: false, obstacle: None };
+    let mut done = Submitted { sent: 0, calls: 0, check_errors: false, obstacle: None };
     let mut failures = 0;
     while done.sent < messages.len() && done.obstacle.is_none() {
         done.calls += 1;
         match call(&mut messages[done.sent..]) {
             Ok(count) => {
                 done.sent += count;
-                // What stopped the next message was forgotten, and may have been an ICMP error.
-                done.look_at_errors |= done.sent < messages.len();
+                // The error of the next message was lost, and may have been an ICMP error.
+                done.check_errors |= done.sent < messages.len();
                 failures = 0;
             }
-            Err(error) => done.judge(error, &mut failures),
+            Err(error) => done.handle_error(error, &mut failures),
         }
     }
     done
@@ -64,21 +64,22 @@ pub(crate) fn submit<'a>(
 
 impl Submitted {
     #[cold]
-    fn judge(&mut self, error: Errno, failures: &mut u32) {
-        self.obstacle = match errors::judge(error) {
-            Verdict::Interrupted => None,
-            Verdict::NotNow => Some(Obstacle::Full),
-            Verdict::Told(trouble) => {
-                self.look_at_errors = true;
+    fn handle_error(&mut self, error: Errno, failures: &mut u32) {
+        self.obstacle = match errors::classify(error) {
+            ErrorClass::Interrupted => None,
+            ErrorClass::WouldBlock => Some(Obstacle::Full),
+            ErrorClass::Icmp(cause) => {
+                self.check_errors = true;
                 *failures += 1;
-                (*failures == ATTEMPTS).then_some(match trouble {
-                    // An unconnected socket learns this from ICMP only: never about this packet.
+                (*failures == ATTEMPTS).then_some(match cause {
+                    // On an unconnected socket these come only from ICMP, and never concern this
+                    // packet.
                     NetworkError::PortClosed | NetworkError::ProtocolUnreachable => Obstacle::Full,
-                    _ => Obstacle::Refused(error, trouble),
+                    _ => Obstacle::Refused(error, cause),
                 })
             }
-            Verdict::Own(trouble) => Some(Obstacle::Refused(error, trouble)),
-            Verdict::Broken => Some(Obstacle::Broken(error)),
+            ErrorClass::Destination(cause) => Some(Obstacle::Refused(error, cause)),
+            ErrorClass::Broken => Some(Obstacle::Broken(error)),
         };
     }
 }
@@ -90,7 +91,8 @@ mod tests {
     use std::collections::VecDeque;
     use std::io::IoSlice;
 
-    /// Submits `count` messages to a kernel that answers with `script`, then takes everything.
+    /// Submits `count` messages to a kernel that returns the results of `script`, then accepts
+    /// everything.
     fn submitted(count: usize, script: &[Result<usize, Errno>]) -> Submitted {
         let to = RawAddress::new("10.0.0.1:1".parse().unwrap(), Family::V4).unwrap();
         let pieces = [IoSlice::new(b"packet")];
@@ -99,18 +101,18 @@ mod tests {
         submit(&mut messages, |messages| script.pop_front().unwrap_or(Ok(messages.len())))
     }
 
-    fn expect(sent: usize, calls: u64, look: bool, obstacle: Option<Obstacle>) -> Submitted {
-        Submitted { sent, calls, look_at_errors: look, obstacle }
+    fn expect(sent: usize, calls: u64, check: bool, obstacle: Option<Obstacle>) -> Submitted {
+        Submitted { sent, calls, check_errors: check, obstacle }
     }
 
     #[test]
-    fn usually_one_call_does_it() {
+    fn usually_one_call_sends_everything() {
         assert_eq!(submitted(5, &[]), expect(5, 1, false, None));
         assert_eq!(submitted(0, &[]), expect(0, 0, false, None));
     }
 
     #[test]
-    fn a_signal_is_not_noticed() {
+    fn a_signal_is_retried() {
         let signals = [Err(Errno::INTR); 10];
         assert_eq!(submitted(1, &signals), expect(1, 11, false, None));
     }
@@ -124,31 +126,31 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_fails_again_and_again_is_refused() {
+    fn a_packet_that_fails_repeatedly_is_refused() {
         let again = [Ok(1), Err(Errno::MSGSIZE), Err(Errno::MSGSIZE), Err(Errno::MSGSIZE)];
         let refused = Obstacle::Refused(Errno::MSGSIZE, NetworkError::TooBig);
         assert_eq!(submitted(2, &again), expect(1, 4, true, Some(refused)));
     }
 
     #[test]
-    fn an_error_that_icmp_never_tells_is_the_packets_own_at_once() {
+    fn an_error_that_icmp_never_causes_refuses_the_packet_at_once() {
         let refused = Obstacle::Refused(Errno::PERM, NetworkError::NotPermitted);
         assert_eq!(submitted(2, &[Err(Errno::PERM)]), expect(0, 1, false, Some(refused)));
     }
 
     #[test]
-    fn a_flood_of_icmp_errors_accuses_no_packet() {
+    fn a_flood_of_icmp_errors_refuses_no_packet() {
         let flood = [Err(Errno::CONNREFUSED); 3];
         assert_eq!(submitted(2, &flood), expect(0, 3, true, Some(Obstacle::Full)));
     }
 
     #[test]
-    fn an_error_that_sendmmsg_forgot_is_looked_for() {
+    fn an_error_that_sendmmsg_lost_causes_a_check() {
         assert_eq!(submitted(3, &[Ok(1)]), expect(3, 2, true, None));
     }
 
     #[test]
-    fn a_full_system_keeps_the_rest() {
+    fn a_full_system_leaves_the_rest_unsent() {
         assert_eq!(
             submitted(3, &[Ok(2), Err(Errno::AGAIN)]),
             expect(2, 2, true, Some(Obstacle::Full))

@@ -1,4 +1,4 @@
-//! Which socket do this crate's own tests use?
+//! Sockets for this crate's unit tests.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -11,7 +11,7 @@ use crate::carrier::Carrier;
 use crate::kernel::set_option;
 use crate::shared::Shared;
 
-/// A UDP socket at any free port of the loopback device, with all offloads.
+/// Opens a UDP socket at any free port of the loopback device, with all offloads.
 pub(crate) fn open() -> (Arc<Shared>, SocketAddr) {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), Some(Protocol::UDP)).unwrap();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));

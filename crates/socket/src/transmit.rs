@@ -1,15 +1,15 @@
-//! How do packets leave?
+//! Transmitting half.
 //!
-//! A small packet is copied into [`Staging`] and waits for `flush`; a large one leaves at once, straight
-//! from the engine's slices, after everything that waited. What the system does not take now is kept
-//! in staging too, and the next `flush` tries again.
+//! A small packet is copied into [`Staging`] and waits for `flush`. A large packet is sent at once
+//! from the engine's slices, after all packets that wait. Packets that the system does not accept
+//! now stay in staging, and the next `flush` tries again.
 //!
 //! # Invariants
 //!
-//! - **T1** `blocked` is set if and only if the last attempt to send ended because the system was
-//!   full; then staging is not empty.
-//! - **T2** A group that the system refuses as a whole is sent packet by packet, and only what is
-//!   then refused again is reported.
+//! - **TRANSMIT-1** `blocked` is set if and only if the last attempt to send ended because the
+//!   system was full; then staging is not empty.
+//! - **TRANSMIT-2** A group that the system refuses as a whole is sent packet by packet, and only
+//!   packets that are then refused again are reported.
 
 mod flush;
 mod gather;
@@ -23,75 +23,75 @@ use apus_driver::{Burst, BurstPacket, NetworkError, TransmitHalf};
 use rustix::io::Errno;
 
 use crate::address;
-use crate::class::{self, UsualClass};
+use crate::class::{self, DefaultClass};
 use crate::group::Flow;
 use crate::mtu::PacketLimit;
-use crate::shared::{BEGINNING, Refusal, Shared};
+use crate::shared::{BEGINNING, SendFailure, Shared};
 use crate::staging::Staging;
 
 /// Longest packet that is copied; longer ones are gathered from the engine's slices.
 ///
-/// Source: docs/perf-log.md 2026-11-20. Copies win by a quarter with 1472-byte packets and gathering by
-/// a twentieth with 8972-byte ones; at 4000 bytes they are equal.
-const COPIED: usize = 4000;
+/// Source: docs/perf-log.md 2026-11-20. Copying is faster by a quarter with 1472-byte packets, and
+/// gathering by a twentieth with 8972-byte ones; at 4000 bytes they are equal.
+const MAX_COPIED: usize = 4000;
 
-/// What a driver is allowed to do, decided when it was opened.
+/// Options of the transmitting half, fixed when the driver is opened.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Abilities {
+pub(crate) struct TransmitOptions {
     /// Packets of one send; 1 without segmentation offload.
     pub segments: usize,
     /// Whether packets carry their traffic class.
     pub priorities: bool,
-    /// Whether the socket listens on all addresses, so that sends may name theirs.
+    /// Whether the socket listens on all addresses, so that sends may choose the source.
     pub chooses_source: bool,
 }
 
-impl Abilities {
-    /// Traffic class byte of the burst's packets, without the ECN bits.
+impl TransmitOptions {
+    /// Returns the traffic class byte of the burst's packets, without the ECN bits.
     #[inline]
     fn class(self, burst: &Burst<'_>) -> u8 {
         if self.priorities { burst.traffic_class & !0b11 } else { 0 }
     }
 }
 
-/// The half that sends.
+/// The transmitting half of a driver.
 #[derive(Debug)]
 pub(crate) struct SocketTransmit {
     shared: Arc<Shared>,
     staging: Staging,
-    class: UsualClass,
+    class: DefaultClass,
     limit: PacketLimit,
-    abilities: Abilities,
-    /// The system takes nothing (invariant T1).
+    options: TransmitOptions,
+    /// Whether the system accepts no packets (TRANSMIT-1).
     blocked: bool,
 }
 
 impl SocketTransmit {
-    /// The half that sends through the socket in `shared`.
+    /// Returns the transmitting half of the socket in `shared`.
     #[must_use]
-    pub(crate) fn new(shared: Arc<Shared>, limit: PacketLimit, abilities: Abilities) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, limit: PacketLimit, options: TransmitOptions) -> Self {
         let staging = Staging::new(shared.family, shared.carrier);
-        Self { shared, staging, class: UsualClass::new(), limit, abilities, blocked: false }
+        Self { shared, staging, class: DefaultClass::new(), limit, options, blocked: false }
     }
 
     fn flow(&self, burst: &Burst<'_>) -> Flow {
-        let from = if self.abilities.chooses_source { burst.from } else { None };
-        Flow { to: burst.to, from, class: self.abilities.class(burst) }
+        let from = if self.options.chooses_source { burst.from } else { None };
+        Flow { to: burst.to, from, class: self.options.class(burst) }
     }
 
-    /// The usual case, at the least cost: a burst of one small packet that goes where the last one
-    /// went. `false`: it is another case, and nothing was done.
+    /// Fast path of the usual case: a burst of one small packet of the same flow as the last
+    /// packet. Returns `false` in any other case, without doing anything.
     #[inline(always)]
-    fn stage_like_last(&mut self, burst: &Burst<'_>, len: usize) -> bool {
+    fn stage_same_flow(&mut self, burst: &Burst<'_>, len: usize) -> bool {
         if self.blocked || burst.headers.len() != burst.header_len {
             return false;
         }
-        let abilities = self.abilities;
-        // Compared in place: a flow made for this would be copied twice.
-        let place = self.staging.place_like_last(len, |flow| {
+        let options = self.options;
+        // Compared in place: constructing a flow for the comparison would copy it twice.
+        let place = self.staging.place_in_recent(len, |flow| {
             flow.to == burst.to
-                && flow.class == abilities.class(burst)
-                && (!abilities.chooses_source || flow.from == burst.from)
+                && flow.class == options.class(burst)
+                && (!options.chooses_source || flow.from == burst.from)
         });
         let Some(place) = place else { return false };
         let (header, mut rest) = place.split_at_mut(burst.header_len);
@@ -104,31 +104,32 @@ impl SocketTransmit {
         true
     }
 
-    /// Every other case. Not inlined: its large frame would burden the usual one.
+    /// Sends a burst in all other cases. Not inlined: its large frame would slow down the usual
+    /// case.
     #[inline(never)]
-    fn send_otherwise(&mut self, burst: &Burst<'_>, longest: usize) -> io::Result<()> {
+    fn send_general(&mut self, burst: &Burst<'_>, longest: usize) -> io::Result<()> {
         if self.blocked {
             self.shared.counters.transmit.packets_dropped.add(burst.packets() as u64);
             return Ok(());
         }
         let flow = self.flow(burst);
-        if let Some(trouble) = self.hindrance(&flow, longest) {
+        if let Some(error) = self.check_destination(&flow, longest) {
             let beginning = burst.each().next().map(BurstPacket::to_vec).unwrap_or_default();
-            refuse(&self.shared, burst.to, trouble, burst.packets(), &beginning);
+            refuse(&self.shared, burst.to, error, burst.packets(), &beginning);
             return Ok(());
         }
-        if longest <= COPIED {
+        if longest <= MAX_COPIED {
             self.stage(&flow, burst.each())
         } else {
             self.gather(&flow, burst.each())
         }
     }
 
-    /// What keeps every packet of a burst from being sent, if anything does.
+    /// Returns the error that keeps every packet of a burst from being sent, if there is one.
     #[inline]
-    fn hindrance(&self, flow: &Flow, longest: usize) -> Option<NetworkError> {
+    fn check_destination(&self, flow: &Flow, longest: usize) -> Option<NetworkError> {
         let to = address::canonical(flow.to);
-        if longest > self.limit.most(to) {
+        if longest > self.limit.max(to) {
             Some(NetworkError::TooBig)
         } else if self.shared.carrier.name(to, self.shared.family).is_none() {
             Some(NetworkError::HostUnreachable)
@@ -137,8 +138,8 @@ impl SocketTransmit {
         }
     }
 
-    /// Copies packets of one burst. Flushes if there is no room for one; if the system is full,
-    /// makes room instead.
+    /// Copies the packets of one burst. Flushes if there is no room; if the system is full, adds
+    /// room instead.
     #[inline]
     fn stage<'a>(
         &mut self,
@@ -172,20 +173,18 @@ impl SocketTransmit {
     }
 
     #[inline]
-    fn reconsider_class(&mut self) {
+    fn update_class(&mut self) {
         let Self { shared, class, .. } = self;
-        if class
-            .reconsider(|class| class::set(shared.as_fd(), shared.family, shared.carrier, class))
-        {
+        if class.update(|class| class::set(shared.as_fd(), shared.family, shared.carrier, class)) {
             shared.counters.transmit.class_changes.add(1);
         }
     }
 
     #[inline]
-    fn count_calls(&self, calls: u64, look_at_errors: bool) {
+    fn count_calls(&self, calls: u64, check_errors: bool) {
         self.shared.counters.transmit.send_calls.add(calls);
-        if look_at_errors {
-            self.shared.raise();
+        if check_errors {
+            self.shared.raise_error_signal();
         }
     }
 }
@@ -194,10 +193,10 @@ impl TransmitHalf for SocketTransmit {
     fn send(&mut self, burst: &Burst<'_>) -> io::Result<()> {
         debug_assert!(burst.is_consistent(), "{burst:?}");
         let longest = burst.longest_packet();
-        if self.stage_like_last(burst, longest) {
+        if self.stage_same_flow(burst, longest) {
             return Ok(());
         }
-        self.send_otherwise(burst, longest)
+        self.send_general(burst, longest)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -221,21 +220,21 @@ impl TransmitHalf for SocketTransmit {
     }
 }
 
-/// Tells the engine, by way of the other half, that packets to `peer` were not sent.
+/// Reports to the engine, by way of the receiving half, that packets to `peer` were not sent.
 #[cold]
 fn refuse(
     shared: &Shared,
     peer: SocketAddr,
-    trouble: NetworkError,
+    error: NetworkError,
     packets: usize,
     beginning: &[u8],
 ) {
     shared.counters.transmit.packets_refused.add(packets as u64);
     let beginning = beginning.iter().copied().take(BEGINNING).collect();
-    shared.refuse(Refusal { peer: address::canonical(peer), trouble, beginning });
+    shared.add_failure(SendFailure { peer: address::canonical(peer), error, beginning });
 }
 
-/// The socket itself does not work any more.
+/// Returns the error of a broken socket.
 #[cold]
 fn broken(error: Errno, to: SocketAddr) -> io::Error {
     let error = io::Error::from(error);

@@ -1,15 +1,16 @@
-//! What is a tick, and when was it?
+//! Clock of the trace.
 //!
-//! A tick is one of the processor's time stamp counter, if the kernel itself keeps time with it: then it runs at one
-//! rate on all cores. Otherwise it is a nanosecond of `CLOCK_MONOTONIC`, which costs two or three times as much. What
-//! ticks are worth is found out when they are looked at, from two points in time at which all clocks were read.
+//! A tick is one of the processor's time stamp counter if the kernel itself uses it as its clock:
+//! then it runs at one rate on all cores. Otherwise a tick is a nanosecond of `CLOCK_MONOTONIC`,
+//! which costs two or three times as much. The length of a tick is computed when the trace is read,
+//! from two points in time at which all clocks were read.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-/// What ticks are counted by.
+/// Source of ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockSource {
@@ -19,14 +20,14 @@ pub enum ClockSource {
     Monotonic,
 }
 
-/// Not looked yet, and the two sources.
+/// Not determined yet, and the two sources.
 const UNKNOWN: u8 = 0;
 const TSC: u8 = 1;
 const MONOTONIC: u8 = 2;
 
 static SOURCE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// The present time in ticks.
+/// Returns the current time in ticks.
 #[inline]
 #[must_use]
 pub fn ticks() -> u64 {
@@ -37,7 +38,7 @@ pub fn ticks() -> u64 {
     slow_ticks()
 }
 
-/// The same at the first time, and on hosts without a good counter.
+/// Returns the current time in ticks, on the first call and on hosts without a good counter.
 #[cold]
 fn slow_ticks() -> u64 {
     match source() {
@@ -47,7 +48,7 @@ fn slow_ticks() -> u64 {
     }
 }
 
-/// What ticks of this process are counted by.
+/// Returns the source of ticks in this process.
 #[must_use]
 pub fn source() -> ClockSource {
     match SOURCE.load(Ordering::Relaxed) {
@@ -56,13 +57,13 @@ pub fn source() -> ClockSource {
         _ => {}
     }
     let source = if kernel_uses_tsc() { ClockSource::Tsc } else { ClockSource::Monotonic };
-    // Threads that come at the same time find the same.
+    // Threads that get here at the same time store the same value.
     SOURCE.store(if source == ClockSource::Tsc { TSC } else { MONOTONIC }, Ordering::Relaxed);
     source
 }
 
-/// Whether the kernel trusts the counter: it has checked that it never stops and is the same on all cores, and goes on
-/// checking.
+/// Returns whether the kernel trusts the counter: it has checked that the counter never stops and
+/// is equal on all cores, and continues to check it.
 fn kernel_uses_tsc() -> bool {
     const FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     cfg!(target_arch = "x86_64")
@@ -78,20 +79,20 @@ fn monotonic() -> u64 {
     nanos(clock_gettime(ClockId::Monotonic))
 }
 
-/// One point in time as all clocks have it.
+/// One point in time on all clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockReading {
     /// Ticks.
     pub ticks: u64,
-    /// Nanoseconds of `CLOCK_MONOTONIC`: the host has been up for about so long.
+    /// Nanoseconds of `CLOCK_MONOTONIC`, about the time since the host was started.
     pub monotonic: u64,
-    /// Nanoseconds of `CLOCK_REALTIME`: since 1970.
+    /// Nanoseconds of `CLOCK_REALTIME`, since 1970.
     pub realtime: u64,
 }
 
 impl ClockReading {
-    /// Now. Reads all clocks a few times and keeps the reading that took the shortest time: it is right to within that
-    /// (about 50 ns).
+    /// Reads all clocks. Repeats the reading and returns the one that took the shortest time, which
+    /// bounds its error (about 50 ns).
     #[must_use]
     pub fn now() -> Self {
         let reading = || {
@@ -108,34 +109,34 @@ impl ClockReading {
     }
 }
 
-/// What ticks are worth: two points in time, the later one when the trace was looked at.
+/// Length of a tick, from two points in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// What ticks are counted by.
+    /// Source of ticks.
     pub source: ClockSource,
-    /// When recording began.
+    /// Start of the recording.
     pub start: ClockReading,
-    /// When the trace was looked at.
+    /// Time at which the trace was read.
     pub end: ClockReading,
 }
 
 impl Calibration {
-    /// Time between the points at least: an error of 100 ns is 5 millionths of it.
-    const LEAST: Duration = Duration::from_millis(20);
+    /// Minimum time between the points: an error of 100 ns is 5 millionths of it.
+    const MINIMUM: Duration = Duration::from_millis(20);
 
-    /// Since `start`, until now. Waits if that was less than 20 ms ago.
+    /// Returns the calibration from `start` until now. Waits if less than 20 ms have passed.
     #[must_use]
     pub fn since(start: ClockReading) -> Self {
         let mut end = ClockReading::now();
         let elapsed = Duration::from_nanos(end.monotonic.saturating_sub(start.monotonic));
-        if let Some(rest) = Self::LEAST.checked_sub(elapsed) {
+        if let Some(rest) = Self::MINIMUM.checked_sub(elapsed) {
             std::thread::sleep(rest);
             end = ClockReading::now();
         }
         Self { source: source(), start, end }
     }
 
-    /// Ticks in a second, rounded. 0 if the points do not say.
+    /// Returns the ticks per second, rounded; 0 if the points are equal.
     #[must_use]
     pub fn ticks_per_second(&self) -> u64 {
         let ticks = u128::from(self.end.ticks.saturating_sub(self.start.ticks));
@@ -143,26 +144,27 @@ impl Calibration {
         u64::try_from((ticks * 1_000_000_000 + nanos / 2) / nanos).unwrap_or(u64::MAX)
     }
 
-    /// Nanoseconds that so many ticks take.
+    /// Returns the nanoseconds that `ticks` ticks take.
     #[must_use]
     pub fn nanos(&self, ticks: u64) -> u64 {
         let (all_ticks, all_nanos) = self.span();
         u64::try_from(u128::from(ticks) * all_nanos / all_ticks).unwrap_or(u64::MAX)
     }
 
-    /// When that was, in nanoseconds of `CLOCK_MONOTONIC`.
+    /// Returns the time of `ticks` in nanoseconds of `CLOCK_MONOTONIC`.
     #[must_use]
     pub fn monotonic(&self, ticks: u64) -> u64 {
         self.at(ticks, self.end.monotonic)
     }
 
-    /// When that was, in nanoseconds since 1970, as the host's clock says now.
+    /// Returns the time of `ticks` in nanoseconds since 1970, according to the host's clock at
+    /// `end`.
     #[must_use]
     pub fn realtime(&self, ticks: u64) -> u64 {
         self.at(ticks, self.end.realtime)
     }
 
-    /// Counted from the end, which is nearer to what is in the rings.
+    /// Converts relative to `end`, which is closer to the records in the rings than `start`.
     fn at(&self, ticks: u64, end: u64) -> u64 {
         if ticks <= self.end.ticks {
             end.saturating_sub(self.nanos(self.end.ticks - ticks))
@@ -171,7 +173,7 @@ impl Calibration {
         }
     }
 
-    /// Ticks and nanoseconds between the points; a file may say nonsense.
+    /// Returns ticks and nanoseconds between the points, for any contents of a file.
     fn span(&self) -> (u128, u128) {
         let ticks = self.end.ticks.saturating_sub(self.start.ticks);
         let nanos = self.end.monotonic.saturating_sub(self.start.monotonic);
@@ -196,14 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn a_calibration_knows_what_other_clocks_said_meanwhile() {
+    fn a_calibration_agrees_with_the_other_clocks() {
         let start = ClockReading::now();
         let between = ClockReading::now();
         let calibration = Calibration::since(start);
-        let said = calibration.monotonic(between.ticks);
-        // The kernel's own rate is corrected while it runs, by less than 1 in 1000, over 20 ms; and a thread may lose
-        // its core between reading one clock and the next, on a machine on which everybody else works, too.
-        assert!(said.abs_diff(between.monotonic) < 10_000_000, "{said} {between:?}");
+        let computed = calibration.monotonic(between.ticks);
+        // The kernel's own rate is corrected while it runs, by less than 1 in 1000, over 20 ms. In
+        // addition, a thread may lose its core between two clock readings on a loaded machine.
+        assert!(computed.abs_diff(between.monotonic) < 10_000_000, "{computed} {between:?}");
         let later = calibration.end.ticks + calibration.ticks_per_second();
         let second = calibration.monotonic(later) - calibration.end.monotonic;
         assert!(second.abs_diff(1_000_000_000) < 1_000, "{second}");
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn points_that_say_nonsense_do_no_harm() {
+    fn invalid_points_do_no_harm() {
         let point = |ticks, monotonic| ClockReading { ticks, monotonic, realtime: 0 };
         let calibration =
             Calibration { source: ClockSource::Tsc, start: point(9, u64::MAX), end: point(9, 0) };

@@ -1,10 +1,10 @@
-//! What can be recorded, and what do the numbers of a record mean?
+//! Events: the vocabulary of records.
 //!
-//! One table: each event with its number, its name in files and reports, what it concerns, and what its fields are.
-//! Numbers and names are not used again for something else; a file brings the names along, so that a reader knows the
-//! events of an older or a newer writer by them.
+//! One table has each event with its number, its name in files and reports, its scope, and its
+//! fields. Numbers and names are never reused. A file contains the names, by which a reader
+//! identifies the events of an older or newer writer.
 
-/// Which of a record's two numbers holds a field.
+/// The number of a record that holds a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldSource {
     /// [`crate::Record::a`], 32 bits.
@@ -13,33 +13,33 @@ pub enum FieldSource {
     B,
 }
 
-/// What a field counts.
+/// Unit of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A number of something, or a name that is a number.
+    /// A number of items, or a name that is a number.
     Count,
-    /// Bytes, or a place in a message.
+    /// Bytes, or an offset in a message.
     Bytes,
-    /// Ticks; [`crate::clock::Calibration::nanos`] says how long that is.
+    /// Ticks; [`crate::clock::Calibration::nanos`] converts them.
     Ticks,
     /// Nanoseconds.
     Nanos,
-    /// The place of a name in the list [`crate::Head::values`] of this name.
+    /// The index of a name in the list [`crate::Head::values`] of this name.
     Name(&'static str),
 }
 
 /// A part of a record's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name in tables and exports.
+    /// Name in tables and exports.
     pub name: &'static str,
-    /// What it counts.
+    /// Unit of the value.
     pub unit: Unit,
-    /// Where it is.
+    /// The number that holds the field.
     pub word: FieldSource,
-    /// The lowest of its bits.
+    /// Lowest bit.
     pub shift: u32,
-    /// How many.
+    /// Number of bits.
     pub bits: u32,
 }
 
@@ -48,17 +48,17 @@ impl Field {
         Self { name, unit, word, shift, bits }
     }
 
-    /// All of `a`.
+    /// Returns a field of all bits of `a`.
     const fn a(name: &'static str, unit: Unit) -> Self {
         Self::new(name, unit, FieldSource::A, 0, 32)
     }
 
-    /// All of `b`.
+    /// Returns a field of all bits of `b`.
     const fn b(name: &'static str, unit: Unit) -> Self {
         Self::new(name, unit, FieldSource::B, 0, 64)
     }
 
-    /// Its value in a record with these numbers.
+    /// Returns the value of the field in a record with these numbers.
     #[must_use]
     pub const fn value(&self, a: u32, b: u64) -> u64 {
         let word = match self.word {
@@ -69,23 +69,23 @@ impl Field {
     }
 }
 
-/// What an event concerns.
+/// Scope of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventScope {
-    /// A stage of an RPC on its way through this host; recorded of traced RPCs.
+    /// A stage of an RPC on its way through this host; recorded for traced RPCs.
     Stage,
-    /// A packet of an RPC; recorded of traced RPCs.
+    /// A packet of an RPC; recorded for traced RPCs.
     Packet,
-    /// Something that should be rare, whatever RPC it concerns: always recorded.
+    /// An event that should be rare, of any RPC: always recorded.
     Anomaly,
-    /// A thread, or a batch of packets: always recorded.
+    /// An event of a thread, or of a batch of packets: always recorded.
     Thread,
 }
 
 /// Declares the table.
 macro_rules! events {
     ($($(#[$doc:meta])* $number:literal $event:ident $name:literal $scope:ident [$($field:expr),*];)*) => {
-        /// Something that can happen.
+        /// An event that can be recorded.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u16)]
         #[non_exhaustive]
@@ -94,28 +94,28 @@ macro_rules! events {
         }
 
         impl Event {
-            /// All of them, by their numbers.
+            /// All events, by number.
             pub const ALL: &[Self] = &[$(Self::$event),*];
 
-            /// Its name in files and reports.
+            /// Returns the event's name in files and reports.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$event => $name,)* }
             }
 
-            /// What it concerns.
+            /// Returns the event's scope.
             #[must_use]
             pub const fn scope(self) -> EventScope {
                 match self { $(Self::$event => EventScope::$scope,)* }
             }
 
-            /// What its numbers mean.
+            /// Returns the fields in the event's numbers.
             #[must_use]
             pub const fn fields(self) -> &'static [Field] {
                 match self { $(Self::$event => const { &[$($field),*] },)* }
             }
 
-            /// The event with this number.
+            /// Returns the event with this number.
             #[must_use]
             pub const fn from_number(number: u16) -> Option<Self> {
                 match number {
@@ -124,7 +124,7 @@ macro_rules! events {
                 }
             }
 
-            /// The event with this name.
+            /// Returns the event with this name.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
                 match name {
@@ -152,128 +152,134 @@ const FLAGS: Field = Field::a("flags", Count);
 events! {
     // The stages of an RPC, in the order in which they happen at each side.
 
-    /// The application has called; nothing has been done yet. Client.
+    /// The application has made a call; no work has been done yet. Client.
     1 Call "call" Stage [LENGTH];
-    /// The message has been given to the protocol, which may send it. Both sides.
+    /// The message has been passed to the protocol, which may send it. Both sides.
     2 Queued "queued" Stage [LENGTH];
-    /// Packets of the message are about to be given to the kernel: the moment before the system call. Of a message
-    /// that leaves in several calls, each has one; `from` is the place of the first byte.
+    /// Packets of the message are about to be passed to the kernel: the moment before the system
+    /// call. A message that leaves in several calls has one record each; `from` is the offset of
+    /// the first byte.
     3 ToKernel "to_kernel" Stage [PACKETS, Field::b("from", Bytes)];
-    /// A batch with packets of the RPC has come from the kernel: the moment after the system call.
+    /// A batch with packets of the RPC has been received from the kernel: the moment after the
+    /// system call.
     4 FromKernel "from_kernel" Stage [PACKETS];
     /// The protocol has the whole message: a response at the client, a request at the server.
     5 Parsed "parsed" Stage [LENGTH];
-    /// The message is where it is waited for. `waiter` is who was told, 0 if nobody had to be: whoever turns the
-    /// loop takes it itself, or nobody waits yet.
+    /// The message is available to its receiver. `waiter` is the notified waiter; 0 if none had to
+    /// be notified, because the leader receives the message itself, or no thread waits yet.
     6 HandedOff "handed_off" Stage [WAITER];
-    /// The thread that shall have the message runs. `waiter` as in `handed_off`; 0 if it was awake.
+    /// The thread that receives the message runs. `waiter` as in `handed_off`; 0 if it was awake.
     7 Woken "woken" Stage [WAITER];
-    /// The application gets the response, or the error if `length` is 0. Client.
+    /// The application receives the response, or the error if `length` is 0. Client.
     8 Returned "returned" Stage [LENGTH];
-    /// The application gets the request. Server.
+    /// The application receives the request. Server.
     9 RequestReturned "request_returned" Stage [LENGTH];
-    /// The application has replied; nothing has been done yet. Server.
+    /// The application has replied; no work has been done yet. Server.
     10 Reply "reply" Stage [LENGTH];
-    /// The message has been written into memory that is shared with the peer: `to_kernel` of that way.
+    /// The message has been written into memory shared with the peer: `to_kernel` of the local
+    /// path.
     11 LocalSent "local_sent" Stage [LENGTH];
-    /// The message has been read from there: `parsed` of that way.
+    /// The message has been read from shared memory: `parsed` of the local path.
     12 LocalReceived "local_received" Stage [LENGTH];
 
     // Packets.
 
-    /// Pieces of a message leave the protocol: a burst of packets, `offset` that of the first.
+    /// The protocol sends pieces of a message: a burst of packets; `offset` is that of the first.
     32 DataSent "data_sent" Packet [PART_LENGTH, OFFSET, PART_PACKETS, PRIORITY, RETRANSMITTED];
-    /// A piece of a message has come. `priority` is not known.
+    /// A piece of a message has been received. `priority` is not known.
     33 DataReceived "data_received" Packet [PART_LENGTH, OFFSET, PART_PACKETS, PRIORITY, RETRANSMITTED];
-    /// The sender may send all bytes before `offset`.
+    /// A grant has been sent: the peer may send all bytes before `offset`.
     34 GrantSent "grant_sent" Packet [Field::a("priority", Count), Field::b("offset", Bytes)];
-    /// We may send all bytes before `offset`.
+    /// A grant has been received: this host may send all bytes before `offset`.
     35 GrantReceived "grant_received" Packet [Field::a("priority", Count), Field::b("offset", Bytes)];
-    /// Bytes leave that a grant allowed: all before `offset` have left now.
+    /// Granted bytes are sent; all before `offset` have been sent now.
     36 GrantUsed "grant_used" Packet [Field::a("priority", Count), Field::b("offset", Bytes)];
-    /// BUSY: we live, the peer has to wait.
+    /// BUSY has been sent: this host is alive, and the peer must wait.
     37 BusySent "busy_sent" Packet [FLAGS];
-    /// BUSY: the peer lives, we have to wait.
+    /// BUSY has been received: the peer is alive, and this host must wait.
     38 BusyReceived "busy_received" Packet [FLAGS];
-    /// NEED_ACK: is the RPC's state still needed?
+    /// NEED_ACK has been sent: asks whether the RPC's state is still needed.
     39 NeedAckSent "need_ack_sent" Packet [FLAGS];
-    /// NEED_ACK came.
+    /// NEED_ACK has been received.
     40 NeedAckReceived "need_ack_received" Packet [FLAGS];
-    /// ACK: the server may forget the RPC.
+    /// ACK has been sent: the server may forget the RPC.
     41 AckSent "ack_sent" Packet [FLAGS];
-    /// ACK came.
+    /// ACK has been received.
     42 AckReceived "ack_received" Packet [FLAGS];
-    /// CUTOFFS: the priorities for unscheduled packets.
+    /// CUTOFFS has been sent: the priorities of unscheduled packets.
     43 CutoffsSent "cutoffs_sent" Packet [];
-    /// CUTOFFS came.
+    /// CUTOFFS has been received.
     44 CutoffsReceived "cutoffs_received" Packet [];
-    /// The message has bytes that may leave, and the pacer makes it wait. Of all RPCs.
+    /// The message has bytes to send, and the pacer delays them. Recorded for all RPCs.
     45 Throttled "throttled" Anomaly [Field::b("for", Nanos)];
 
-    // What should be rare.
+    // Anomalies: events that should be rare.
 
-    /// RESEND: bytes of a message are missing here. A length of 2^32 - 1 asks for all that was sent.
+    /// RESEND has been sent: bytes of a message are missing here. A length of 2^32 - 1 requests
+    /// everything sent so far.
     64 ResendSent "resend_sent" Anomaly [PART_LENGTH, OFFSET, PRIORITY];
-    /// RESEND came: the peer misses bytes.
+    /// RESEND has been received: the peer misses bytes.
     65 ResendReceived "resend_received" Anomaly [PART_LENGTH, OFFSET, PRIORITY];
-    /// RPC_UNKNOWN: we do not know the RPC, or will not serve it.
+    /// RPC_UNKNOWN has been sent: this host does not know the RPC, or will not serve it.
     66 RpcUnknownSent "rpc_unknown_sent" Anomaly [FLAGS];
-    /// RPC_UNKNOWN came.
+    /// RPC_UNKNOWN has been received.
     67 RpcUnknownReceived "rpc_unknown_received" Anomaly [FLAGS];
-    /// A packet has come ahead of others: `length` bytes from `offset` on are missing.
+    /// A packet has arrived ahead of others: `length` bytes from `offset` on are missing.
     68 Lost "lost" Anomaly [PART_LENGTH, OFFSET];
-    /// The request is sent again from its start, or the peer has been restarted and the RPC goes on or fails.
+    /// The request is sent again from its start, or the peer was restarted and the RPC continues or
+    /// fails.
     69 Restart "restart" Anomaly [Field::a("cause", Name("restart"))];
-    /// A packet was not used.
+    /// A packet was dropped.
     70 Dropped "dropped" Anomaly [Field::a("reason", Name("drop_reason"))];
     /// The RPC has failed.
     71 Failed "failed" Anomaly [Field::a("reason", Name("fail_reason"))];
     /// The call took longer than the trace's settings allow.
     72 Slow "slow" Anomaly [Field::b("took", Nanos)];
-    /// FREEZE: a peer is asked to freeze its trace.
+    /// FREEZE has been sent: asks a peer to freeze its trace.
     73 FreezeSent "freeze_sent" Anomaly [];
-    /// FREEZE came.
+    /// FREEZE has been received.
     74 FreezeReceived "freeze_received" Anomaly [];
-    /// The trace is frozen: the last record but for those that other threads were about to write.
+    /// The trace is frozen: the last record, except for those that other threads were about to
+    /// write.
     75 Frozen "frozen" Anomaly [Field::a("reason", Name("freeze_reason"))];
 
     // Threads and batches.
 
-    /// Packets were taken from the socket. Looks that find nothing are not recorded.
+    /// Packets were received from the socket. Polls that find no packets are not recorded.
     96 Look "look" Thread [PACKETS, TOOK];
-    /// Packets were given to the socket, by one system call or several.
+    /// Packets were passed to the socket, by one or several system calls.
     97 Send "send" Thread [PACKETS, TOOK];
-    /// A pass of the loop has ended that took something from the network, or in which a timer was due.
+    /// A pass of the loop has ended that received packets, or in which a timer was due.
     98 Pass "pass" Thread [PACKETS, TOOK];
-    /// The thread goes to sleep.
+    /// The thread is about to sleep.
     99 Sleep "sleep" Thread [Field::a("on", Name("sleep")), WAITER];
     /// The thread is awake.
     100 Wake "wake" Thread [Field::a("on", Name("sleep")), WAITER];
-    /// The turn to poll the network goes to another thread; `waiter` says which.
+    /// The poll role passes to another thread, named by `waiter`.
     101 PassTurn "pass_turn" Thread [WAITER];
-    /// A quota ended a pass before everything was done.
+    /// A quota ended a pass before all work was done.
     102 QuotaHit "quota_hit" Thread [Field::a("work", Name("work"))];
-    /// Receiving stops, since too many requests wait.
+    /// Reception stops, because too many requests wait.
     103 FeedbackStop "feedback_stop" Thread [Field::a("waiting", Count)];
 }
 
-/// A burst of DATA packets, as `data_sent` and `data_received` say it.
+/// A burst of DATA packets, in the fields of `data_sent` and `data_received`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataFields {
     /// Bytes of payload.
     pub length: u32,
-    /// Place of the first of them in the message.
+    /// Offset of the first byte in the message.
     pub offset: u32,
-    /// Packets.
+    /// Number of packets.
     pub packets: u16,
-    /// The level at which they leave, 0 to 7; 0 if it is not known.
+    /// Priority of the packets, 0 to 7; 0 if it is not known.
     pub priority: u8,
-    /// Whether they were sent before.
+    /// Whether the bytes were sent before.
     pub retransmitted: bool,
 }
 
 impl DataFields {
-    /// The numbers of a record.
+    /// Returns the numbers of a record.
     #[must_use]
     pub const fn to_numbers(self) -> (u32, u64) {
         let b = self.offset as u64
@@ -283,7 +289,7 @@ impl DataFields {
         (self.length, b)
     }
 
-    /// What the numbers of a record say. Also those of `resend_sent`, `resend_received` and `lost`.
+    /// Reads the numbers of a record; also valid for `resend_sent`, `resend_received` and `lost`.
     #[must_use]
     pub const fn from_numbers(a: u32, b: u64) -> Self {
         Self {
@@ -296,14 +302,14 @@ impl DataFields {
     }
 }
 
-/// What [`Event::Restart`] was caused by, in the order of the numbers.
+/// Causes of [`Event::Restart`], in the order of their numbers.
 pub const RESTARTS: &[&str] = &["rpc unknown", "peer restarted"];
 
-/// What a thread sleeps on ([`Event::Sleep`]), in the order of the numbers: the network, with the turn to poll it; or
-/// being told something by whoever has the turn.
+/// What a thread sleeps on ([`Event::Sleep`]), in the order of the numbers: the network, with the
+/// poll role; or its waiter, until the leader notifies it.
 pub const SLEEPS: &[&str] = &["network", "waiter"];
 
-/// What quotas are for ([`Event::QuotaHit`]), in the order of the numbers.
+/// Work that quotas limit ([`Event::QuotaHit`]), in the order of the numbers.
 pub const WORKS: &[&str] = &["receive", "transmit", "timers", "deliveries"];
 
 #[cfg(test)]
@@ -339,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_says_the_same_through_its_numbers_and_through_the_table() {
+    fn the_fields_of_a_burst_agree_with_the_table() {
         let burst = DataFields {
             length: 1_400,
             offset: u32::MAX,

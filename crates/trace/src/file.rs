@@ -1,17 +1,18 @@
-//! How does a trace lie in a file?
+//! File format of traces.
 //!
 //! ```text
-//! 0   "apustt\r\n"    so that a transfer as text shows
+//! 0   "apustt\r\n"    detects transfers in text mode
 //! 8   version         u32, little-endian
 //! 12  length          u32, of the head
 //! 16  head            JSON: `Head`, and the threads with the numbers of their records
 //! ..  records         32 bytes each, little-endian, thread by thread, to the end of the file
 //! ```
 //!
-//! The head is JSON since it is short, of many parts, and will change; the records are as they lie in the rings, since
-//! they are many: 100 bytes of JSON each would make 10 MB of 8 threads' rings. A reader takes the numbers of events by
-//! the names in the head, so that files of other versions of this crate can be read as long as the layout is the same;
-//! events that it does not know keep their names.
+//! The head is JSON because it is short, has many parts, and will change. The records have the
+//! layout of the rings because they are many: with 100 bytes of JSON each, the rings of 8 threads
+//! would take 10 MB. A reader identifies events by the names in the head, so that it can read files
+//! of other versions of this crate as long as the layout is the same. Unknown events keep their
+//! names.
 
 use crate::event::Event;
 use crate::record::{RECORD_LEN, Record};
@@ -23,76 +24,76 @@ use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"apustt\r\n";
 
-/// Version of the layout.
+/// Version of the file format.
 pub const VERSION: u32 = 1;
 
 /// Bytes before the head.
 const PREFIX: usize = 16;
 
-/// From here on are numbers of events that the reader does not know by name.
+/// First number for events whose names the reader does not know.
 const UNKNOWN: u16 = 0x8000;
 
-/// How a trace cannot be written or read.
+/// Why a trace cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The system refuses.
+    /// The system reported an error.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file, if it has a name.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is something else.
+    /// The file is not a trace.
     #[error("not a trace of apus: it begins with {begin:?} instead of \"apustt\"")]
     NotATrace {
-        /// Its first bytes.
+        /// The first bytes of the file.
         begin: String,
     },
-    /// A later apus has written it.
+    /// A later version of apus has written the file.
     #[error(
         "the trace has layout {found}, this apus reads up to {VERSION}: use the one that wrote it"
     )]
     Version {
-        /// Its version.
+        /// Version of the file.
         found: u32,
     },
-    /// The head cannot be understood.
+    /// The head is malformed.
     #[error("the head of the trace, bytes {PREFIX} to {end}: {source}")]
     Head {
-        /// Where it ends.
+        /// Offset of the end of the head.
         end: u64,
-        /// What is wrong.
+        /// The syntax error.
         source: serde_json::Error,
     },
-    /// The file ends too early.
+    /// The file is truncated.
     #[error("the trace ends at byte {have}, and its {what} at byte {need}: it was cut off")]
     TooShort {
-        /// What is not complete.
+        /// The part that is incomplete.
         what: &'static str,
-        /// Where that would end.
+        /// Offset at which the part would end.
         need: u64,
-        /// Bytes that are there.
+        /// Length of the file.
         have: u64,
     },
-    /// The file goes on.
+    /// The file has bytes behind the last record.
     #[error("the last record of the trace ends at byte {need}, and the file at byte {have}")]
     TooLong {
-        /// Where the records end.
+        /// Offset of the end of the records.
         need: u64,
-        /// Bytes that are there.
+        /// Length of the file.
         have: u64,
     },
-    /// There are more events that nobody knows than numbers for them.
+    /// The file has more unknown events than there are numbers for them.
     #[error("the head of the trace names {count} unknown events")]
     TooManyEvents {
-        /// How many.
+        /// Number of unknown events.
         count: usize,
     },
 }
 
-/// The head as it lies in the file.
+/// The head of a file.
 #[derive(Serialize, Deserialize)]
 struct FileHead {
     head: Head,
@@ -113,7 +114,7 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// What the writer says.
+    /// Any error of the writer.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         let thread = |thread: &Thread| FileThread {
             name: thread.name.clone(),
@@ -139,8 +140,8 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// A [`FileError`] that says where it is wrong. Whatever the bytes are, no more memory is taken than some times
-    /// their number, and nothing panics.
+    /// [`FileError`] that names the position of the error. Whatever the bytes are, the memory used
+    /// is bounded by a multiple of their number, and no panic occurs.
     pub fn read(from: &mut impl Read) -> Result<Self, FileError> {
         let mut bytes = Vec::new();
         from.read_to_end(&mut bytes)
@@ -148,11 +149,11 @@ impl Trace {
         Self::parse(&bytes)
     }
 
-    /// Writes the trace into a file, which is there as a whole or not at all.
+    /// Writes the trace into a file, which is complete or absent at any time.
     ///
     /// # Errors
     ///
-    /// [`FileError::Io`]: the file cannot be written.
+    /// [`FileError::Io`] if the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
         let io = |source| FileError::Io { path: path.to_owned(), source };
         let mut part = path.as_os_str().to_owned();
@@ -173,7 +174,7 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// As for [`Trace::read`].
+    /// [`FileError`], as for [`Trace::read`].
     pub fn load(path: &Path) -> Result<Self, FileError> {
         let io = |source| FileError::Io { path: path.to_owned(), source };
         Self::parse(&std::fs::read(path).map_err(io)?)
@@ -200,7 +201,7 @@ impl Trace {
             records = rest;
             let record = |bytes| {
                 let mut record = Record::from_bytes(bytes);
-                // A number without a name is as good as any.
+                // A number without a name is an unknown event.
                 record.kind = numbers.get(&record.kind).copied().unwrap_or(u16::MAX);
                 record
             };
@@ -213,7 +214,7 @@ impl Trace {
     }
 }
 
-/// The head's bytes, and the records.
+/// Returns the head's bytes, and the records.
 fn split(bytes: &[u8]) -> Result<(&[u8], &[[u8; RECORD_LEN]]), FileError> {
     let have = bytes.len() as u64;
     let begin = &bytes[..bytes.len().min(MAGIC.len())];
@@ -243,8 +244,8 @@ fn split(bytes: &[u8]) -> Result<(&[u8], &[[u8; RECORD_LEN]]), FileError> {
     Ok((head, records))
 }
 
-/// Gives events our own numbers, and those that we do not know numbers that we do not use; says which number of the
-/// file is which of ours.
+/// Maps the events of a file to the numbers of this version, and unknown ones to unused numbers.
+/// Returns the map from the file's numbers.
 fn renumber(events: &mut BTreeMap<u16, String>) -> Result<HashMap<u16, u16>, FileError> {
     let mut numbers = HashMap::new();
     let mut named = BTreeMap::new();

@@ -1,9 +1,9 @@
-//! Where do the microseconds of an RPC go?
+//! Time traces: where the microseconds of an RPC go.
 //!
-//! Each thread that does something for a message writes a [`Record`] of 32 bytes into a ring of its own: when, what
-//! ([`Event`]), for which RPC. That costs some nanoseconds, so it is always compiled in. When something strange has
-//! happened the rings are frozen, and what they hold is written to a file, a [`Trace`]; several hosts' files can be
-//! laid side by side.
+//! Each thread that works on a message writes [`Record`]s of 32 bytes into its own ring: time,
+//! [`Event`], and RPC. A record costs some nanoseconds, so recording is always compiled in. After a
+//! problem the rings are frozen and written to a file, a [`Trace`]; the files of several hosts can
+//! be merged.
 //!
 //! ```
 //! use apus_trace::{Event, Rpc, Sampling, Side, Trace, recorder};
@@ -22,23 +22,24 @@
 //! assert_eq!((records[0].event(), records[0].b), (Some(Event::Call), 100));
 //! ```
 //!
-//! # Which RPCs
+//! # Sampling
 //!
-//! What concerns a batch of packets, or a thread, is always recorded; what concerns a single RPC only if the RPC is
-//! [traced](recorder::is_traced). That follows from its id alone, so that both hosts choose the same ones.
+//! Events of a batch of packets, or of a thread, are always recorded; events of a single RPC only
+//! if the RPC is [traced](recorder::is_traced). That follows from its id alone, so that both hosts
+//! choose the same RPCs.
 //!
 //! # Modules
 //!
-//! [`event`] is the vocabulary, [`recorder`] what the process records, `ring` and `threads` where to, `clock` and
-//! `tsc` what a tick is, [`trace`](Trace) and [`file`](FileError) what is kept of it, [`keep`] which files that leaves behind by
-//! itself. docs/adr/0026 says why it is like this.
+//! [`event`] is the vocabulary. [`recorder`] controls the recording, with `ring` and `threads` as
+//! its storage, and `clock` and `tsc` as its time. [`trace`](Trace) and [`file`](FileError) are the
+//! recorded data, and [`auto_save`] writes files after problems. docs/adr/0013 gives the reasons.
 
 #![deny(unsafe_code)]
 
+pub mod auto_save;
 pub mod clock;
 pub mod event;
 mod file;
-pub mod keep;
 mod peers;
 mod record;
 pub mod recorder;

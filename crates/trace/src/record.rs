@@ -1,4 +1,4 @@
-//! What is a record?
+//! Records: events with time, RPC and numbers.
 
 use crate::event::{Event, Field};
 use crate::peers::PeerIndex;
@@ -7,17 +7,17 @@ use std::num::NonZeroU64;
 /// Bytes of a record.
 pub const RECORD_LEN: usize = 32;
 
-/// Which end of an RPC this process is.
+/// Side of an RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Side {
-    /// It sends the request.
+    /// Sends the request.
     Client,
-    /// It sends the response.
+    /// Sends the response.
     Server,
 }
 
 impl Side {
-    /// The other end.
+    /// Returns the other side.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -27,17 +27,20 @@ impl Side {
     }
 }
 
-/// An RPC as records name it. Ids are unique between one client and one server only: the peer belongs to the name.
+/// An RPC as records name it. Ids are unique only between one client and one server, so the name
+/// includes the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Rpc {
-    /// The id as the client writes it, which is even, with our side in the low bit: 0 client, 1 server.
+    /// The client's id, which is even, with this process's side in the low bit: 0 client, 1 server.
     word: NonZeroU64,
-    /// A [`PeerIndex`], as wide as a word: messages carry this, and what is made of whole words is copied by whole words.
+    /// A [`PeerIndex`] with the width of a word: messages carry this struct, and structs of whole
+    /// words are copied by words.
     peer: u64,
 }
 
 impl Rpc {
-    /// The RPC that its client calls `id`, with this peer. No client calls one 0: that is taken for the last id.
+    /// Returns the RPC with the client's `id` and this peer. Clients never use id 0; it is mapped
+    /// to the last id.
     #[must_use]
     pub const fn new(id: u64, side: Side, peer: PeerIndex) -> Self {
         let bit = match side {
@@ -51,71 +54,72 @@ impl Rpc {
         Self { word, peer: peer.0 as u64 }
     }
 
-    /// The id as the client writes it: even, and the same at both ends.
+    /// Returns the client's id: even, and equal on both sides.
     #[must_use]
     pub const fn id(self) -> u64 {
         self.word.get() & !1
     }
 
-    /// Which end of it we are.
+    /// Returns this process's side of the RPC.
     #[must_use]
     pub const fn side(self) -> Side {
         if self.word.get() & 1 == 0 { Side::Client } else { Side::Server }
     }
 
-    /// The other end; [`crate::Head::peer`] says who that is.
+    /// Returns the peer; [`crate::Head::peer`] returns its address.
     #[must_use]
     pub const fn peer(self) -> PeerIndex {
         PeerIndex(self.peer as u16)
     }
 }
 
-/// Something that happened.
+/// A recorded event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
-    /// When, in ticks; [`crate::Head::clock`] says what those are.
+    /// Time in ticks of [`crate::Head::clock`].
     pub ticks: u64,
-    /// The RPC with our side, as in [`Rpc`]; 0 if it concerns none.
+    /// The RPC with this process's side, as in [`Rpc`]; 0 if the event belongs to none.
     rpc: u64,
-    /// What: the number of an [`Event`].
+    /// Number of the [`Event`].
     pub kind: u16,
-    /// The peer; [`PeerIndex::NONE`] if it concerns none.
+    /// The peer; [`PeerIndex::NONE`] if the event belongs to none.
     pub peer: PeerIndex,
-    /// Depends on the event: [`Event::fields`].
+    /// First number; [`Event::fields`] describes it.
     pub a: u32,
-    /// Depends on the event.
+    /// Second number; [`Event::fields`] describes it.
     pub b: u64,
 }
 
 impl Record {
-    /// Something that happened to an RPC.
+    /// Returns the record of an RPC's event.
     #[must_use]
     #[inline]
     pub const fn of_rpc(ticks: u64, rpc: Rpc, event: Event, a: u32, b: u64) -> Self {
         Self { ticks, rpc: rpc.word.get(), kind: event as u16, peer: rpc.peer(), a, b }
     }
 
-    /// Something that happened to a thread, or to many RPCs.
+    /// Returns the record of an event of a thread, or of many RPCs.
     #[must_use]
     #[inline]
     pub const fn of_thread(ticks: u64, event: Event, a: u32, b: u64) -> Self {
         Self { ticks, rpc: 0, kind: event as u16, peer: PeerIndex::NONE, a, b }
     }
 
-    /// Something that a peer did, or that was done to it, and that concerns no RPC.
+    /// Returns the record of a peer's event that belongs to no RPC.
     #[must_use]
     #[inline]
     pub const fn of_peer(ticks: u64, peer: PeerIndex, event: Event, a: u32, b: u64) -> Self {
         Self { ticks, rpc: 0, kind: event as u16, peer, a, b }
     }
 
-    /// What happened; `None` if a later version wrote this, whose name [`crate::Trace::name`] knows.
+    /// Returns the event; `None` for an event of a later version, whose name [`crate::Trace::name`]
+    /// returns.
     #[must_use]
     pub const fn event(&self) -> Option<Event> {
         Event::from_number(self.kind)
     }
 
-    /// The RPC that it concerns, if any.
+    /// Returns the RPC of the event, if it has one.
     #[must_use]
     pub const fn rpc(&self) -> Option<Rpc> {
         match NonZeroU64::new(self.rpc) {
@@ -124,14 +128,14 @@ impl Record {
         }
     }
 
-    /// What `a` and `b` say: the event's fields with their values.
+    /// Returns the event's fields with their values.
     pub fn fields(&self) -> impl Iterator<Item = (&'static Field, u64)> + use<> {
         let (a, b) = (self.a, self.b);
         let fields = self.event().map_or(&[][..], Event::fields);
         fields.iter().map(move |field| (field, field.value(a, b)))
     }
 
-    /// The four words that lie in a ring.
+    /// Returns the four words in a ring.
     #[inline]
     pub(crate) const fn to_words(self) -> [u64; 4] {
         let what = self.kind as u64 | (self.peer.0 as u64) << 16 | (self.a as u64) << 32;
@@ -167,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_survives_as_words_and_as_bytes() {
+    fn a_record_is_unchanged_as_words_and_as_bytes() {
         let rpc = Rpc::new(u64::MAX, Side::Server, PeerIndex(0xfedc));
         let record = Record::of_rpc(u64::MAX - 1, rpc, Event::GrantSent, u32::MAX, 1 << 63);
         assert_eq!(Record::from_words(record.to_words()), record);
@@ -176,17 +180,17 @@ mod tests {
     }
 
     #[test]
-    fn an_rpc_has_the_same_id_at_both_ends() {
+    fn an_rpc_has_the_same_id_on_both_sides() {
         let [client, server] =
             [Side::Client, Side::Server].map(|side| Rpc::new(13, side, PeerIndex::NONE));
         assert_eq!([client.id(), server.id()], [12, 12]);
         assert_eq!([client.side(), server.side()], [Side::Client, Side::Server]);
         assert_ne!(client, server);
-        assert_eq!(size_of::<Option<Rpc>>(), 16, "it travels with every message");
+        assert_eq!(size_of::<Option<Rpc>>(), 16, "every message carries it");
     }
 
     #[test]
-    fn what_concerns_no_rpc_names_none() {
+    fn a_threads_event_has_neither_rpc_nor_peer() {
         let record = Record::of_thread(1, Event::Look, 2, 3);
         assert_eq!((record.rpc(), record.peer), (None, PeerIndex::NONE));
         let values: Vec<_> = record.fields().map(|(field, value)| (field.name, value)).collect();

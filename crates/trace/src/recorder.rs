@@ -1,13 +1,13 @@
-//! What does this process record?
+//! Recorder: controls what the process records.
 //!
-//! One recorder for the process, as its threads work for several endpoints. It is on from the beginning, and records
-//! one RPC in [`Sampling::DEFAULT_PERIOD`]. *Freezing* it keeps what the rings hold: nothing is recorded until it is
-//! thawed.
+//! There is one recorder per process, because its threads work for several endpoints. It is on from
+//! the beginning, and records one RPC in [`Sampling::DEFAULT_PERIOD`]. *Freezing* retains the
+//! contents of the rings: nothing is recorded until the trace is thawed.
 //!
 //! # Synchronisation
 //!
-//! What is looked at for each record are two numbers that any thread reads without order (relaxed): a thread that does
-//! not see a change yet records a little more, or a little less. All changes are made under one lock.
+//! Each record checks two numbers that any thread loads relaxed: a thread that does not see a
+//! change yet records a little more, or a little less. All changes are made under one lock.
 
 use crate::clock::{Calibration, ClockReading, ticks};
 use crate::event::{self, Event};
@@ -29,19 +29,19 @@ use std::time::Duration;
 static ON: AtomicBool = AtomicBool::new(true);
 
 /// An RPC is traced if half its id, multiplied by [`MULTIPLIER`], is less than this.
-static BELOW: AtomicU64 = AtomicU64::new(Sampling::DEFAULT.below());
+static THRESHOLD: AtomicU64 = AtomicU64::new(Sampling::DEFAULT.threshold());
 
-/// 2^64 divided by the golden ratio: ids that follow each other are spread evenly, whatever the period is and whatever
-/// pattern the calls of a client have (Knuth, The Art of Computer Programming 3, 6.4).
+/// 2^64 divided by the golden ratio: consecutive ids are spread evenly, whatever the period and the
+/// pattern of a client's calls (Knuth, The Art of Computer Programming 3, 6.4).
 pub const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 static SETTINGS: Mutex<Settings> =
     Mutex::new(Settings { sampling: Sampling::DEFAULT, frozen: None, values: BTreeMap::new() });
 
-/// Told when the trace is frozen.
+/// Notified when the trace is frozen.
 static FROZEN: Condvar = Condvar::new();
 
-/// Where the clocks stood when recording began.
+/// Reading of the clocks at the start of the recording.
 static START: OnceLock<ClockReading> = OnceLock::new();
 
 #[derive(Debug)]
@@ -51,24 +51,24 @@ struct Settings {
     values: BTreeMap<&'static str, &'static [&'static str]>,
 }
 
-/// What is recorded.
+/// Extent of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampling {
     /// Nothing.
     Off,
-    /// What concerns threads, batches and anomalies, and one RPC in so many.
+    /// Events of threads and batches, anomalies, and one RPC in this many.
     Every(NonZeroU32),
     /// Everything.
     All,
 }
 
 impl Sampling {
-    /// One RPC in so many is traced unless said otherwise.
+    /// Default period: one RPC in this many is traced.
     pub const DEFAULT_PERIOD: NonZeroU32 = NonZeroU32::new(256).unwrap();
 
     const DEFAULT: Self = Self::Every(Self::DEFAULT_PERIOD);
 
-    /// One RPC in so many is traced; 0 stands for none.
+    /// Returns the period: one RPC in this many is traced; 0 for none.
     #[must_use]
     pub const fn period(self) -> u32 {
         match self {
@@ -78,18 +78,18 @@ impl Sampling {
         }
     }
 
-    /// The share of all products that is traced, of 2^64.
-    const fn below(self) -> u64 {
+    /// Returns the traced share of all products, of 2^64.
+    const fn threshold(self) -> u64 {
         match self.period() {
             0 => 0,
             period => u64::MAX / period as u64,
         }
     }
 
-    /// Whether the RPC with this id is traced if this is the setting.
+    /// Returns whether the RPC with this id is traced with this setting.
     #[must_use]
     pub const fn traces(self, id: u64) -> bool {
-        spread(id) < self.below()
+        spread(id) < self.threshold()
     }
 }
 
@@ -102,7 +102,7 @@ impl Default for Sampling {
 impl std::str::FromStr for Sampling {
     type Err = ParseSamplingError;
 
-    /// `off`, `all`, `sampled`, or `sampled=100` (one RPC in 100).
+    /// Parses `off`, `all`, `sampled`, or `sampled=100` (one RPC in 100).
     fn from_str(text: &str) -> Result<Self, ParseSamplingError> {
         match text.split_once('=') {
             None if text == "off" => Ok(Self::Off),
@@ -127,7 +127,7 @@ impl std::fmt::Display for Sampling {
     }
 }
 
-/// A text that names no sampling.
+/// The text is not a [`Sampling`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected `off`, `sampled`, `all` or `sampled=PERIOD`, such as `sampled=100` for one RPC in 100"
@@ -139,23 +139,23 @@ pub struct ParseSamplingError;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FreezeReason {
-    /// Somebody asked for it.
+    /// A user requested it.
     Demand,
-    /// An RPC took longer than it may.
+    /// An RPC took longer than the limit.
     SlowRpc,
-    /// A request was sent again from its start, or a peer had been restarted.
+    /// A request was sent again from its start, or a peer was restarted.
     Restart,
-    /// A packet was lost, or so late that it was asked for.
+    /// A packet was lost, or so late that it was requested again.
     LostPacket,
-    /// A peer has frozen its own and asked for ours.
+    /// A peer has frozen its trace and requested the same here.
     Peer,
 }
 
 impl FreezeReason {
-    /// Names, in the order of the numbers in [`Event::Frozen`].
+    /// Names of the reasons, in the order of their numbers in [`Event::Frozen`].
     pub const NAMES: &[&str] = &["demand", "slow_rpc", "restart", "lost_packet", "peer"];
 
-    /// Its name, as in the names of files and in JSON.
+    /// Returns the name of the reason, as in file names and in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
@@ -171,49 +171,51 @@ fn settings() -> MutexGuard<'static, Settings> {
 }
 
 impl Settings {
-    /// Makes the settings known to those who record.
+    /// Publishes the settings to the recording threads.
     fn publish(&self) {
         let now = if self.frozen.is_some() { Sampling::Off } else { self.sampling };
-        BELOW.store(now.below(), Ordering::Relaxed);
+        THRESHOLD.store(now.threshold(), Ordering::Relaxed);
         ON.store(now != Sampling::Off, Ordering::Relaxed);
     }
 }
 
-/// Notes where the clocks stand, the first time.
+/// Reads the clocks at the start of the recording, on the first call.
 pub(crate) fn begin() {
     START.get_or_init(ClockReading::now);
 }
 
-/// Whether anything is recorded.
+/// Returns whether events are recorded.
 #[inline]
 #[must_use]
 pub fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Whether the RPC with this id, as the client writes it, is traced. The same at both ends, if their settings are.
+/// Returns whether the RPC with the client's `id` is traced: equal on both sides, if their settings
+/// are equal.
 #[inline]
 #[must_use]
 pub fn is_traced(id: u64) -> bool {
-    spread(id) < BELOW.load(Ordering::Relaxed)
+    spread(id) < THRESHOLD.load(Ordering::Relaxed)
 }
 
-/// The rule of [`is_traced`], for those who cannot ask each time: an RPC is traced if the product of half its id and
-/// [`MULTIPLIER`], modulo 2^64, is less than this. 0 if nothing is recorded.
+/// Returns the threshold of [`is_traced`], for callers that apply the rule themselves: an RPC is
+/// traced if the product of half its id and [`MULTIPLIER`], modulo 2^64, is less than this. 0 if
+/// nothing is recorded.
 #[inline]
 #[must_use]
-pub fn below() -> u64 {
-    BELOW.load(Ordering::Relaxed)
+pub fn threshold() -> u64 {
+    THRESHOLD.load(Ordering::Relaxed)
 }
 
-/// The present time in ticks, to be recorded later; 0, which costs nothing, if nothing is recorded.
+/// Returns the current time in ticks, to be recorded later; 0, at no cost, if nothing is recorded.
 #[inline]
 #[must_use]
 pub fn stamp() -> u64 {
     if is_on() { ticks() } else { 0 }
 }
 
-/// Records something that happened to a thread, or to a batch of packets.
+/// Records an event of a thread, or of a batch of packets.
 #[inline]
 pub fn record(event: Event, a: u32, b: u64) {
     if is_on() {
@@ -221,7 +223,8 @@ pub fn record(event: Event, a: u32, b: u64) {
     }
 }
 
-/// The same, for what happened at another time: before the present, in ticks of [`ticks`].
+/// Records an event of a thread, or of a batch of packets, at an earlier time in ticks of
+/// [`ticks`].
 #[inline]
 pub fn record_at(ticks: u64, event: Event, a: u32, b: u64) {
     if is_on() {
@@ -229,7 +232,7 @@ pub fn record_at(ticks: u64, event: Event, a: u32, b: u64) {
     }
 }
 
-/// Records something that happened to an RPC. Whether it is traced the caller knows.
+/// Records an event of an RPC. The caller has checked that the RPC is traced.
 #[inline]
 pub fn record_rpc(rpc: Rpc, event: Event, a: u32, b: u64) {
     if is_on() {
@@ -237,7 +240,7 @@ pub fn record_rpc(rpc: Rpc, event: Event, a: u32, b: u64) {
     }
 }
 
-/// The same, for what happened at another time.
+/// Records an event of an RPC at an earlier time in ticks of [`ticks`].
 #[inline]
 pub fn record_rpc_at(ticks: u64, rpc: Rpc, event: Event, a: u32, b: u64) {
     if is_on() {
@@ -245,30 +248,31 @@ pub fn record_rpc_at(ticks: u64, rpc: Rpc, event: Event, a: u32, b: u64) {
     }
 }
 
-/// Records something that a peer did, or that was done to it, and that concerns no RPC.
+/// Records an event of a peer that belongs to no RPC.
 pub fn record_peer(peer: PeerIndex, event: Event, a: u32, b: u64) {
     if is_on() {
         threads::push(Record::of_peer(ticks(), peer, event, a, b));
     }
 }
 
-/// The place of a peer of the endpoint at `endpoint`. Takes a lock and looks it up: to be kept.
+/// Returns the index of a peer of the endpoint at `endpoint`. Takes a lock and does a lookup, so
+/// callers cache the index.
 pub fn peer(endpoint: SocketAddr, address: SocketAddr) -> PeerIndex {
     peers::index(Peer { endpoint, address })
 }
 
-/// Names the values of fields with [`crate::event::Unit::Name`]: what the numbers 0, 1, 2 ... stand for.
+/// Sets the names of the numbers 0, 1, 2 ... in fields with [`crate::event::Unit::Name`].
 pub fn name_values(list: &'static str, names: &'static [&'static str]) {
     settings().values.insert(list, names);
 }
 
-/// What is recorded, while the trace is not frozen.
+/// Returns the extent of the recording while the trace is not frozen.
 #[must_use]
 pub fn sampling() -> Sampling {
     settings().sampling
 }
 
-/// Sets what is recorded, by all endpoints of the process. A frozen trace stays frozen.
+/// Sets the extent of the recording, for all endpoints of the process. A frozen trace stays frozen.
 pub fn set_sampling(sampling: Sampling) {
     if sampling != Sampling::Off {
         begin();
@@ -278,7 +282,8 @@ pub fn set_sampling(sampling: Sampling) {
     settings.publish();
 }
 
-/// Freezes the trace: keeps what the rings hold. `false` if it was frozen already, or records nothing.
+/// Freezes the trace: retains the contents of the rings. Returns `false` if it was frozen already,
+/// or nothing is recorded.
 pub fn freeze(reason: FreezeReason) -> bool {
     let mut settings = settings();
     if settings.frozen.is_some() || settings.sampling == Sampling::Off {
@@ -292,7 +297,7 @@ pub fn freeze(reason: FreezeReason) -> bool {
     true
 }
 
-/// Waits until the trace is frozen, and not only by what was `handled` already; `None`: it is to stop.
+/// Waits for a freeze other than `handled`; returns `None` when `stop` is set.
 pub(crate) fn wait_for_freeze(handled: Option<Frozen>, stop: &AtomicBool) -> Option<Frozen> {
     let mut settings = settings();
     loop {
@@ -306,14 +311,14 @@ pub(crate) fn wait_for_freeze(handled: Option<Frozen>, stop: &AtomicBool) -> Opt
     }
 }
 
-/// Has those who wait for a freeze see whether they are to stop.
-pub(crate) fn wake_those_who_wait() {
-    // Under the lock: whoever has just seen that it goes on is waiting by now.
+/// Makes threads in [`wait_for_freeze`] check whether they must stop.
+pub(crate) fn notify_waiters() {
+    // Under the lock: a thread that has just checked `stop` is waiting by now.
     let _settings = settings();
     FROZEN.notify_all();
 }
 
-/// Goes on recording if nothing has happened since the trace was frozen like this.
+/// Thaws the trace if it is still frozen by this freeze.
 pub(crate) fn thaw_if(frozen: Frozen) {
     let mut settings = settings();
     if settings.frozen == Some(frozen) {
@@ -322,7 +327,8 @@ pub(crate) fn thaw_if(frozen: Frozen) {
     }
 }
 
-/// Goes on recording; what the rings hold is overwritten by and by. `false` if the trace was not frozen.
+/// Thaws the trace: recording continues and overwrites the rings. Returns `false` if the trace was
+/// not frozen.
 pub fn thaw() -> bool {
     let mut settings = settings();
     let thawed = settings.frozen.take().is_some();
@@ -330,26 +336,27 @@ pub fn thaw() -> bool {
     thawed
 }
 
-/// How recording stands.
+/// State of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
-    /// What is recorded, while the trace is not frozen.
+    /// Extent of the recording while the trace is not frozen.
     pub sampling: Sampling,
-    /// When and why it was frozen, if it is.
+    /// Time and reason of the freeze, if the trace is frozen.
     pub frozen: Option<Frozen>,
-    /// For how long; 0 if it is not.
+    /// Time since the freeze; 0 if the trace is not frozen.
     pub frozen_for: Duration,
-    /// Threads whose records the rings hold, those that have ended lately included.
+    /// Threads with records in the rings, including threads that have ended recently.
     pub threads: usize,
-    /// Records that the rings hold.
+    /// Records in the rings.
     pub records: u64,
 }
 
-/// How recording stands. As [`snapshot`], it waits for up to 20 ms if recording has just begun and is frozen.
+/// Returns the state of the recording. Waits for up to 20 ms if recording has just begun and is
+/// frozen, as [`snapshot`] does.
 #[must_use]
 pub fn status() -> Status {
-    let (threads, records) = threads::held();
+    let (threads, records) = threads::retained();
     let (sampling, frozen) = {
         let settings = settings();
         (settings.sampling, settings.frozen)
@@ -361,14 +368,15 @@ pub fn status() -> Status {
     Status { sampling, frozen, frozen_for: frozen.map_or(Duration::ZERO, since), threads, records }
 }
 
-/// When and why the trace was frozen, if it is.
+/// Returns time and reason of the freeze, if the trace is frozen.
 #[must_use]
 pub fn frozen() -> Option<Frozen> {
     settings().frozen
 }
 
-/// What the rings hold: the last 16 thousand records of each thread, those that have ended lately included. May be
-/// taken at any time, frozen or not; waits for up to 20 ms if recording has just begun, to know the clock's rate.
+/// Returns the contents of the rings: the last 16 thousand records of each thread, including
+/// threads that have ended recently. May be called at any time, frozen or not. Waits for up to 20
+/// ms if recording has just begun, to determine the clock's rate.
 #[must_use]
 pub fn snapshot() -> Trace {
     begin();
@@ -400,11 +408,11 @@ pub fn snapshot() -> Trace {
     Trace { head, threads }
 }
 
-/// Writes [`snapshot`] into a file, which is there as a whole or not at all.
+/// Writes [`snapshot`] into a file, which is complete or absent at any time.
 ///
 /// # Errors
 ///
-/// [`FileError::Io`]: the file cannot be written.
+/// [`FileError::Io`] if the file cannot be written.
 pub fn dump_to(path: &Path) -> Result<(), FileError> {
     snapshot().save(path)
 }

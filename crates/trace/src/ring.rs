@@ -1,21 +1,22 @@
-//! Where does a thread keep its records?
+//! Ring of one thread's records.
 //!
-//! In a ring of [`RECORDS`], of which each new record takes the place of the oldest. Only its own thread writes into
-//! it; any other may read it at any moment, without either waiting for the other: the reader throws away what may have
-//! been overwritten while it read.
+//! A ring has [`RECORDS`] slots; each new record replaces the oldest one. Only its own thread
+//! writes to it. Any other thread may read it at any time, without either waiting for the other:
+//! the reader discards records that may have been overwritten while it read.
 //!
 //! # Invariants
 //!
-//! - **R1** `written` is stored after the words of the record before it, and the words of the next one are stored
-//!   after that. So whoever reads a word of record `n`, and then `written` (with the fences below), reads `n` at least.
-//! - **R2** A reader keeps record `i` only if `written`, read afterwards, is less than `i + RECORDS`: nobody had begun
-//!   to write record `i + RECORDS`, which takes its place.
+//! - **TRACERING-1** `written` is stored after the words of its record, and the words of the next
+//!   record are stored after that. A thread that reads a word of record `n`, and then `written`
+//!   (with the fences below), therefore reads at least `n`.
+//! - **TRACERING-2** A reader keeps record `i` only if `written`, read afterwards, is less than `i
+//!   + RECORDS`: the writer had not begun record `i + RECORDS`, which replaces record `i`.
 
 use crate::record::Record;
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// Records in a ring. Ours: 512 KiB, of which the system gives what is used; the last 200 ms of a thread that does
-/// 100 thousand things in a second and records them all. A power of two.
+/// Records in a ring, a power of two. Chosen by us: 512 KiB, of which the system allocates the used
+/// part; the last 160 ms of a thread that records 100 thousand events per second.
 #[cfg(not(apus_trace_loom))]
 pub(crate) const RECORDS: usize = 16_384;
 #[cfg(apus_trace_loom)]
@@ -28,7 +29,7 @@ const WORDS: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Ring {
     words: Box<[AtomicU64]>,
-    /// Records written since the ring was made.
+    /// Records written since the ring was created.
     written: AtomicU64,
 }
 
@@ -37,28 +38,29 @@ impl Ring {
         Self { words: crate::sync::zeroed(RECORDS * WORDS), written: AtomicU64::new(0) }
     }
 
-    /// Adds a record. Only the ring's thread may call this: two at a time would write into the same place, and what a
-    /// reader got would be of both.
+    /// Appends a record. Only the ring's thread may call this: two writers would write into the
+    /// same slot, and a reader would read a mixture of both records.
     #[inline]
     pub(crate) fn push(&self, record: Record) {
         let written = self.written.load(Ordering::Relaxed);
-        // R1: no word of this record before `written` of the last one.
+        // TRACERING-1: no word of this record before `written` of the last one.
         fence(Ordering::Release);
         let at = (written as usize % RECORDS) * WORDS;
-        if let Some(place) = self.words.get(at..at + WORDS) {
-            for (word, value) in place.iter().zip(record.to_words()) {
+        if let Some(slot) = self.words.get(at..at + WORDS) {
+            for (word, value) in slot.iter().zip(record.to_words()) {
                 word.store(value, Ordering::Relaxed);
             }
         }
         self.written.store(written + 1, Ordering::Release);
     }
 
-    /// Records written since the ring was made.
+    /// Returns the number of records written since the ring was created.
     pub(crate) fn written(&self) -> u64 {
         self.written.load(Ordering::Acquire)
     }
 
-    /// Those that are still there, the oldest first, and the number of the first one.
+    /// Returns the records that are still in the ring, the oldest first, and the number of the
+    /// first one.
     pub(crate) fn read(&self) -> (u64, Vec<Record>) {
         let end = self.written();
         let start = end.saturating_sub(RECORDS as u64);
@@ -68,7 +70,7 @@ impl Ring {
             Record::from_words([word(0), word(1), word(2), word(3)])
         };
         let mut records: Vec<Record> = (start..end).map(record).collect();
-        // R2: no word is read after this.
+        // TRACERING-2: no word is read after this.
         fence(Ordering::Acquire);
         let now = self.written.load(Ordering::Relaxed);
         let first = (now + 1).saturating_sub(RECORDS as u64).max(start);
@@ -88,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_records_are_kept() {
+    fn the_newest_records_are_retained() {
         let ring = Ring::new();
         assert_eq!(ring.read(), (0, Vec::new()));
         for number in 0..10 {
@@ -100,13 +102,13 @@ mod tests {
             ring.push(record(number));
         }
         let (first, records) = ring.read();
-        // One less than fit: the next one might be about to be written.
+        // One less than the capacity: the next record might be about to be written.
         assert_eq!(first, end - RECORDS as u64 + 1);
         assert_eq!(records, (first..end).map(record).collect::<Vec<_>>());
     }
 
     #[test]
-    fn what_is_read_while_it_is_written_is_whole_and_in_order() {
+    fn records_read_during_writes_are_whole_and_in_order() {
         let ring = Ring::new();
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -136,11 +138,12 @@ mod model {
     use loom::sync::Arc;
 
     #[test]
-    fn a_reader_keeps_no_record_of_which_it_read_half() {
+    fn a_reader_keeps_no_torn_record() {
         loom::model(|| {
             let ring = Arc::new(Ring::new());
             let reader = ring.clone();
-            // The other way round loom, which remembers one access to each atomic, finds nothing to try.
+            // With the roles reversed, loom, which remembers one access to each atomic, would find
+            // no interleavings.
             let thread = loom::thread::spawn(move || {
                 let (first, records) = reader.read();
                 for (i, read) in records.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Which atomics are used: the processor's, or those of the model checker?
+//! Atomics: the processor's, or loom's in models.
 
 #[cfg(not(apus_trace_loom))]
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -6,7 +6,7 @@ pub(crate) use std::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(apus_trace_loom)]
 pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// So many zeros. The system gives the pages when they are first written to.
+/// Returns `len` zeros. The system allocates the pages on the first write.
 #[cfg(not(apus_trace_loom))]
 pub(crate) fn zeroed(len: usize) -> Box<[AtomicU64]> {
     bytemuck::zeroed_slice_box(len)

@@ -1,8 +1,9 @@
-//! Which thread writes into which ring?
+//! Assignment of rings to threads.
 //!
-//! A thread gets a ring with its first record and gives it back when it ends. What it has written stays readable: the
-//! rings of the 16 threads that ended last are not given to others. So a process that makes threads without end has as
-//! many rings as threads at a time, and 16. A ring that is given on remembers up to which record it was whose.
+//! A thread gets a ring with its first record and returns it when it ends. Its records stay
+//! readable: the rings of the 16 threads that ended last are not reused. A process that creates
+//! threads without end therefore has as many rings as simultaneous threads, plus 16. A ring that is
+//! reused remembers which records belong to which thread.
 
 use crate::record::Record;
 use crate::ring::{RECORDS, Ring};
@@ -10,10 +11,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Rings of ended threads that are kept. Ours: what a handful of short tests or requests leave behind, 8 MiB at most.
-const KEPT: usize = 16;
+/// Rings of ended threads that are not reused. Chosen by us: the records of a handful of short
+/// tests or requests, at most 8 MiB.
+const RETAINED: usize = 16;
 
-/// A ring and those whose records it holds.
+/// A ring and the threads whose records it contains.
 #[derive(Debug)]
 struct Slot {
     ring: Ring,
@@ -26,27 +28,28 @@ struct Owner {
     name: String,
     tid: u32,
     cpu: u32,
-    /// Its first record.
+    /// Number of the thread's first record.
     first: u64,
 }
 
 #[derive(Debug, Default)]
 struct Slots {
     all: Vec<&'static Slot>,
-    /// Those of threads that have ended, the earliest first.
+    /// Slots of threads that have ended, the earliest first.
     free: VecDeque<&'static Slot>,
 }
 
 static SLOTS: Mutex<Slots> = Mutex::new(Slots { all: Vec::new(), free: VecDeque::new() });
 
 thread_local! {
-    /// The present thread's ring, once it has one. Without a destructor, so that looking costs nothing.
+    /// The current thread's ring, once it has one. Without a destructor, so that reading it costs
+    /// nothing.
     static RING: Cell<Option<&'static Ring>> = const { Cell::new(None) };
-    /// Gives it back.
+    /// Returns the ring when the thread ends.
     static LEASE: RefCell<Option<Lease>> = const { RefCell::new(None) };
 }
 
-/// Adds a record to the present thread's ring.
+/// Appends a record to the current thread's ring.
 #[inline]
 pub(crate) fn push(record: Record) {
     match RING.get() {
@@ -55,10 +58,10 @@ pub(crate) fn push(record: Record) {
     }
 }
 
-/// The same if it has none yet. A thread that is ending gets no other.
+/// Assigns a ring to the current thread and appends a record. A thread that is ending gets no ring.
 #[cold]
 fn push_first(record: Record) {
-    // Where the clocks stood when recording began is to be known before there is a record.
+    // The clocks are read at the start of the recording, before the first record.
     crate::recorder::begin();
     let _ = LEASE.try_with(|lease| {
         let mut lease = lease.borrow_mut();
@@ -72,15 +75,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A ring while a thread has it.
+/// A ring that is assigned to a thread.
 struct Lease(&'static Slot);
 
 impl Lease {
     fn take() -> Self {
         let mut slots = lock(&SLOTS);
-        let spare = if slots.free.len() > KEPT { slots.free.pop_front() } else { None };
-        let slot = spare.unwrap_or_else(|| {
-            // Threads end in any order and readers come at any time: a ring lives as long as the process.
+        let reused = if slots.free.len() > RETAINED { slots.free.pop_front() } else { None };
+        let slot = reused.unwrap_or_else(|| {
+            // Threads end in any order and readers run at any time, so a ring lives as long as the
+            // process.
             let slot = Box::leak(Box::new(Slot { ring: Ring::new(), owners: Mutex::default() }));
             slots.all.push(slot);
             slot
@@ -99,7 +103,7 @@ impl Drop for Lease {
 }
 
 impl Slot {
-    /// The present thread is its owner now.
+    /// Makes the current thread the owner of the ring.
     fn begin(&self) {
         let thread = std::thread::current();
         let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
@@ -107,29 +111,29 @@ impl Slot {
         let name = thread.name().map_or_else(|| format!("thread {tid}"), str::to_owned);
         let first = self.ring.written();
         let mut owners = lock(&self.owners);
-        // Those before whose successor's first record everything was overwritten are forgotten.
+        // Forgets owners whose successor's first record has been overwritten.
         let oldest = first.saturating_sub(RECORDS as u64);
         let gone = owners.iter().skip(1).take_while(|next| next.first <= oldest).count();
         owners.drain(..gone);
         owners.push(Owner { name, tid, cpu, first });
     }
 
-    /// Owners whose records it holds, and how many it holds of all of them.
-    fn held(&self) -> (usize, u64) {
-        // Nobody else becomes its owner meanwhile.
+    /// Returns the number of owners with records in the ring, and of these records.
+    fn retained(&self) -> (usize, u64) {
+        // The lock keeps the owner from changing.
         let owners = lock(&self.owners);
         let written = self.ring.written();
-        // One less than fit: the next one might be about to be written.
+        // One less than the capacity: the next record might be about to be written.
         let records = written.min(RECORDS as u64 - 1);
         let oldest = written - records;
         let ends = owners.iter().skip(1).map(|next| next.first).chain([written]);
-        let is_there = |(owner, end): &(&Owner, u64)| *end > owner.first.max(oldest);
-        (owners.iter().zip(ends).filter(is_there).count(), records)
+        let has_records = |(owner, end): &(&Owner, u64)| *end > owner.first.max(oldest);
+        (owners.iter().zip(ends).filter(has_records).count(), records)
     }
 
-    /// What it holds, thread by thread.
+    /// Appends the records in the ring to `into`, thread by thread.
     fn read(&self, into: &mut Vec<crate::Thread>) {
-        // Nobody else becomes its owner meanwhile.
+        // The lock keeps the owner from changing.
         let owners = lock(&self.owners);
         let (mut first, mut records) = self.ring.read();
         for (i, owner) in owners.iter().enumerate() {
@@ -138,7 +142,7 @@ impl Slot {
             let mut own: Vec<Record> = records.drain(..count.min(records.len())).collect();
             let overwritten = first.saturating_sub(owner.first);
             first = first.max(end);
-            // A moment is sometimes noted after others that came later.
+            // An event may be recorded after later ones.
             own.sort_by_key(|record| record.ticks);
             let Owner { name, tid, cpu, .. } = owner.clone();
             let cpu = current_cpu(tid).unwrap_or(cpu);
@@ -149,24 +153,25 @@ impl Slot {
     }
 }
 
-/// Threads whose records are still there, and how many records those are.
-pub(crate) fn held() -> (usize, u64) {
+/// Returns the number of threads with records in the rings, and of these records.
+pub(crate) fn retained() -> (usize, u64) {
     let slots = lock(&SLOTS).all.clone();
     slots.iter().fold((0, 0), |(threads, records), slot| {
-        let (own, held) = slot.held();
-        (threads + own, records + held)
+        let (own, retained) = slot.retained();
+        (threads + own, records + retained)
     })
 }
 
-/// Where a thread of this process ran last, if it lives.
+/// Returns the CPU on which a living thread of this process ran last.
 fn current_cpu(tid: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")).ok()?;
-    // The name is in parentheses, and may contain anything. Field 39 is the CPU, and 3 the first after the name.
+    // The name is in parentheses, and may contain anything. Field 39 is the CPU, and 3 the first
+    // after the name.
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(39 - 3)?.parse().ok()
 }
 
-/// What all threads have recorded, those that have ended included.
+/// Returns the records of all threads, including threads that have ended.
 pub(crate) fn read() -> Vec<crate::Thread> {
     let slots = lock(&SLOTS).all.clone();
     let mut threads = Vec::new();
@@ -181,7 +186,7 @@ mod tests {
     use super::*;
     use crate::event::Event;
 
-    /// Runs in a thread with this name until its end.
+    /// Runs `body` in a thread with this name, until the thread has ended.
     fn run<T: Send + 'static>(name: &str, body: impl FnOnce() -> T + Send + 'static) -> T {
         let thread = std::thread::Builder::new().name(name.into()).spawn(body).unwrap();
         thread.join().unwrap()
@@ -192,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threads_records_outlive_it_and_are_in_the_order_of_their_ticks() {
+    fn records_outlive_their_thread_and_are_in_the_order_of_their_ticks() {
         run("outlived", || [7, 3, 5].into_iter().for_each(note));
         let threads = read();
         let thread = threads.iter().find(|thread| thread.name == "outlived").unwrap();
@@ -201,10 +206,10 @@ mod tests {
     }
 
     #[test]
-    fn rings_are_given_on_and_each_record_is_said_to_be_its_writers() {
+    fn rings_are_reused_and_records_keep_their_writer() {
         let tids: Vec<u64> = (0..100)
             .map(|_| {
-                run("given on", || {
+                run("reused", || {
                     let tid = rustix::thread::gettid().as_raw_nonzero().get() as u64;
                     note(tid);
                     tid
@@ -212,11 +217,12 @@ mod tests {
             })
             .collect();
         let threads = read();
-        let seen: Vec<_> = threads.iter().filter(|thread| thread.name == "given on").collect();
+        let seen: Vec<_> = threads.iter().filter(|thread| thread.name == "reused").collect();
         for thread in &seen {
             assert!(thread.records.iter().all(|record| record.b == u64::from(thread.tid)));
         }
-        // So short as they are, all are still there, although there are fewer rings.
+        // The records are few, so all are still in the rings, although there are fewer rings than
+        // threads.
         let read: Vec<u64> =
             seen.iter().flat_map(|thread| &thread.records).map(|record| record.b).collect();
         assert!(tids.iter().all(|tid| read.contains(tid)));
@@ -224,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_counted() {
+    fn overwritten_records_are_counted() {
         const MORE: u64 = 10;
         run("overflowing", || (0..RECORDS as u64 + MORE).for_each(note));
         let threads = read();
@@ -234,28 +240,28 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_counted_without_reading_it() {
+    fn retained_records_are_counted_without_reading_them() {
         let slot = Slot { ring: Ring::new(), owners: Mutex::default() };
-        assert_eq!(slot.held(), (0, 0));
+        assert_eq!(slot.retained(), (0, 0));
         slot.begin();
-        assert_eq!(slot.held(), (0, 0), "it has not written yet");
+        assert_eq!(slot.retained(), (0, 0), "the owner has written no record yet");
         (0..5).for_each(|number| slot.ring.push(Record::of_thread(number, Event::Look, 0, 0)));
-        assert_eq!(slot.held(), (1, 5));
+        assert_eq!(slot.retained(), (1, 5));
         slot.begin();
         slot.ring.push(Record::of_thread(5, Event::Look, 0, 0));
-        assert_eq!(slot.held(), (2, 6));
-        // The second overwrites what the first had written.
+        assert_eq!(slot.retained(), (2, 6));
+        // The second owner overwrites the records of the first.
         (0..RECORDS as u64)
             .for_each(|number| slot.ring.push(Record::of_thread(number, Event::Look, 0, 0)));
-        assert_eq!(slot.held(), (1, RECORDS as u64 - 1));
+        assert_eq!(slot.retained(), (1, RECORDS as u64 - 1));
         let mut threads = Vec::new();
         slot.read(&mut threads);
         let read: usize = threads.iter().map(|thread| thread.records.len()).sum();
-        assert_eq!((threads.len(), read), (1, RECORDS - 1), "as many as are read");
+        assert_eq!((threads.len(), read), (1, RECORDS - 1), "equal to the records that are read");
     }
 
     #[test]
-    fn the_cpu_of_a_living_thread_is_known_and_of_an_ended_one_not() {
+    fn the_cpu_of_a_living_thread_is_known() {
         let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
         assert!(current_cpu(tid).is_some());
         assert_eq!(current_cpu(u32::MAX), None);

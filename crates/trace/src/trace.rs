@@ -1,4 +1,4 @@
-//! What is kept of what a process recorded?
+//! Traces: the recorded data of a process.
 
 use crate::clock::Calibration;
 use crate::event::Event;
@@ -8,71 +8,71 @@ use crate::recorder::FreezeReason;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What the threads of one process recorded, up to a moment.
+/// The records of the threads of one process, up to a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Where and when, and what the numbers in the records stand for.
+    /// Origin of the trace, and the meaning of the numbers in the records.
     pub head: Head,
-    /// The threads that recorded something, in the order in which they first did.
+    /// The threads with records, in the order in which they began to record.
     pub threads: Vec<Thread>,
 }
 
-/// What is to be known about a trace.
+/// Origin and vocabulary of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Name of the host.
     pub host: String,
     /// Name of the program.
     pub program: String,
-    /// Number of the process.
+    /// Process id.
     pub pid: u32,
-    /// What ticks are worth.
+    /// Length of a tick.
     pub clock: Calibration,
-    /// One RPC in so many was traced; 0: nothing was recorded any more when the trace was looked at.
+    /// One RPC in this many was traced; 0 if nothing was recorded any more when the trace was read.
     pub period: u32,
-    /// When and why recording had been frozen, if it had.
+    /// Time and reason of the freeze, if the trace was frozen.
     pub frozen: Option<Frozen>,
-    /// Those whom records name, the first by [`PeerIndex`] 1.
+    /// Peers that records name; the first one has [`PeerIndex`] 1.
     pub peers: Vec<Peer>,
     /// Names of the events by their numbers.
     pub events: BTreeMap<u16, String>,
-    /// What the numbers of fields with [`crate::event::Unit::Name`] stand for, by the list's name.
+    /// Names of the numbers of fields with [`crate::event::Unit::Name`], by the list's name.
     pub values: BTreeMap<String, Vec<String>>,
 }
 
-/// When and why a trace was frozen.
+/// Time and reason of a freeze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frozen {
-    /// Why.
+    /// Reason of the freeze.
     pub reason: FreezeReason,
-    /// When.
+    /// Time of the freeze in ticks.
     pub ticks: u64,
 }
 
-/// What one thread recorded.
+/// The records of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// Its name, or its number if it had none.
+    /// Name of the thread, or its number if it had none.
     pub name: String,
-    /// Its number in the host.
+    /// Thread id.
     pub tid: u32,
-    /// The CPU on which it ran last; if it has ended, at first.
+    /// CPU on which the thread ran last; if it has ended, CPU of its first record.
     pub cpu: u32,
-    /// Its records that had been overwritten by newer ones.
+    /// Number of records that were overwritten by newer ones.
     pub overwritten: u64,
-    /// In the order of their ticks.
+    /// Records in the order of their ticks.
     pub records: Vec<Record>,
 }
 
 impl Head {
-    /// The peer at this place.
+    /// Returns the peer with this index.
     #[must_use]
     pub fn peer(&self, index: PeerIndex) -> Option<&Peer> {
         self.peers.get(usize::from(index.0).checked_sub(1)?)
     }
 
-    /// A name for a file with this trace that no other process of any host has: `HOST-PID.tt`, with something more behind the
-    /// number if that is said. What is unusual in names of files is replaced.
+    /// Returns a file name that no other process of any host uses: `HOST-PID.tt`, or
+    /// `HOST-PID-MORE.tt`. Characters that are unusual in file names are replaced.
     #[must_use]
     pub fn file_name(&self, more: Option<&str>) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
@@ -83,7 +83,7 @@ impl Head {
 }
 
 impl Trace {
-    /// The name of what a record says.
+    /// Returns the name of a record's event.
     #[must_use]
     pub fn name(&self, record: &Record) -> &str {
         match record.event() {
@@ -92,20 +92,20 @@ impl Trace {
         }
     }
 
-    /// What a number of the list `list` stands for.
+    /// Returns the name of a number in the list `list`.
     #[must_use]
     pub fn value(&self, list: &str, number: u64) -> Option<&str> {
         let names = self.head.values.get(list)?;
         names.get(usize::try_from(number).ok()?).map(String::as_str)
     }
 
-    /// All records with their threads, thread by thread.
+    /// Returns all records with their threads, thread by thread.
     pub fn records(&self) -> impl Iterator<Item = (&Thread, &Record)> {
         let of = |thread| std::iter::repeat(thread);
         self.threads.iter().flat_map(move |thread| of(thread).zip(&thread.records))
     }
 
-    /// All records of one event, thread by thread.
+    /// Returns all records of one event, thread by thread.
     pub fn all(&self, event: Event) -> impl Iterator<Item = (&Thread, &Record)> {
         self.records().filter(move |(_, record)| record.event() == Some(event))
     }

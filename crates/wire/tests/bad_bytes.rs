@@ -1,6 +1,6 @@
 //! Whatever the bytes are, parsing ends in a packet or in an error that says how they are wrong.
 //!
-//! Invariants W1 to W3; row P-22; requirement WIRE-6.
+//! Invariants CODEC-1 to CODEC-3; row P-22; requirement WIRE-6.
 
 use apus_wire::{
     Body, DATA_HEADER_LEN, HEADER_LEN, HeaderBuffer, Kind, MAX_HEADER_LEN, OlderLayout, Packet,
@@ -105,7 +105,7 @@ fn packets_of_modules_that_are_too_old_are_named() {
     let text = parse(&bytes).unwrap_err().to_string();
     assert!(text.contains("July 2024") && text.contains("renewed"), "{text}");
     bytes[13] = 6;
-    assert_eq!(parse(&bytes), Err(ParseError::UnknownKind(0)), "nobody's");
+    assert_eq!(parse(&bytes), Err(ParseError::UnknownKind(0)), "no type");
 
     // October 2024: acks of 12 bytes.
     let mut bytes = header_of(Kind::Ack, Profile::Kernel);

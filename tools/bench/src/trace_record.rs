@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use apus::PollMode;
 use apus_trace::{Sampling, Trace, recorder};
-use apus_traces::merge::Merged;
-use apus_traces::report::Filter;
+use apus_traces::merge::MergedTraces;
+use apus_traces::report::RpcFilter;
 use apus_traces::report::timeline::Timeline;
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ use apus_report::result::{Figure, Outcome, Ratio, Row};
 use apus_report::stats::Spread;
 use apus_testbed::error::{Error, require};
 use apus_testbed::machine::Cores;
-use apus_testbed::process::{Control, Host, Task};
+use apus_testbed::process::{Control, Spawner, Task};
 
 /// Record the traces of a client and a server on this machine
 ///
@@ -114,7 +114,7 @@ impl Options {
 /// # Errors
 ///
 /// An option does not fit, a side failed, or a file cannot be written.
-pub fn record(options: &Options, host: &Host) -> Result<Outcome, Error> {
+pub fn record(options: &Options, host: &Spawner) -> Result<Outcome, Error> {
     options.check()?;
     std::fs::create_dir_all(&options.out).map_err(|source| Error::System {
         doing: format!("make {}", options.out.display()),
@@ -162,7 +162,7 @@ fn compare(outcome: &mut Outcome, measured: &Side, files: &[PathBuf]) -> Result<
         Ok((path.display().to_string(), trace))
     };
     let traces = files.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
-    let merged = Merged::of(traces).map_err(|error| Error::Peer(error.to_string()))?;
+    let merged = MergedTraces::of(traces).map_err(|error| Error::Peer(error.to_string()))?;
     outcome.notes.extend(merged.notes.iter().cloned());
     let row = |name: &str, rpcs: u64, p50: f64| {
         let micros = Figure::Spread(Spread::over(&[p50 / 1e3]));
@@ -170,9 +170,9 @@ fn compare(outcome: &mut Outcome, measured: &Side, files: &[PathBuf]) -> Result<
     };
     let own = measured.latency;
     outcome.rows.push(row("measured by the client", own.samples, own.p50 as f64));
-    let timeline = Timeline::of(&merged, &Filter::default());
+    let timeline = Timeline::of(&merged, &RpcFilter::default());
     // Before two processes share memory they say so over the network.
-    let Some(group) = timeline.ways.iter().max_by_key(|group| group.rtt.count()) else {
+    let Some(group) = timeline.groups.iter().max_by_key(|group| group.rtt.count()) else {
         outcome.notes.push("the traces have no RPC from its call to its return".to_owned());
         return Ok(());
     };

@@ -5,7 +5,7 @@ use apus::PollMode;
 use apus_bench::agent;
 use apus_bench::contest::{CONTESTS, Contest, HANDOFF, Options, RATE, RTT, THROUGHPUT};
 use apus_testbed::Error;
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 use serde_json::Value;
 
 /// Runs in threads of this process, and gives what a machine would read.
@@ -14,7 +14,7 @@ fn run(contest: &Contest, change: impl FnOnce(&mut Options)) -> Result<Value, Er
     let repetition = &mut options.repetition;
     (repetition.seconds, repetition.runs, repetition.poll) = (0.03, 2, PollMode::Block);
     change(&mut options);
-    let findings = contest.run(&options, &Host::Threads(agent::run))?;
+    let findings = contest.run(&options, &Spawner::Threads(agent::run))?;
     let json: Value = serde_json::from_str(&findings.outcome.json()).expect("one JSON object");
     for row in &findings.outcome.rows {
         let table = findings.to_string();

@@ -11,7 +11,7 @@ use apus_bench::agent;
 use apus_bench::demo::{self, Options};
 use apus_bench::options::Repetition;
 use apus_report::findings::Findings;
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 use serde_json::Value;
 
 /// One run for all tests, in threads of this process.
@@ -23,7 +23,7 @@ static FINDINGS: LazyLock<Findings> = LazyLock::new(|| {
         ..Options::default().repetition
     };
     let options = Options { rate: Some(2000.0), repetition, ..Options::default() };
-    demo::run(&options, &Host::Threads(agent::run)).unwrap()
+    demo::run(&options, &Spawner::Threads(agent::run)).unwrap()
 });
 
 static JSON: LazyLock<Value> =
@@ -141,6 +141,6 @@ fn the_page_opens_in_a_browser() {
 #[test]
 fn what_is_out_of_range_is_refused_before_anything_runs() {
     let options = Options { workload: "w7".to_owned(), ..Options::default() };
-    let error = demo::run(&options, &Host::Threads(agent::run)).unwrap_err().to_string();
+    let error = demo::run(&options, &Spawner::Threads(agent::run)).unwrap_err().to_string();
     assert!(error.starts_with("workload: `w7` is no workload"), "{error}");
 }

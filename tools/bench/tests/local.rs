@@ -5,7 +5,7 @@ use apus::PollMode;
 use apus_bench::agent;
 use apus_bench::local::{self, Options};
 use apus_testbed::Error;
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 use serde_json::{Value, json};
 
 const ALL: [&str; 7] =
@@ -17,7 +17,7 @@ fn run(change: impl FnOnce(&mut Options)) -> Result<(Value, String), Error> {
     let repetition = &mut options.repetition;
     (repetition.seconds, repetition.runs, repetition.poll) = (0.01, 2, PollMode::Block);
     change(&mut options);
-    let findings = local::run(&options, &Host::Threads(agent::run))?;
+    let findings = local::run(&options, &Spawner::Threads(agent::run))?;
     let json = serde_json::from_str(&findings.outcome.json()).expect("one JSON object");
     Ok((json, findings.to_string()))
 }

@@ -8,11 +8,11 @@ use apus::PollMode;
 use apus_bench::contest::{CONTESTS, Options};
 use apus_bench::options::Repetition;
 use apus_bench::{agent, demo};
-use apus_testbed::process::{AGENT, Host};
+use apus_testbed::process::{AGENT, Spawner};
 use serde_json::{Value, json};
 
 /// Each way of waiting. The tests `bench` and `demo` run the sides in threads.
-fn every_experiment_comes_to_its_result(host: &Host) {
+fn every_experiment_comes_to_its_result(host: &Spawner) {
     for experiment in CONTESTS {
         let defaults = (experiment.defaults)();
         for poll in [defaults.repetition.poll, PollMode::Hybrid(PollMode::DEFAULT_SPIN)] {
@@ -41,7 +41,7 @@ fn every_experiment_comes_to_its_result(host: &Host) {
     }
 }
 
-fn the_demo_comes_to_its_result(host: &Host) {
+fn the_demo_comes_to_its_result(host: &Spawner) {
     let defaults = demo::Options::default();
     let repetition = Repetition { seconds: 0.05, runs: 1, ..defaults.repetition.clone() };
     let options = demo::Options { rate: Some(500.0), repetition, ..defaults };
@@ -59,8 +59,8 @@ fn main() -> ExitCode {
         return agent::main();
     }
     let filter = env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    let host = Host::this_program().expect("a program knows its file");
-    let run = |name: &str, test: fn(&Host)| {
+    let host = Spawner::this_program().expect("a program knows its file");
+    let run = |name: &str, test: fn(&Spawner)| {
         if filter.as_ref().is_none_or(|part| name.contains(part.as_str())) {
             test(&host);
             println!("test {name} ... ok");

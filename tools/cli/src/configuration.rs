@@ -26,7 +26,7 @@ impl Configuration {
         Settings::read(file).map_err(|error| Failure::Argument {
             argument: "--config".to_owned(),
             problem: match error {
-                SettingsError::Wrong { .. } => error.to_string().trim_end().to_owned(),
+                SettingsError::Invalid { .. } => error.to_string().trim_end().to_owned(),
                 error => error.to_string(),
             },
         })

@@ -64,7 +64,7 @@ mod tune;
 use std::env;
 use std::process::ExitCode;
 
-use apus_testbed::fabric::standing;
+use apus_testbed::fabric::persistent;
 use apus_testbed::process::{agent_main, run_job};
 
 use crate::command_line::{Command, definitions};
@@ -78,8 +78,8 @@ fn main() -> ExitCode {
         });
     }
     // `apus fabric up` starts it again as the process that owns the fabric.
-    if env::args_os().nth(1).is_some_and(|first| first == standing::KEEPER) {
-        return standing::keeper_main();
+    if env::args_os().nth(1).is_some_and(|first| first == persistent::OWNER) {
+        return persistent::owner_main();
     }
     match command_line::parse().and_then(run) {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use apus_doctor::tune::{self, Goal, Options};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 use clap::Args;
 
 use crate::configuration::Configuration;
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let options = Options { goals: goals.clone(), seconds: *seconds, runs: *runs, settings };
     options.check()?;
     let out = out.as_deref().map(|path| Destination::open("--out", path)).transpose()?;
-    let findings = tune::run(&options, &Host::this_program()?)?;
+    let findings = tune::run(&options, &Spawner::this_program()?)?;
     let file = findings.toml();
     let is_written = out.is_some();
     if let Some(out) = out {

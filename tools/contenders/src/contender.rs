@@ -1,4 +1,4 @@
-//! What is compared with what?
+//! The interface of a contender, and the plan of a run.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,103 +12,104 @@ use apus_testbed::error::Error;
 use apus_testbed::machine::Cores;
 use apus_testbed::process::Control;
 
-/// One way to move messages between a client and a server, as one experiment measures it.
+/// A transport under test that moves messages between a client and a server, as one experiment
+/// measures it.
 ///
-/// An experiment calls [`Contender::serve`] in one process and then [`Contender::drive`] in another
-/// one, each pinned to its core. Everything that a contender sets up is set up there, so that no run
-/// inherits anything from the one before.
+/// An experiment calls [`Contender::serve`] in one process and then [`Contender::drive`] in
+/// another, each pinned to its core. A contender is set up only in these calls, so that no run
+/// inherits anything from an earlier one.
 pub trait Contender: Sync {
-    /// Its name in results, like `udp`.
+    /// Returns its name in results, like `udp`.
     fn name(&self) -> &'static str;
 
-    /// How it is set up, for people who ask whether the comparison is fair.
+    /// Returns its settings in words, so that readers can judge the comparison.
     fn settings(&self) -> String;
 
-    /// Why it cannot take part in this plan, if so.
-    fn sits_out(&self, _plan: &Plan) -> Option<String> {
+    /// Returns why it cannot run this plan; `None` if it can.
+    fn exclusion(&self, _plan: &Plan) -> Option<String> {
         None
     }
 
-    /// Whether it only takes part if it is asked for by name.
+    /// Returns whether it takes part only if it is named.
     fn is_on_request(&self) -> bool {
         false
     }
 
-    /// The side that answers: opens, calls [`Control::ready`], and answers until
-    /// [`Control::stop`] is asked or the client is gone.
+    /// Runs the server: opens it, calls [`Control::ready`], and answers requests until
+    /// [`Control::stop`] is asked or the client disconnects.
     ///
     /// # Errors
     ///
-    /// The system refuses something.
+    /// A system call fails.
     fn serve(&self, plan: &Plan, control: &mut Control) -> Result<Side, Error>;
 
-    /// The side that asks: exchanges messages with `server` for the time that the plan gives it.
+    /// Runs the client: exchanges messages with `server` for the time in the plan.
     ///
     /// # Errors
     ///
-    /// The system refuses something, or the server answers something wrong.
+    /// A system call fails, or the server gives a wrong answer.
     fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error>;
 }
 
-/// What a contender is to do.
+/// Parameters of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Payload bytes of a request.
     pub size: usize,
-    /// Requests that the client has under way at the same time.
+    /// Number of outstanding requests.
     pub outstanding: usize,
-    /// How both sides wait.
+    /// Poll mode of both sides.
     pub poll: PollMode,
-    /// How apus is set up on both sides, but for the way to wait.
+    /// Settings of apus on both sides, except the poll mode.
     #[serde(default)]
     pub settings: Settings,
-    /// What happens in this time does not count: caches, windows and estimates settle.
+    /// Warm-up, which is not measured: caches, windows and estimates settle.
     pub warmup: Duration,
-    /// What happens in this time does.
+    /// Duration of the measurement.
     pub measure: Duration,
-    /// Where chance begins.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Whether apus goes over raw IP where it would go over UDP.
+    /// Whether apus uses raw IP where it would use UDP.
     pub raw: bool,
 }
 
 impl Plan {
-    /// The longest message that is measured, in bytes. Source: apus's default limit in the udp
-    /// profile.
+    /// Longest message in bytes. Source: apus's default limit in the udp profile.
     pub const LARGEST: usize = 64_000_000;
 
-    /// How long a client works after what counts, so that a server that began to count a moment
-    /// later can finish. Ours: a thousand times the time between two first messages.
+    /// Time for which a client continues after the measurement, so that a server whose measurement
+    /// began a moment later can finish. Chosen by us: a thousand times the time between two first
+    /// messages.
     pub const TAIL: Duration = Duration::from_millis(20);
 
-    /// How long a client works.
+    /// Returns how long a client runs.
     #[must_use]
     pub fn duration(&self) -> Duration {
         self.warmup + self.measure + Self::TAIL
     }
 }
 
-/// How both sides wait on `cores` if `asked` was asked for: on one core, a side that spins keeps the other from
-/// running, so both sleep instead.
+/// Returns the poll mode of both sides on `cores`. On one core, a side that spins keeps the other
+/// from running, so both sleep whatever `asked` says.
 #[must_use]
 pub fn poll_on(cores: Cores, asked: PollMode) -> PollMode {
     if cores.are_shared() { PollMode::Block } else { asked }
 }
 
-/// What a server answers.
+/// Replies of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Replies {
     /// The request itself.
     Echo,
-    /// A few bytes: [`Replies::SHORT`].
+    /// A short reply: [`Replies::SHORT`].
     Short,
 }
 
 impl Replies {
-    /// A short reply: 8 bytes, as much as it needs to say that the request arrived.
+    /// Payload of a short reply: 8 bytes, enough to confirm the request.
     pub const SHORT: [u8; 8] = [0; 8];
 
-    /// Payload bytes of the reply to a request of `size` bytes.
+    /// Returns the payload bytes of the reply to a request of `size` bytes.
     #[must_use]
     pub const fn length(self, size: usize) -> usize {
         match self {
@@ -118,21 +119,20 @@ impl Replies {
     }
 }
 
-/// What one side saw in the time that counts. A side whose figures no experiment asks for may leave
-/// all of them at 0.
+/// Measurements of one side. A side whose figures no experiment uses may leave them at 0.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Side {
-    /// Messages that were completed: requests at the server, replies at the client.
+    /// Completed messages: requests at the server, replies at the client.
     pub messages: u64,
-    /// Their payload bytes.
+    /// Payload bytes of these messages.
     pub bytes: u64,
-    /// How long it was, in nanoseconds.
+    /// Duration of the measurement in nanoseconds.
     pub elapsed: u64,
-    /// Processor time of this side's process, in nanoseconds.
+    /// Processor time of this side's process in nanoseconds.
     pub cpu: u64,
-    /// Time from request to reply in nanoseconds; without samples at the server.
+    /// Time from request to reply in nanoseconds; no samples at the server.
     pub latency: Percentiles,
-    /// What else the contender counts, by name: handoffs, say. Baselines count nothing else.
+    /// Further counters by name, for example handoffs. Baselines have none.
     #[serde(default)]
     pub counters: BTreeMap<String, u64>,
 }

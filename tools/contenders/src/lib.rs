@@ -1,11 +1,11 @@
 //! Transports under test, and the load that drives them.
 //!
-//! A [`Contender`](contender::Contender) moves messages between a client and a server; each experiment lets
-//! several of them take turns. apus is used through its public interface, as an application would; the
-//! baselines are UDP, TCP and unix sockets as fast as they go.
+//! A [`Contender`](contender::Contender) moves messages between a client and a server; each
+//! experiment measures several of them in turn. apus is used through its public interface, as by an
+//! application. The baselines are UDP, TCP and unix sockets, as fast as we can make them.
 //!
 //! ```text
-//!   contender, meter    what a contender is, and which of its work counts
+//!   contender, meter    interface of a contender, and its measurement
 //!   apus, baseline      one request type, one client, one server
 //!   ping_pong           the exchange loop that all of them share
 //!   transport, load     requests and replies of any size between many hosts; open and closed loops

@@ -1,34 +1,35 @@
-//! What counts, and what is warm-up?
+//! Measurement of one side: separates warm-up from what counts.
 
 use crate::contender::{Plan, Side};
 use apus_report::stats::Latencies;
 use apus_testbed::clock;
 
-/// Counts one side's messages in the time that counts.
+/// Counts one side's messages during the measurement.
 ///
 /// # Invariants
 ///
-/// - **T1** Time that counts begins and ends with the completion of a message, and what is complete when
-///   it begins is not counted: `messages / elapsed` is a rate without an edge.
-/// - **T2** What completes after the end changes nothing.
-/// - **T3** A client is not done before one message was counted, however slow the machine is. So is there
-///   time that counts wherever there is a message.
+/// - METER-1: The measurement begins and ends with the completion of a message, and messages
+///   complete at its beginning are not counted: `messages / elapsed` is a rate without edge
+///   effects.
+/// - METER-2: Completions after the end change nothing.
+/// - METER-3: A client does not end before one message was counted, however slow the machine is.
+///   Wherever there is a message, there is therefore measured time.
 pub struct Meter {
-    /// When the warm-up is over.
+    /// End of the warm-up.
     warm: u64,
-    /// When what counts is over.
+    /// End of the measurement.
     ends: u64,
-    /// When the client is done.
+    /// End of the client.
     over: u64,
-    counted: Option<Counted>,
+    counted: Option<Counts>,
     latencies: Latencies,
 }
 
-/// What has been counted so far.
-struct Counted {
-    /// When counting began, and the processor time then.
+/// Counts so far.
+struct Counts {
+    /// Time and processor time at the beginning of the measurement.
     began: (u64, u64),
-    /// When the last message was counted, and the processor time once counting is over.
+    /// Time of the last counted message, and processor time at the end of the measurement.
     last: u64,
     cpu: Option<u64>,
     messages: u64,
@@ -36,7 +37,7 @@ struct Counted {
 }
 
 impl Meter {
-    /// Warm-up begins now.
+    /// Starts the warm-up.
     #[must_use]
     pub fn start(plan: &Plan) -> Self {
         Self::start_at(clock::now(), plan)
@@ -49,7 +50,8 @@ impl Meter {
         Self { warm, ends, over, counted: None, latencies: Latencies::new() }
     }
 
-    /// At `now`, messages with that many bytes of payload together were completed.
+    /// Records that `messages` messages with `bytes` bytes of payload in total were completed at
+    /// `now`.
     #[inline]
     pub fn count(&mut self, now: u64, messages: u64, bytes: u64) {
         if now < self.warm {
@@ -57,10 +59,10 @@ impl Meter {
         }
         let Some(counted) = &mut self.counted else {
             let began = (now, clock::cpu_time());
-            self.counted = Some(Counted { began, last: now, cpu: None, messages: 0, bytes: 0 });
+            self.counted = Some(Counts { began, last: now, cpu: None, messages: 0, bytes: 0 });
             return;
         };
-        // One look at the clock may be for several messages: these belong to what counting begins with.
+        // Several messages may share one clock reading: these are part of the beginning.
         if counted.cpu.is_some() || now == counted.began.0 {
             return;
         }
@@ -72,26 +74,26 @@ impl Meter {
         }
     }
 
-    /// A reply came after that many nanoseconds. Call it before [`Meter::count`] for the same message.
+    /// Records the latency of a reply. To be called before [`Meter::count`] for the same message.
     #[inline]
     pub fn latency(&mut self, nanoseconds: u64) {
-        if let Some(Counted { cpu: None, .. }) = self.counted {
+        if let Some(Counts { cpu: None, .. }) = self.counted {
             self.latencies.record(nanoseconds);
         }
     }
 
-    /// Whether the client is done.
+    /// Returns whether the client may end.
     #[inline]
     #[must_use]
     pub const fn is_over(&self, now: u64) -> bool {
-        now >= self.over && matches!(self.counted, Some(Counted { cpu: Some(_), .. }))
+        now >= self.over && matches!(self.counted, Some(Counts { cpu: Some(_), .. }))
     }
 
-    /// What was counted.
+    /// Returns the measurements.
     #[must_use]
     pub fn finish(self) -> Side {
         let latency = self.latencies.percentiles();
-        let Some(Counted { began, last, cpu, messages, bytes }) = self.counted else {
+        let Some(Counts { began, last, cpu, messages, bytes }) = self.counted else {
             return Side::default();
         };
         let cpu = cpu.unwrap_or_else(clock::cpu_time) - began.1;
@@ -106,7 +108,7 @@ mod tests {
     use apus::PollMode;
     use std::time::Duration;
 
-    /// Warm until 10 ns, counts until 110 ns.
+    /// Returns a meter with warm-up until 10 ns and a measurement until 110 ns.
     fn meter() -> Meter {
         let plan = Plan {
             size: 1,
@@ -122,20 +124,20 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_has_no_edge() {
+    fn the_rate_has_no_edge_effects() {
         let mut meter = meter();
         for now in (5..200).step_by(10) {
             meter.latency(now);
             meter.count(now, 1, 7);
         }
         let side = meter.finish();
-        // Counting begins at 15 and ends at 115: ten messages in 100 ns.
+        // The measurement begins at 15 and ends at 115: ten messages in 100 ns.
         assert_eq!((side.messages, side.bytes, side.elapsed), (10, 70, 100));
         assert_eq!(side.latency.samples, 10);
     }
 
     #[test]
-    fn warm_up_alone_is_nothing() {
+    fn warm_up_alone_counts_nothing() {
         let mut meter = meter();
         meter.latency(5);
         meter.count(5, 1, 1);
@@ -154,9 +156,9 @@ mod tests {
     }
 
     #[test]
-    fn what_came_with_the_first_message_is_not_counted() {
+    fn messages_that_come_with_the_first_one_are_not_counted() {
         let mut meter = meter();
-        // The machine slept: the first look sees more than one message, and is late.
+        // The machine slept: the first poll returns several messages, and late.
         let over = 120 + clock::as_nanoseconds(Plan::TAIL);
         for _ in 0..4 {
             meter.count(120, 1, 7);
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_go_on_until_servers_are_done() {
+    fn clients_continue_until_servers_are_done() {
         let mut meter = meter();
         let over = 110 + clock::as_nanoseconds(Plan::TAIL);
         meter.count(20, 1, 1);

@@ -1,12 +1,12 @@
-//! How is one exchange after the other measured?
+//! Exchange loop of the latency experiments: one request at a time.
 
 use crate::contender::{Plan, Side};
 use crate::meter::Meter;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 
-/// Calls `exchange` with 0, 1, … for the time that the plan gives: it sends a request and returns
-/// once the reply is there, or returns `false` if it was told to stop.
+/// Calls `exchange` with 0, 1, … for the time in the plan. `exchange` sends a request and returns
+/// when the reply has arrived, or returns `false` if it was asked to stop.
 pub(crate) fn ping_pong(
     plan: &Plan,
     mut exchange: impl FnMut(u64) -> Result<bool, Error>,

@@ -1,5 +1,5 @@
-//! Situation: a contender runs without an experiment around it. It must do what it is said to do, byte
-//! for byte, and say so when its peer does not.
+//! Scenario: contenders without an experiment. Each does what it promises, byte for byte, and
+//! reports a peer that does not.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use apus::PollMode;
 use apus::{Bytes, Endpoint};
-use apus_contenders::apus::{Apus, BarePair, Calls, Path, Receiving};
-use apus_contenders::baseline::{Boundaries, Sends, Tcp, Udp, UdpGso, Unix};
+use apus_contenders::apus::{Apus, BarePair, Calls, Path, ReceiveMode};
+use apus_contenders::baseline::{SendMode, Tcp, Udp, UdpGso, Unix, UnixKind};
 use apus_contenders::contender::{Contender, Plan, Replies, Side};
 use apus_local::{Connecting, LocalConfig, PairEvent, ReceiveQuota};
 use apus_testbed::Error;
-use apus_testbed::process::{Agent, Control, Host, Runner, Task};
+use apus_testbed::process::{Agent, Control, Runner, Spawner, Task};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, connect, recv, send, socket,
 };
@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 const POLLS: [PollMode; 3] =
     [PollMode::Spin, PollMode::Hybrid(Duration::from_micros(1)), PollMode::Block];
 
-/// Everything counts from the first message on.
+/// Returns a plan in which everything counts from the first message on.
 fn plan(poll: PollMode) -> Plan {
     Plan {
         raw: false,
@@ -38,11 +38,11 @@ fn plan(poll: PollMode) -> Plan {
     }
 }
 
-/// Starts a side in a thread; `details` is what the runner makes of it.
+/// Starts a side in a thread; `details` are the runner's parameters.
 fn start(runner: Runner, details: Value) -> Agent {
     let name = "side".to_owned();
     let task = Task { name, core: None, bind: None, job: String::new(), details };
-    Host::Threads(runner).start(task).unwrap()
+    Spawner::Threads(runner).start(task).unwrap()
 }
 
 fn poll_of(task: &Task) -> PollMode {
@@ -53,7 +53,7 @@ fn address_of(task: &Task) -> SocketAddr {
     serde_json::from_value(task.details["server"].clone()).unwrap()
 }
 
-/// Runners for both sides of a contender.
+/// Returns runners for both sides of a contender.
 macro_rules! sides {
     ($contender:expr) => {{
         fn serve(task: &Task, control: &mut Control) -> Result<Value, Error> {
@@ -70,11 +70,11 @@ const fn apus(calls: Calls, path: Path) -> Apus {
     Apus { calls, path }
 }
 
-const fn unix(boundaries: Boundaries, replies: Replies) -> Unix {
-    Unix { boundaries, replies }
+const fn unix(kind: UnixKind, replies: Replies) -> Unix {
+    Unix { kind, replies }
 }
 
-/// Bytes that differ from their neighbours.
+/// Returns bytes that differ from their neighbours.
 fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at * 31 + at / 256) as u8).collect()
 }
@@ -85,7 +85,7 @@ fn framed(payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Whether what goes into a stream comes back: messages of all sizes, written in one go.
+/// Returns whether a stream echoes messages of all sizes that are written at once.
 fn echoes(mut stream: impl Read, mut writer: impl Write + Send + 'static) -> bool {
     let sent: Vec<u8> =
         [0, 1, 100, 70_000, 3, 500_000].iter().flat_map(|&n| framed(&pattern(n))).collect();
@@ -99,8 +99,8 @@ fn echoes(mut stream: impl Read, mut writer: impl Write + Send + 'static) -> boo
 
 #[test]
 fn tcp_servers_send_each_message_back() {
-    let one = sides!(Tcp { sends: Sends::One, replies: Replies::Echo });
-    let ready = sides!(Tcp { sends: Sends::Ready, replies: Replies::Echo });
+    let one = sides!(Tcp { sends: SendMode::One, replies: Replies::Echo });
+    let ready = sides!(Tcp { sends: SendMode::Ready, replies: Replies::Echo });
     for (serve, _) in [one, ready] {
         for poll in POLLS {
             let mut server = start(serve, json!({"poll": poll}));
@@ -114,7 +114,7 @@ fn tcp_servers_send_each_message_back() {
 
 #[test]
 fn a_tcp_server_with_short_replies_answers_each_message_once() {
-    let (serve, _) = sides!(Tcp { sends: Sends::One, replies: Replies::Short });
+    let (serve, _) = sides!(Tcp { sends: SendMode::One, replies: Replies::Short });
     let mut server = start(serve, json!({"poll": PollMode::Block}));
     let mut stream = TcpStream::connect(server.address().unwrap()).unwrap();
     for length in [1, 100_000, 3] {
@@ -125,7 +125,7 @@ fn a_tcp_server_with_short_replies_answers_each_message_once() {
     }
     drop(stream);
     let side: Side = server.stop().unwrap();
-    // What counts begins with the first message and does not contain it.
+    // The measurement begins with the first message and does not contain it.
     assert_eq!((side.messages, side.bytes), (2, 100_003));
 }
 
@@ -155,8 +155,8 @@ fn apus_servers_send_each_message_back() {
         sides!(apus(Calls::Many(Replies::Echo), Path::Udp)),
         sides!(apus(Calls::OneByOne, Path::Local)),
         sides!(apus(Calls::Many(Replies::Echo), Path::Local)),
-        sides!(Receiving::SelfPolling),
-        sides!(Receiving::Receivers(2)),
+        sides!(ReceiveMode::SelfPolling),
+        sides!(ReceiveMode::Receivers(2)),
     ];
     for (serve, _) in contenders {
         for poll in POLLS {
@@ -173,7 +173,7 @@ fn apus_servers_send_each_message_back() {
     }
 }
 
-/// A connection to the unix socket of a server, as its clients make it.
+/// Returns a connection to the unix socket of a server, as its clients open it.
 fn unix_socket(server: SocketAddr, kind: SocketType) -> OwnedFd {
     let name = SocketAddrUnix::new_abstract_name(format!("apus-lab/{server}").as_bytes()).unwrap();
     let socket = socket(AddressFamily::UNIX, kind, None).unwrap();
@@ -183,7 +183,7 @@ fn unix_socket(server: SocketAddr, kind: SocketType) -> OwnedFd {
 
 #[test]
 fn unix_servers_send_each_message_back() {
-    let (serve, _) = sides!(unix(Boundaries::Lost, Replies::Echo));
+    let (serve, _) = sides!(unix(UnixKind::Stream, Replies::Echo));
     for poll in POLLS {
         let mut server = start(serve, json!({"poll": poll}));
         let socket = unix_socket(server.address().unwrap(), SocketType::STREAM);
@@ -195,12 +195,12 @@ fn unix_servers_send_each_message_back() {
 }
 
 #[test]
-fn unix_servers_that_keep_messages_apart_send_each_packet_back() {
-    let (serve, _) = sides!(unix(Boundaries::Kept, Replies::Echo));
+fn unix_servers_with_message_boundaries_send_each_packet_back() {
+    let (serve, _) = sides!(unix(UnixKind::Seqpacket, Replies::Echo));
     for poll in POLLS {
         let mut server = start(serve, json!({"poll": poll}));
         let socket = unix_socket(server.address().unwrap(), SocketType::SEQPACKET);
-        // The longest one is longer than what is taken from a stream at once.
+        // The longest packet is longer than one receive call on a stream.
         for length in [1, 100, 65_532, 65_536, 200_000, 7] {
             let sent = framed(&pattern(length));
             send(&socket, &sent, SendFlags::empty()).unwrap();
@@ -214,12 +214,12 @@ fn unix_servers_that_keep_messages_apart_send_each_packet_back() {
 }
 
 #[test]
-fn packets_that_do_not_fit_into_a_socket_sit_out() {
+fn packets_that_do_not_fit_into_a_socket_are_excluded() {
     let large = Plan { size: 60_000_000, ..plan(PollMode::Block) };
-    let why = unix(Boundaries::Kept, Replies::Echo).sits_out(&large).unwrap();
+    let why = unix(UnixKind::Seqpacket, Replies::Echo).exclusion(&large).unwrap();
     assert!(why.starts_with("60000000 bytes do not fit into its socket's buffer"), "{why}");
-    assert_eq!(unix(Boundaries::Lost, Replies::Echo).sits_out(&large), None);
-    assert_eq!(unix(Boundaries::Kept, Replies::Echo).sits_out(&plan(PollMode::Block)), None);
+    assert_eq!(unix(UnixKind::Stream, Replies::Echo).exclusion(&large), None);
+    assert_eq!(unix(UnixKind::Seqpacket, Replies::Echo).exclusion(&plan(PollMode::Block)), None);
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn an_apus_server_with_short_replies_answers_each_message_once() {
         assert_eq!(client.call(address, pattern(length)).unwrap(), Replies::SHORT[..]);
     }
     let side: Side = server.stop().unwrap();
-    // What counts begins with the first message and does not contain it.
+    // The measurement begins with the first message and does not contain it.
     assert_eq!((side.messages, side.bytes), (2, 100_003));
 }
 
@@ -268,23 +268,23 @@ fn each_contender_completes_messages_in_each_polling_mode() {
         sides!(apus(Calls::OneByOne, Path::Udp)),
         sides!(apus(Calls::Many(Replies::Echo), Path::Udp)),
         sides!(apus(Calls::Many(Replies::Short), Path::Udp)),
-        sides!(Receiving::SelfPolling),
-        sides!(Receiving::Receivers(3)),
+        sides!(ReceiveMode::SelfPolling),
+        sides!(ReceiveMode::Receivers(3)),
         sides!(Udp { connected: false }),
         sides!(Udp { connected: true }),
-        sides!(Tcp { sends: Sends::One, replies: Replies::Echo }),
-        sides!(Tcp { sends: Sends::One, replies: Replies::Short }),
-        sides!(Tcp { sends: Sends::Ready, replies: Replies::Echo }),
+        sides!(Tcp { sends: SendMode::One, replies: Replies::Echo }),
+        sides!(Tcp { sends: SendMode::One, replies: Replies::Short }),
+        sides!(Tcp { sends: SendMode::Ready, replies: Replies::Echo }),
         sides!(apus(Calls::OneByOne, Path::Local)),
         sides!(apus(Calls::Many(Replies::Echo), Path::Local)),
         sides!(apus(Calls::Many(Replies::Short), Path::Local)),
         sides!(BarePair { calls: Calls::OneByOne }),
         sides!(BarePair { calls: Calls::Many(Replies::Echo) }),
         sides!(BarePair { calls: Calls::Many(Replies::Short) }),
-        sides!(unix(Boundaries::Lost, Replies::Echo)),
-        sides!(unix(Boundaries::Lost, Replies::Short)),
-        sides!(unix(Boundaries::Kept, Replies::Echo)),
-        sides!(unix(Boundaries::Kept, Replies::Short)),
+        sides!(unix(UnixKind::Stream, Replies::Echo)),
+        sides!(unix(UnixKind::Stream, Replies::Short)),
+        sides!(unix(UnixKind::Seqpacket, Replies::Echo)),
+        sides!(unix(UnixKind::Seqpacket, Replies::Short)),
     ];
     for (serve, drive) in contenders {
         for poll in POLLS {
@@ -314,18 +314,18 @@ fn merged_datagrams_are_counted_by_their_bytes() {
 }
 
 #[test]
-fn a_server_that_nobody_talks_to_stops_when_told() {
+fn a_server_without_clients_stops_on_request() {
     let contenders = [
         sides!(apus(Calls::OneByOne, Path::Udp)),
         sides!(apus(Calls::Many(Replies::Echo), Path::Udp)),
-        sides!(Receiving::Receivers(4)),
+        sides!(ReceiveMode::Receivers(4)),
         sides!(Udp { connected: true }),
         sides!(UdpGso),
-        sides!(Tcp { sends: Sends::One, replies: Replies::Echo }),
+        sides!(Tcp { sends: SendMode::One, replies: Replies::Echo }),
         sides!(apus(Calls::OneByOne, Path::Local)),
         sides!(BarePair { calls: Calls::OneByOne }),
-        sides!(unix(Boundaries::Lost, Replies::Echo)),
-        sides!(unix(Boundaries::Kept, Replies::Echo)),
+        sides!(unix(UnixKind::Stream, Replies::Echo)),
+        sides!(unix(UnixKind::Seqpacket, Replies::Echo)),
     ];
     for (serve, _) in contenders {
         for poll in POLLS {
@@ -342,10 +342,10 @@ fn a_server_that_closes_the_connection_is_an_error_of_the_client() {
     let address = listener.local_addr().unwrap();
     let server = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        // All four requests are read, so that the connection ends in peace.
+        // All four requests are read, so that the connection closes without a reset.
         stream.read_exact(&mut [0; 4 * 1004]).unwrap();
     });
-    let (_, drive) = sides!(Tcp { sends: Sends::One, replies: Replies::Echo });
+    let (_, drive) = sides!(Tcp { sends: SendMode::One, replies: Replies::Echo });
     let client = start(drive, json!({"poll": PollMode::Block, "server": address}));
     let error = client.result::<Side>(Duration::ZERO).unwrap_err().to_string();
     assert!(error.contains(&format!("{address} closed the connection")), "{error}");
@@ -366,8 +366,8 @@ fn a_reply_that_is_not_the_request_is_an_error_of_the_client() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_an_error_of_the_client() {
-    // Nobody else gets the port as long as this socket has it; nobody receives from it either.
+fn a_missing_server_is_an_error_of_the_client() {
+    // While this socket is open, no other process gets the port, and none receives from it.
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = socket.local_addr().unwrap();
     for (_, drive) in [

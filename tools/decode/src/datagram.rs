@@ -1,55 +1,55 @@
-//! What does an IP packet carry?
+//! IP payloads: finds the UDP datagram, Homa packet or ICMP error in an IP packet.
 
 use std::net::{IpAddr, SocketAddr};
 
 use etherparse::{Icmpv4Type, Icmpv6Type, IpNumber, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 
-/// What carries the kernel profile. Source: reference 1.1.
+/// IP protocol number of the kernel profile. Source: reference 1.1.
 const HOMA: IpNumber = IpNumber(146);
 
-/// What carries packets that may be ours.
+/// Encapsulation of a datagram that may contain Homa packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Carrier {
-    /// IP protocol 146. Addresses have port 0: ports stand in the packet.
+pub(crate) enum Encapsulation {
+    /// IP protocol 146. Addresses have port 0, since the Homa header carries the ports.
     Homa,
     /// UDP.
     Udp,
 }
 
-/// Bytes from one address to another.
+/// Payload of an IP packet, with its addresses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Datagram<'a> {
-    pub carrier: Carrier,
+    pub carrier: Encapsulation,
     pub from: SocketAddr,
     pub to: SocketAddr,
     /// IPv4's TOS or IPv6's traffic class.
     pub class: u8,
-    /// What there is of them.
+    /// Captured bytes.
     pub bytes: &'a [u8],
-    /// How many there were on the network, at least `bytes`.
+    /// Length on the network in bytes, at least the length of `bytes`.
     pub len: usize,
 }
 
-/// What was found in an IP packet.
+/// Relevant content of an IP packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Carried<'a> {
+pub(crate) enum IpContent<'a> {
     /// A datagram.
     Datagram(Datagram<'a>),
-    /// An ICMP message: its sender could not deliver a datagram.
+    /// An ICMP error: a host or router could not deliver a datagram.
     Unreachable {
-        /// Who says so, and to whom; ports are 0.
+        /// Sender and receiver of the ICMP message; ports are 0.
         from: SocketAddr,
         to: SocketAddr,
         class: u8,
-        /// What could not be reached.
+        /// Name of the unreachable thing, for instance `port`.
         what: &'static str,
-        /// The datagram's beginning.
+        /// Beginning of the datagram that was not delivered.
         about: Datagram<'a>,
     },
 }
 
-/// Looks for a datagram; `None` if there is something else.
-pub(crate) fn carried<'a>(sliced: &LaxSlicedPacket<'a>) -> Option<Carried<'a>> {
+/// Returns the datagram or ICMP error in an IP packet; `None` for any other payload.
+pub(crate) fn ip_content<'a>(sliced: &LaxSlicedPacket<'a>) -> Option<IpContent<'a>> {
     let ip = Ip::of(sliced)?;
     match &sliced.transport {
         Some(TransportSlice::Icmpv4(icmp)) => {
@@ -60,11 +60,11 @@ pub(crate) fn carried<'a>(sliced: &LaxSlicedPacket<'a>) -> Option<Carried<'a>> {
             let Icmpv6Type::DestinationUnreachable(_) = icmp.icmp_type() else { return None };
             ip.unreachable(unreachable_v6(icmp.code_u8()), icmp.payload())
         }
-        _ => ip.datagram(&sliced.transport).map(Carried::Datagram),
+        _ => ip.datagram(&sliced.transport).map(IpContent::Datagram),
     }
 }
 
-/// Codes of ICMP's type 3. Source: RFC 792, RFC 1122 section 3.2.2.1, RFC 1812 section 5.2.7.1.
+/// Names a code of ICMP type 3. Source: RFC 792, RFC 1122 section 3.2.2.1, RFC 1812 section 5.2.7.1.
 fn unreachable_v4(code: u8) -> &'static str {
     match code {
         0 | 6 | 11 => "network",
@@ -75,7 +75,7 @@ fn unreachable_v4(code: u8) -> &'static str {
     }
 }
 
-/// Codes of ICMPv6's type 1. Source: RFC 4443 section 3.1.
+/// Names a code of ICMPv6 type 1. Source: RFC 4443 section 3.1.
 fn unreachable_v6(code: u8) -> &'static str {
     match code {
         0 => "network",
@@ -85,7 +85,7 @@ fn unreachable_v6(code: u8) -> &'static str {
     }
 }
 
-/// What the IP header says.
+/// Fields of the IP header.
 #[derive(Clone, Copy)]
 struct Ip<'a> {
     from: IpAddr,
@@ -93,12 +93,12 @@ struct Ip<'a> {
     class: u8,
     protocol: IpNumber,
     payload: &'a [u8],
-    /// Bytes of payload on the network.
+    /// Payload length on the network in bytes.
     len: usize,
 }
 
 impl<'a> Ip<'a> {
-    /// `None` for what is not IP, and for fragments: neither profile sends any.
+    /// Reads the IP header. Returns `None` for other network protocols, and for fragments, which neither profile sends.
     fn of(sliced: &LaxSlicedPacket<'a>) -> Option<Self> {
         let (from, to, class, payload, claimed): (IpAddr, IpAddr, _, _, _) = match &sliced.net {
             Some(LaxNetSlice::Ipv4(ip)) => {
@@ -136,22 +136,22 @@ impl<'a> Ip<'a> {
                 let len = claimed.min(self.len.saturating_sub(8)).max(bytes.len());
                 let from = SocketAddr::new(self.from, udp.source_port());
                 let to = SocketAddr::new(self.to, udp.destination_port());
-                Some(Datagram { carrier: Carrier::Udp, from, to, class, bytes, len })
+                Some(Datagram { carrier: Encapsulation::Udp, from, to, class, bytes, len })
             }
             None if self.protocol == HOMA => {
                 let (bytes, len) = (self.payload, self.len);
-                Some(Datagram { carrier: Carrier::Homa, from, to, class, bytes, len })
+                Some(Datagram { carrier: Encapsulation::Homa, from, to, class, bytes, len })
             }
             _ => None,
         }
     }
 
-    /// An ICMP message with the beginning of another IP packet in it.
-    fn unreachable(self, what: &'static str, quoted: &'a [u8]) -> Option<Carried<'a>> {
+    /// Reads the IP packet that an ICMP message quotes.
+    fn unreachable(self, what: &'static str, quoted: &'a [u8]) -> Option<IpContent<'a>> {
         let sliced = LaxSlicedPacket::from_ip(quoted).ok()?;
         let about = Ip::of(&sliced)?.datagram(&sliced.transport)?;
         let Self { from, to, class, .. } = self;
         let (from, to) = (SocketAddr::new(from, 0), SocketAddr::new(to, 0));
-        Some(Carried::Unreachable { from, to, class, what, about })
+        Some(IpContent::Unreachable { from, to, class, what, about })
     }
 }

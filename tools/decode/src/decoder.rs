@@ -1,4 +1,6 @@
-//! Which packets are in a capture, one after the other?
+//! Capture decoder: an iterator over the Homa packets of a capture.
+//!
+//! Calls every other module of this crate: capture record, link-layer frame, IP datagram, Homa packet, RPC.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::io::Read;
@@ -6,100 +8,101 @@ use std::net::SocketAddr;
 
 use apus_wire::Profile;
 
-use crate::datagram::{Carried, Carrier, Datagram, carried};
+use crate::capture_file::{CaptureReader, Record};
+use crate::datagram::{Datagram, Encapsulation, IpContent, ip_content};
 use crate::error::Error;
 use crate::frame::{UnknownLink, slice};
-use crate::merged::{looks_like_header, packet_size};
-use crate::packet::{Content, Packet, Quoted, raw_header, raw_ports};
-use crate::recording::{Record, Recording};
-use crate::rpc::{Rpc, Rpcs};
+use crate::offload::{looks_like_header, packet_size};
+use crate::packet::{CapturedPacket, Content, QuotedPacket, raw_header, raw_ports};
+use crate::rpc::{CapturedRpc, RpcTable};
 
 /// Reads a capture and yields its packets.
 ///
-/// Packets of the kernel profile have a protocol number of their own. A datagram is taken for the udp profile if it
-/// begins with a header whose ports are those of the datagram and whose type, length, version and reserved bytes fit;
-/// from then on everything between these two is, so that a malformed packet is seen as one. Datagrams of the ports given
-/// to [`Decoder::open`] are, whatever they look like.
+/// Packets of the kernel profile are recognized by their IP protocol number. A UDP datagram is recognized as udp
+/// profile if it begins with a header whose ports equal those of the datagram, and whose type, header length, version
+/// and reserved bytes are valid. From then on, every datagram between these two addresses is decoded, so that a
+/// malformed packet is reported rather than skipped. Datagrams of the ports given to [`Decoder::open`] are always
+/// decoded.
 ///
-/// An error ends the iteration.
+/// The iteration ends after an error.
 pub struct Decoder {
-    recording: Recording,
-    dialects: Dialects,
-    rpcs: Rpcs,
-    /// Packets of the last record that have not been asked for.
-    ready: VecDeque<Packet>,
-    /// Time of the first record.
+    capture_file: CaptureReader,
+    detector: UdpDetector,
+    rpcs: RpcTable,
+    /// Packets of the last record that the iterator has not returned yet.
+    ready: VecDeque<CapturedPacket>,
+    /// Time of the first record, in nanoseconds since 1970.
     start: Option<i64>,
-    skipped: Skipped,
+    skipped: SkippedRecords,
     done: bool,
 }
 
-/// What in a capture was not decoded.
+/// Numbers of records that were not decoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Skipped {
-    /// Records of something else.
+pub struct SkippedRecords {
+    /// Records that contain no Homa packet.
     pub others: u64,
-    /// Records of link types that are not understood, by the number of the type (`LINKTYPE_…`).
+    /// Records of unknown link types, by the number of the type (`LINKTYPE_…`).
     pub unknown_links: BTreeMap<i32, u64>,
 }
 
-/// Which datagrams are ours.
+/// Recognizes the datagrams of the udp profile.
 #[derive(Debug)]
-struct Dialects {
+struct UdpDetector {
     ports: Vec<u16>,
-    /// Ends, the lower one first, between which there has been a packet.
-    known: HashSet<(SocketAddr, SocketAddr)>,
+    /// Pairs of addresses, the lower one first, between which a valid header has been captured.
+    flows: HashSet<(SocketAddr, SocketAddr)>,
 }
 
 impl Decoder {
-    /// Looks at the beginning of a capture. Datagrams from and to these UDP ports are decoded whatever they look
-    /// like.
+    /// Opens a capture and reads its beginning. Datagrams from and to `ports` are decoded even if they do not begin
+    /// with a valid header.
     ///
     /// # Errors
     ///
-    /// It is no capture, or cannot be read.
+    /// The file is not a capture, or it cannot be read.
     pub fn open(reader: impl Read + Send + 'static, ports: &[u16]) -> Result<Self, Error> {
         Ok(Self {
-            recording: Recording::open(reader)?,
-            dialects: Dialects { ports: ports.to_vec(), known: HashSet::new() },
-            rpcs: Rpcs::default(),
+            capture_file: CaptureReader::open(reader)?,
+            detector: UdpDetector { ports: ports.to_vec(), flows: HashSet::new() },
+            rpcs: RpcTable::default(),
             ready: VecDeque::new(),
             start: None,
-            skipped: Skipped::default(),
+            skipped: SkippedRecords::default(),
             done: false,
         })
     }
 
-    /// The RPCs that have been seen so far, by [`crate::RpcIndex`].
+    /// Returns the RPCs decoded so far; [`crate::RpcIndex`] is the position in this slice.
     #[must_use]
-    pub fn rpcs(&self) -> &[Rpc] {
+    pub fn rpcs(&self) -> &[CapturedRpc] {
         self.rpcs.all()
     }
 
-    /// All RPCs of the capture, those of packets included that nobody has asked for yet, as far as it can be read.
+    /// Decodes the rest of the capture, up to its end or the first error, and returns all RPCs.
     #[must_use]
-    pub fn into_rpcs(mut self) -> Vec<Rpc> {
+    pub fn into_rpcs(mut self) -> Vec<CapturedRpc> {
         self.by_ref().for_each(drop);
         self.rpcs.into_all()
     }
 
-    /// What was not decoded so far.
+    /// Returns the number of records skipped so far.
     #[must_use]
-    pub fn skipped(&self) -> &Skipped {
+    pub fn skipped(&self) -> &SkippedRecords {
         &self.skipped
     }
 
     fn read(&mut self) -> Result<bool, Error> {
-        let Some(record) = self.recording.next()? else { return Ok(false) };
+        let Some(record) = self.capture_file.next()? else { return Ok(false) };
         let start = *self.start.get_or_insert(record.time);
         let found = match slice(record.link, record.data) {
-            Ok(sliced) => sliced.as_ref().and_then(carried),
+            Ok(sliced) => sliced.as_ref().and_then(ip_content),
             Err(UnknownLink(link)) => {
                 *self.skipped.unknown_links.entry(link).or_default() += 1;
                 return Ok(true);
             }
         };
-        let packets = found.map_or_else(Vec::new, |found| packets(&mut self.dialects, &found));
+        let packets = found.map_or_else(Vec::new, |found| packets(&mut self.detector, &found));
         self.skipped.others += u64::from(packets.is_empty());
         let Record { number, time, .. } = record;
         for mut packet in packets {
@@ -113,7 +116,7 @@ impl Decoder {
 }
 
 impl Iterator for Decoder {
-    type Item = Result<Packet, Error>;
+    type Item = Result<CapturedPacket, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -145,66 +148,74 @@ impl std::fmt::Debug for Decoder {
     }
 }
 
-impl Dialects {
-    /// Whether a datagram is of the udp profile. What is between its ends is from then on.
-    fn learn(&mut self, datagram: &Datagram<'_>) -> bool {
+impl UdpDetector {
+    /// Returns whether a datagram belongs to the udp profile. A valid header marks its two addresses, so that later
+    /// datagrams between them are decoded too.
+    fn observe(&mut self, datagram: &Datagram<'_>) -> bool {
         let Datagram { from, to, bytes, .. } = *datagram;
         if looks_like_header(bytes, from.port(), to.port()) {
-            self.known.insert((from.min(to), from.max(to)));
+            self.flows.insert((from.min(to), from.max(to)));
         }
-        self.is_ours(datagram)
+        self.is_homa(datagram)
     }
 
-    fn is_ours(&self, datagram: &Datagram<'_>) -> bool {
+    fn is_homa(&self, datagram: &Datagram<'_>) -> bool {
         let Datagram { from, to, bytes, .. } = *datagram;
         if looks_like_header(bytes, from.port(), to.port()) {
             return true;
         }
         let ends = (from.min(to), from.max(to));
-        let named = self.ports.contains(&from.port()) || self.ports.contains(&to.port());
-        !bytes.is_empty() && (named || self.known.contains(&ends))
+        let listed = self.ports.contains(&from.port()) || self.ports.contains(&to.port());
+        !bytes.is_empty() && (listed || self.flows.contains(&ends))
     }
 }
 
-/// The packets in what an IP packet carries, without number, times and notes.
-fn packets(dialects: &mut Dialects, carried: &Carried<'_>) -> Vec<Packet> {
-    match carried {
-        Carried::Datagram(datagram) => match datagram.carrier {
-            Carrier::Homa if datagram.bytes.is_empty() => Vec::new(),
-            Carrier::Homa => vec![kernel_packet(datagram)],
-            Carrier::Udp if dialects.learn(datagram) => udp_packets(datagram),
-            Carrier::Udp => Vec::new(),
+/// Returns the packets of an IP packet, without number, times and notes.
+fn packets(detector: &mut UdpDetector, ip_content: &IpContent<'_>) -> Vec<CapturedPacket> {
+    match ip_content {
+        IpContent::Datagram(datagram) => match datagram.carrier {
+            Encapsulation::Homa if datagram.bytes.is_empty() => Vec::new(),
+            Encapsulation::Homa => vec![kernel_packet(datagram)],
+            Encapsulation::Udp if detector.observe(datagram) => udp_packets(datagram),
+            Encapsulation::Udp => Vec::new(),
         },
-        Carried::Unreachable { from, to, class, what, about } => {
+        IpContent::Unreachable { from, to, class, what, about } => {
             let profile = match about.carrier {
-                Carrier::Homa => Profile::Kernel,
-                Carrier::Udp if dialects.is_ours(about) => Profile::Udp,
-                Carrier::Udp => return Vec::new(),
+                Encapsulation::Homa => Profile::Kernel,
+                Encapsulation::Udp if detector.is_homa(about) => Profile::Udp,
+                Encapsulation::Udp => return Vec::new(),
             };
             let (mut quoted_from, mut quoted_to) = (about.from, about.to);
-            if let (Carrier::Homa, Some((sport, dport))) = (about.carrier, raw_ports(about.bytes)) {
+            if let (Encapsulation::Homa, Some((sport, dport))) =
+                (about.carrier, raw_ports(about.bytes))
+            {
                 quoted_from.set_port(sport);
                 quoted_to.set_port(dport);
             }
             let header = raw_header(about.bytes);
-            let about = Quoted { from: quoted_from, to: quoted_to, header };
+            let about = QuotedPacket { from: quoted_from, to: quoted_to, header };
             let content = Content::Unreachable { what, about };
-            vec![Packet { from: *from, to: *to, class: *class, ..bare(profile, 0, content) }]
+            vec![CapturedPacket {
+                from: *from,
+                to: *to,
+                class: *class,
+                ..empty_packet(profile, 0, content)
+            }]
         }
     }
 }
 
-fn kernel_packet(datagram: &Datagram<'_>) -> Packet {
+fn kernel_packet(datagram: &Datagram<'_>) -> CapturedPacket {
     let Datagram { mut from, mut to, class, bytes, len, .. } = *datagram;
     if let Some((sport, dport)) = raw_ports(bytes) {
         from.set_port(sport);
         to.set_port(dport);
     }
     let content = Content::parse(Profile::Kernel, bytes, len);
-    Packet { from, to, class, ..bare(Profile::Kernel, len, content) }
+    CapturedPacket { from, to, class, ..empty_packet(Profile::Kernel, len, content) }
 }
 
-fn udp_packets(datagram: &Datagram<'_>) -> Vec<Packet> {
+fn udp_packets(datagram: &Datagram<'_>) -> Vec<CapturedPacket> {
     let Datagram { from, to, class, bytes, len, .. } = *datagram;
     let size = if looks_like_header(bytes, from.port(), to.port()) {
         packet_size(bytes, len, from.port(), to.port())
@@ -214,18 +225,18 @@ fn udp_packets(datagram: &Datagram<'_>) -> Vec<Packet> {
     let starts: Vec<usize> = (0..bytes.len()).step_by(size).collect();
     let packet = |(index, start): (usize, &usize)| {
         let len = size.min(len - start);
-        let there = &bytes[*start..bytes.len().min(start + len)];
-        let content = Content::parse(Profile::Udp, there, len);
+        let captured = &bytes[*start..bytes.len().min(start + len)];
+        let content = Content::parse(Profile::Udp, captured, len);
         let part = (index + 1, starts.len());
-        Packet { from, to, class, part, ..bare(Profile::Udp, len, content) }
+        CapturedPacket { from, to, class, part, ..empty_packet(Profile::Udp, len, content) }
     };
     starts.iter().enumerate().map(packet).collect()
 }
 
-/// A packet of which nothing else is known.
-fn bare(profile: Profile, len: usize, content: Content) -> Packet {
+/// Returns a packet whose remaining fields have neutral values.
+fn empty_packet(profile: Profile, len: usize, content: Content) -> CapturedPacket {
     let nowhere = SocketAddr::from(([0; 4], 0));
-    Packet {
+    CapturedPacket {
         number: 0,
         part: (1, 1),
         time: 0,

@@ -1,43 +1,43 @@
-//! Why can a capture not be read, or not to its end?
+//! Errors that end the decoding of a capture before its end.
 
 use std::io;
 
 use thiserror::Error;
 
-/// Why a capture ended before its end. What had been read before is good.
+/// The reason for which decoding ended before the end of the capture. Packets returned before the error are valid.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is nothing in it.
+    /// The file has no bytes.
     #[error("the file is empty, and a capture begins with a header")]
     Empty,
-    /// It does not begin as captures do.
-    #[error("not a capture: pcap and pcapng files begin in another way")]
+    /// The file does not begin with a pcap or pcapng header.
+    #[error("not a capture: the file begins with neither a pcap nor a pcapng header")]
     NotACapture,
-    /// It ends in the middle of something: the capturing program was killed, or the disk was full.
-    #[error("the capture ends in the middle of what begins at byte {at}, after {records} records")]
+    /// The file ends within a record: the capturing program was killed, or the disk was full.
+    #[error("the capture is cut off in the record at byte {at}, after {records} complete records")]
     CutOff {
-        /// Bytes of the file before what is cut off.
+        /// Offset in the file of the incomplete record.
         at: u64,
-        /// Records that were read before.
+        /// Number of complete records before it.
         records: u64,
     },
-    /// Something in it contradicts itself.
+    /// A field of the file is invalid or contradicts another one.
     #[error("the capture is damaged at byte {at}, after {records} records: {problem}")]
     Damaged {
-        /// Bytes of the file before what is damaged.
+        /// Offset in the file of the damaged block.
         at: u64,
-        /// Records that were read before.
+        /// Number of complete records before it.
         records: u64,
-        /// What is wrong there.
+        /// Description of the damage.
         problem: String,
     },
-    /// The file cannot be read.
+    /// Reading the file failed.
     #[error("reading the capture at byte {at}: {error}")]
     Io {
-        /// Bytes of the file that were used before.
+        /// Offset in the file of the block that could not be read.
         at: u64,
-        /// What the system says.
+        /// The operating system's error.
         error: io::Error,
     },
 }

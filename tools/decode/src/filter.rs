@@ -1,4 +1,4 @@
-//! Which packets does somebody want to see?
+//! Packet filters: select packets by RPC, type and port.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,42 +6,42 @@ use std::str::FromStr;
 use apus_wire::Kind;
 use thiserror::Error;
 
-use crate::packet::{Content, Packet};
+use crate::packet::{CapturedPacket, Content};
 
-/// A type of packets, as a filter names it.
+/// Packet type, as filters and summaries name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Type {
-    /// Whole packets of a type.
+pub enum PacketType {
+    /// A valid packet of this Homa type.
     Kind(Kind),
-    /// ICMP messages about packets.
+    /// An ICMP error about a Homa packet.
     Icmp,
-    /// Packets that are none.
+    /// A packet that violates the wire format.
     Malformed,
-    /// Packets of which the capture does not hold enough.
-    Cut,
+    /// A packet of which the capture contains too little to decode it.
+    Truncated,
 }
 
-/// No type has this name.
+/// Error: no packet type has the given name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no packets have the type `{name}`; there are {}", Type::names())]
-pub struct UnknownType {
+#[error("unknown packet type `{name}`; the types are {}", PacketType::names())]
+pub struct UnknownPacketType {
     name: String,
 }
 
-impl Type {
-    /// All types, in the order in which summaries list them.
+impl PacketType {
+    /// Returns all types, in the order in which summaries list them.
     pub fn all() -> impl Iterator<Item = Self> {
-        let others = [Self::Icmp, Self::Malformed, Self::Cut];
+        let others = [Self::Icmp, Self::Malformed, Self::Truncated];
         Kind::ALL.into_iter().map(Self::Kind).chain(others)
     }
 
-    /// That of a packet.
+    /// Returns the type of a packet.
     #[must_use]
-    pub fn of(packet: &Packet) -> Self {
+    pub fn of(packet: &CapturedPacket) -> Self {
         match &packet.content {
             Content::Whole { body, .. } => Self::Kind(body.kind()),
             Content::Malformed { .. } => Self::Malformed,
-            Content::Cut { .. } => Self::Cut,
+            Content::Truncated { .. } => Self::Truncated,
             Content::Unreachable { .. } => Self::Icmp,
         }
     }
@@ -51,57 +51,57 @@ impl Type {
     }
 }
 
-impl fmt::Display for Type {
+impl fmt::Display for PacketType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Kind(kind) => kind.name(),
             Self::Icmp => "ICMP",
             Self::Malformed => "malformed",
-            Self::Cut => "cut",
+            Self::Truncated => "cut",
         })
     }
 }
 
-/// Names are taken in any case.
-impl FromStr for Type {
-    type Err = UnknownType;
+/// Parses a name without regard to case.
+impl FromStr for PacketType {
+    type Err = UnknownPacketType;
 
-    fn from_str(name: &str) -> Result<Self, UnknownType> {
-        let found = Self::all().find(|each| each.to_string().eq_ignore_ascii_case(name));
-        found.ok_or_else(|| UnknownType { name: name.to_owned() })
+    fn from_str(name: &str) -> Result<Self, UnknownPacketType> {
+        let selected = Self::all().find(|each| each.to_string().eq_ignore_ascii_case(name));
+        selected.ok_or_else(|| UnknownPacketType { name: name.to_owned() })
     }
 }
 
-/// Which packets are meant: those that fit each list that is not empty.
+/// Packet filter: a packet matches if it matches every list that is not empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
-    /// Ids of RPCs, whoever's view they are from. A packet fits too if it acknowledges one.
+pub struct PacketFilter {
+    /// Ids of RPCs, as client or server write them. A packet that acknowledges one of these RPCs matches too.
     pub rpcs: Vec<u64>,
-    /// Types.
-    pub types: Vec<Type>,
-    /// Ports, of either end.
+    /// Packet types.
+    pub types: Vec<PacketType>,
+    /// Ports of the sender or receiver.
     pub ports: Vec<u16>,
 }
 
-impl Filter {
-    /// Whether the packet is meant.
+impl PacketFilter {
+    /// Returns whether the packet passes the filter.
     #[must_use]
-    pub fn fits(&self, packet: &Packet) -> bool {
-        self.fits_rpc(packet) && self.fits_type(packet) && self.fits_port(packet)
+    pub fn matches(&self, packet: &CapturedPacket) -> bool {
+        self.matches_rpc(packet) && self.matches_type(packet) && self.matches_port(packet)
     }
 
-    fn fits_rpc(&self, packet: &Packet) -> bool {
-        let wanted = |id: u64| self.rpcs.iter().any(|rpc| rpc & !1 == id & !1);
+    fn matches_rpc(&self, packet: &CapturedPacket) -> bool {
+        let is_selected = |id: u64| self.rpcs.iter().any(|rpc| rpc & !1 == id & !1);
         self.rpcs.is_empty()
-            || packet.sender_id().is_some_and(|id| wanted(id.client_id()))
-            || packet.acks().any(|ack| wanted(ack.client_id))
+            || packet.sender_id().is_some_and(|id| is_selected(id.client_id()))
+            || packet.acks().any(|ack| is_selected(ack.client_id))
     }
 
-    fn fits_type(&self, packet: &Packet) -> bool {
-        self.types.is_empty() || self.types.contains(&Type::of(packet))
+    fn matches_type(&self, packet: &CapturedPacket) -> bool {
+        self.types.is_empty() || self.types.contains(&PacketType::of(packet))
     }
 
-    fn fits_port(&self, packet: &Packet) -> bool {
+    fn matches_port(&self, packet: &CapturedPacket) -> bool {
         let (from, to) = match &packet.content {
             Content::Unreachable { about, .. } => (about.from, about.to),
             _ => (packet.from, packet.to),
@@ -118,10 +118,10 @@ mod tests {
 
     #[test]
     fn types_are_found_by_their_names() {
-        for each in Type::all() {
+        for each in PacketType::all() {
             assert_eq!(each.to_string().to_lowercase().parse(), Ok(each));
         }
-        let error = "dat".parse::<Type>().unwrap_err().to_string();
-        assert!(error.contains("`dat`; there are DATA, GRANT, "), "{error}");
+        let error = "dat".parse::<PacketType>().unwrap_err().to_string();
+        assert!(error.contains("`dat`; the types are DATA, GRANT, "), "{error}");
     }
 }

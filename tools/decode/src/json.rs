@@ -1,18 +1,21 @@
-//! How do machines read packets and RPCs?
+//! JSON form of packets and RPCs, for `apus decode --json`.
 
 use apus_wire::{Body, Data, Dialect, Header, Kind, Role};
 use serde_json::{Map, Value, json};
 
-use crate::filter::Type;
-use crate::packet::{Content, Packet, Quoted, Verdict};
-use crate::rpc::{Links, Note, Rpc};
-use crate::words::refusal_name;
+use crate::description::refusal_name;
+use crate::filter::PacketType;
+use crate::note::{Links, Note};
+use crate::packet::{CapturedPacket, Content, QuotedPacket, Verdict};
+use crate::rpc::CapturedRpc;
 
-/// A packet as an object. Ids of RPCs are text, since they have 64 bits and many readers of JSON only 53. What is not
-/// known, and what does not apply to the type, is absent. Times are in microseconds but for `time_s`, which counts
-/// seconds from the first record of the capture.
+/// Returns a packet as a JSON object.
+///
+/// Ids of RPCs are strings, since they have 64 bits and many JSON readers keep only 53. Fields that are unknown, or do
+/// not apply to the type, are absent. Times are in microseconds, except for `time_s`: seconds since the first record of
+/// the capture.
 #[must_use]
-pub fn packet(packet: &Packet, links: Links) -> Value {
+pub fn packet(packet: &CapturedPacket, links: Links) -> Value {
     let mut object = Map::new();
     let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
     put("packet", json!(packet.number));
@@ -20,22 +23,22 @@ pub fn packet(packet: &Packet, links: Links) -> Value {
         put("part", json!(packet.part.0));
     }
     put("time_s", json!(packet.since_start as f64 / 1e9));
-    let (from, to) = packet.ends();
+    let (from, to) = packet.addresses();
     put("from", json!(from));
     put("to", json!(to));
     put("profile", json!(packet.profile.to_string()));
     put("level", json!(packet.level()));
     put("bytes", json!(packet.len));
-    put("type", json!(Type::of(packet).to_string()));
+    put("type", json!(PacketType::of(packet).to_string()));
     if let Some(id) = packet.sender_id() {
         put("rpc", json!(id.client_id().to_string()));
     }
-    content(packet, &mut object);
+    add_content(packet, &mut object);
     if let Some(note) = &packet.note {
-        remarks(packet, note, &mut object);
-        linked(links, &mut object);
+        add_note(packet, note, &mut object);
+        add_links(links, &mut object);
     }
-    object.insert("words".to_owned(), json!(packet.words(links).to_string()));
+    object.insert("words".to_owned(), json!(packet.describe(links).to_string()));
     Value::Object(object)
 }
 
@@ -45,15 +48,15 @@ fn extend(object: &mut Map<String, Value>, more: Value) {
     }
 }
 
-fn content(packet: &Packet, object: &mut Map<String, Value>) {
+fn add_content(packet: &CapturedPacket, object: &mut Map<String, Value>) {
     match &packet.content {
         Content::Whole { header, body, data_len } => {
-            dialect(header, object);
-            fields(packet, body, *data_len, object);
+            add_dialect(header, object);
+            add_fields(packet, body, *data_len, object);
         }
         Content::Malformed { error, .. } => extend(object, json!({ "error": error.to_string() })),
-        Content::Cut { .. } => {}
-        Content::Unreachable { what, about: Quoted { from, to, .. } } => {
+        Content::Truncated { .. } => {}
+        Content::Unreachable { what, about: QuotedPacket { from, to, .. } } => {
             let about = packet.kind().map(Kind::name);
             let about = json!({ "from": from, "to": to, "type": about });
             extend(object, json!({ "unreachable": what, "about": about }));
@@ -61,7 +64,7 @@ fn content(packet: &Packet, object: &mut Map<String, Value>) {
     }
 }
 
-fn dialect(header: &Header, object: &mut Map<String, Value>) {
+fn add_dialect(header: &Header, object: &mut Map<String, Value>) {
     let sender = match header.sender_id.sender() {
         Role::Client => "client",
         Role::Server => "server",
@@ -76,7 +79,12 @@ fn dialect(header: &Header, object: &mut Map<String, Value>) {
     }
 }
 
-fn fields(packet: &Packet, body: &Body<'_>, data_len: u32, object: &mut Map<String, Value>) {
+fn add_fields(
+    packet: &CapturedPacket,
+    body: &Body<'_>,
+    data_len: u32,
+    object: &mut Map<String, Value>,
+) {
     let acks = || {
         let entry = |ack: apus_wire::Ack| json!({ "rpc": (ack.client_id & !1).to_string(), "server_port": ack.server_port });
         packet.acks().map(entry).collect::<Vec<_>>()
@@ -127,11 +135,11 @@ fn fields(packet: &Packet, body: &Body<'_>, data_len: u32, object: &mut Map<Stri
     }
 }
 
-fn remarks(packet: &Packet, note: &Note, object: &mut Map<String, Value>) {
+fn add_note(packet: &CapturedPacket, note: &Note, object: &mut Map<String, Value>) {
     let Content::Whole { body, .. } = &packet.content else { return };
     match body {
         Body::Data(..) => {
-            extend(object, json!({ "message": note.half.name() }));
+            extend(object, json!({ "message": note.message_kind.name() }));
             if let Some(length) = note.length_was {
                 return extend(object, json!({ "length_was": length }));
             }
@@ -144,7 +152,7 @@ fn remarks(packet: &Packet, note: &Note, object: &mut Map<String, Value>) {
             if let Some(bytes) = note.beyond {
                 extend(object, json!({ "beyond_grant": bytes }));
             }
-            if let Some((number, time)) = note.asked {
+            if let Some((number, time)) = note.resend {
                 extend(object, json!({ "resend_in": number, "resend_us": micros(time) }));
             }
             let times =
@@ -156,14 +164,17 @@ fn remarks(packet: &Packet, note: &Note, object: &mut Map<String, Value>) {
             }
         }
         Body::Grant(_) => {
-            extend(object, json!({ "message": note.half.name(), "granted_new": note.granted }));
+            extend(
+                object,
+                json!({ "message": note.message_kind.name(), "granted_new": note.granted }),
+            );
         }
-        Body::Resend(_) => extend(object, json!({ "message": note.half.name() })),
+        Body::Resend(_) => extend(object, json!({ "message": note.message_kind.name() })),
         _ => {}
     }
 }
 
-fn linked(links: Links, object: &mut Map<String, Value>) {
+fn add_links(links: Links, object: &mut Map<String, Value>) {
     let pairs = [
         ("request_in", links.request),
         ("response_in", links.response),
@@ -179,9 +190,9 @@ fn linked(links: Links, object: &mut Map<String, Value>) {
     }
 }
 
-/// An RPC as an object. `null` stands where the capture does not show something.
+/// Returns an RPC as a JSON object. `null` marks what the capture does not contain.
 #[must_use]
-pub fn rpc(rpc: &Rpc) -> Value {
+pub fn rpc(rpc: &CapturedRpc) -> Value {
     let number = |found: Option<(u64, i64)>| found.map(|(number, _)| number);
     json!({
         "rpc": rpc.id.to_string(),
@@ -208,7 +219,7 @@ pub fn rpc(rpc: &Rpc) -> Value {
     })
 }
 
-/// Nanoseconds as microseconds, exact.
+/// Converts nanoseconds to microseconds.
 #[must_use]
 pub fn micros(nanoseconds: i64) -> f64 {
     nanoseconds as f64 / 1e3

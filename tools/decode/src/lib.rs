@@ -1,52 +1,56 @@
-//! What do recorded packets say?
+//! Decoder for captured Homa packets.
 //!
-//! [`Decoder`] reads a capture, in any of the formats that tcpdump, Wireshark and `apus_driver`'s recorder write,
-//! and yields the Homa packets in it, of both wire profiles of `docs/spec/wire.md`: in words
-//! ([`Packet::words`]), as JSON ([`json::packet`]), and as values. Each [`Packet`] knows its RPC, so that a response
-//! is linked to its request, and what the packets before it tell about it ([`Note`]): bytes seen before, gaps, how far a
-//! grant goes beyond the last one, who asked for a retransmission.
+//! [`Decoder`] reads a capture in any of the formats that tcpdump, Wireshark and `apus_driver`'s recorder write, and
+//! yields the Homa packets in it, of both wire profiles of `docs/spec/wire.md`: as values, as text
+//! ([`CapturedPacket::describe`]) and as JSON ([`json::packet`]). Each [`CapturedPacket`] refers to its RPC, which
+//! links a response to its request. Its [`Note`] contains what earlier packets reveal about it: bytes seen before,
+//! gaps, how many bytes a grant adds, which RESEND caused a retransmission.
 //!
 //! ```text
-//!   decoder              packets of a capture, one after the other
-//!     ├ recording        records of pcap and pcapng files; where they are damaged
+//!   decoder              packets of a capture, in order
+//!     ├ capture_file     records of pcap and pcapng files
 //!     ├ frame            the IP packet in a record
-//!     ├ datagram         what the IP packet carries: a datagram that may be ours, an ICMP message about one
-//!     ├ merged           where one packet ends that offload has merged with others
-//!     ├ packet           one packet: its fields, or what is wrong with it
-//!     └ rpc, message     RPCs as the capture shows them: what a packet means for its own
-//!   words, json          a packet for people and for machines
-//!   filter, summary      which packets; all of them together
+//!     ├ datagram         the UDP datagram, Homa packet or ICMP error in an IP packet
+//!     ├ offload          boundaries of packets that offload has merged
+//!     ├ packet           one packet: its fields, or its violation of the wire format
+//!     └ rpc, message,    RPCs and messages: relates each packet
+//!       note             to earlier ones
+//!   description, json    a packet as text and as JSON
+//!   filter, summary      selection of packets; totals of a capture
 //! ```
 //!
-//! `dissector/apus.lua` says the same in Wireshark; `tests/dissector` holds the two against each other.
+//! `dissector/apus.lua` does the same in Wireshark; `tests/decode/dissector.rs` compares the two. `apus decode` is the
+//! command line of this crate.
 //!
 //! # Invariants
 //!
-//! - **D1** No file makes the decoder panic or hang, and memory is bounded by what the file holds: an error names
-//!   the place, and what came before it has been decoded.
-//! - **D2** What is said about a packet depends on the packets before it alone.
+//! - **DECODER-1** No file makes the decoder panic or hang, and memory is bounded by the size of the file. An error
+//!   names its offset, and all packets before it have been decoded.
+//! - **DECODER-2** A packet's description depends only on the packet and on earlier packets.
 
 #![forbid(unsafe_code)]
 
+mod capture_file;
 mod datagram;
 mod decoder;
+mod description;
 mod error;
 mod filter;
 mod frame;
 pub mod json;
-mod merged;
 mod message;
+mod note;
+mod offload;
 mod packet;
-mod recording;
 mod rpc;
 mod summary;
-mod words;
 
-pub use decoder::{Decoder, Skipped};
+pub use decoder::{Decoder, SkippedRecords};
+pub use description::{Description, duration};
 pub use error::Error;
-pub use filter::{Filter, Type, UnknownType};
-pub use message::{Half, Message};
-pub use packet::{Content, Packet, Quoted, Verdict};
-pub use rpc::{Links, Note, Rpc, RpcIndex};
-pub use summary::{OfType, Summary, Times};
-pub use words::{Words, duration};
+pub use filter::{PacketFilter, PacketType, UnknownPacketType};
+pub use message::{CapturedMessage, MessageKind};
+pub use note::{Links, Note, RpcIndex};
+pub use packet::{CapturedPacket, Content, QuotedPacket, Verdict};
+pub use rpc::CapturedRpc;
+pub use summary::{CompletionTimes, Summary, TypeCounts};

@@ -1,20 +1,20 @@
-//! What has been seen of a message?
+//! Message reassembly bookkeeping: which bytes of a message a capture contains.
 
 use std::ops::Range;
 
 use rangemap::RangeSet;
 
-/// Which message of an RPC.
+/// One of the two messages of an RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Half {
+pub enum MessageKind {
     /// From the client to the server.
     Request,
     /// From the server to the client.
     Response,
 }
 
-impl Half {
-    /// `request` or `response`.
+impl MessageKind {
+    /// Returns `request` or `response`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -24,72 +24,74 @@ impl Half {
     }
 }
 
-/// A request or a response as the capture shows it. "Seen" is what passed the place of the capture: packets may
-/// be lost behind it, and may have been lost before it.
+/// A request or a response, as far as the capture contains it.
+///
+/// "Seen" bytes passed the point of capture. They may have been lost behind it, and bytes lost before it are never
+/// seen.
 #[derive(Clone, Debug, Default)]
-pub struct Message {
-    /// Its bytes, as its first packet says.
+pub struct CapturedMessage {
+    /// Message length in bytes, from its first DATA packet.
     pub length: Option<u32>,
-    /// Number and time of the first packet.
+    /// Number and time of its first DATA packet.
     pub first: Option<(u64, i64)>,
-    /// The same of the packet with which all bytes had been seen.
+    /// Number and time of the DATA packet that completed the message.
     pub complete: Option<(u64, i64)>,
-    /// The same of the last RESEND that asks for bytes of it.
-    pub asked: Option<(u64, i64)>,
-    /// How far its sender may transmit: unscheduled, granted, or asked for.
+    /// Number and time of the last RESEND for the message.
+    pub last_resend: Option<(u64, i64)>,
+    /// Offset up to which the sender may transmit: unscheduled, granted or requested by RESEND.
     pub limit: u64,
-    /// DATA packets of it, and how many of them were retransmissions.
+    /// Number of DATA packets, retransmissions included.
     pub packets: u64,
-    /// Retransmissions among them.
+    /// Number of retransmitted DATA packets.
     pub retransmitted: u64,
-    /// Grants to it.
+    /// Number of GRANT packets for the message.
     pub grants: u64,
-    /// RESENDs that ask for bytes of it.
+    /// Number of RESEND packets for the message.
     pub resends: u64,
     seen: RangeSet<u64>,
     seen_bytes: u64,
     highest: u64,
 }
 
-/// What a stretch of bytes means for its message.
+/// Effect of a range of bytes on its message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stretch {
-    /// Bytes that had been seen before.
+pub(crate) struct RangeEffect {
+    /// Number of bytes that earlier packets contained.
     pub repeated: u64,
-    /// Bytes between the highest one seen so far and this stretch.
+    /// Number of bytes between the highest byte seen so far and this range.
     pub gap: u64,
-    /// How far behind the limit it begins, and one more; 0 if it may be sent.
+    /// Distance from the limit to the start of the range, if it begins at or beyond the limit.
     pub beyond: Option<u64>,
-    /// Whether all bytes have been seen now, for the first time.
+    /// Whether this range completes the message for the first time.
     pub completes: bool,
 }
 
-impl Message {
-    /// Bytes that have been seen of it.
+impl CapturedMessage {
+    /// Returns the number of bytes seen so far.
     #[must_use]
     pub const fn seen(&self) -> u64 {
         self.seen_bytes
     }
 
-    /// Takes bytes into account that lie inside of the message.
-    pub(crate) fn add(&mut self, stretch: Range<u64>, number: u64, time: i64) -> Stretch {
-        let new: u64 = self.seen.gaps(&stretch).map(|gap| gap.end - gap.start).sum();
-        let beyond = (stretch.start >= self.limit).then(|| stretch.start - self.limit);
-        let gap = stretch.start.saturating_sub(self.highest);
-        let repeated = stretch.end - stretch.start - new;
-        self.highest = self.highest.max(stretch.end);
+    /// Records a range of bytes within the message.
+    pub(crate) fn add(&mut self, range: Range<u64>, number: u64, time: i64) -> RangeEffect {
+        let new: u64 = self.seen.gaps(&range).map(|gap| gap.end - gap.start).sum();
+        let beyond = (range.start >= self.limit).then(|| range.start - self.limit);
+        let gap = range.start.saturating_sub(self.highest);
+        let repeated = range.end - range.start - new;
+        self.highest = self.highest.max(range.end);
         self.seen_bytes += new;
-        self.seen.insert(stretch);
+        self.seen.insert(range);
         let whole = self.length.is_some_and(|length| u64::from(length) == self.seen_bytes);
         let completes = whole && self.complete.is_none();
         if completes {
             self.complete = Some((number, time));
         }
-        Stretch { repeated, gap, beyond, completes }
+        RangeEffect { repeated, gap, beyond, completes }
     }
 
-    /// Its sender may transmit so far; says how many bytes that adds.
-    pub(crate) fn allow(&mut self, limit: u64) -> u64 {
+    /// Raises the offset up to which the sender may transmit. Returns the number of bytes that this adds.
+    pub(crate) fn raise_limit(&mut self, limit: u64) -> u64 {
         let limit = self.length.map_or(limit, |length| limit.min(length.into()));
         let new = limit.saturating_sub(self.limit);
         self.limit += new;
@@ -101,16 +103,19 @@ impl Message {
 mod tests {
     use super::*;
 
-    fn message(length: u32) -> Message {
-        Message { length: Some(length), limit: length.into(), ..Message::default() }
+    fn message(length: u32) -> CapturedMessage {
+        CapturedMessage { length: Some(length), limit: length.into(), ..CapturedMessage::default() }
     }
 
     #[test]
     fn in_order_there_are_no_gaps() {
         let mut message = message(30);
-        assert_eq!(message.add(0..10, 1, 1), Stretch::default());
-        assert_eq!(message.add(10..20, 2, 2), Stretch::default());
-        assert_eq!(message.add(20..30, 3, 3), Stretch { completes: true, ..Stretch::default() });
+        assert_eq!(message.add(0..10, 1, 1), RangeEffect::default());
+        assert_eq!(message.add(10..20, 2, 2), RangeEffect::default());
+        assert_eq!(
+            message.add(20..30, 3, 3),
+            RangeEffect { completes: true, ..RangeEffect::default() }
+        );
         assert_eq!((message.complete, message.seen()), (Some((3, 3)), 30));
     }
 
@@ -122,16 +127,19 @@ mod tests {
         let across = message.add(5..35, 3, 3);
         assert_eq!((across.repeated, across.gap, across.completes), (15, 0, false));
         assert!(message.add(0..5, 4, 4).completes);
-        assert_eq!(message.add(0..40, 5, 5), Stretch { repeated: 40, ..Stretch::default() });
+        assert_eq!(
+            message.add(0..40, 5, 5),
+            RangeEffect { repeated: 40, ..RangeEffect::default() }
+        );
     }
 
     #[test]
-    fn what_nothing_allows_is_seen() {
-        let mut message = Message { length: Some(40), ..Message::default() };
-        assert_eq!(message.allow(20), 20);
+    fn bytes_beyond_the_limit_are_flagged() {
+        let mut message = CapturedMessage { length: Some(40), ..CapturedMessage::default() };
+        assert_eq!(message.raise_limit(20), 20);
         assert_eq!(message.add(0..10, 1, 1).beyond, None);
         assert_eq!(message.add(20..30, 1, 1).beyond, Some(0));
-        assert_eq!(message.allow(99), 20, "the message's end is the limit");
-        assert_eq!(message.allow(30), 0);
+        assert_eq!(message.raise_limit(99), 20, "the message's end is the limit");
+        assert_eq!(message.raise_limit(30), 0);
     }
 }

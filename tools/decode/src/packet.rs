@@ -1,4 +1,4 @@
-//! What is one packet?
+//! Captured packets: the fields of a Homa packet, or its violation of the wire format.
 
 use std::net::SocketAddr;
 
@@ -7,99 +7,100 @@ use apus_wire::{
     SenderId,
 };
 
-use crate::rpc::Note;
+use crate::note::Note;
 
-/// A Homa packet of a capture, or an ICMP message about one.
+/// A Homa packet of a capture, or an ICMP error about one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Packet {
-    /// Number of the record that it was in, from 1 on, as Wireshark counts.
+pub struct CapturedPacket {
+    /// Number of the capture record, starting at 1, as Wireshark counts.
     pub number: u64,
-    /// Which packet of a datagram that offload has merged, from 1 on, and of how many.
+    /// Position of the packet in its datagram, starting at 1, and number of packets in the datagram. Offload merges
+    /// packets.
     pub part: (usize, usize),
-    /// Nanoseconds since 1970.
+    /// Capture time in nanoseconds since 1970.
     pub time: i64,
     /// Nanoseconds since the first record of the capture.
     pub since_start: i64,
-    /// Address and Homa port of the sender. In the udp profile the port is the datagram's.
+    /// Address and Homa port of the sender. In the udp profile the port is that of the datagram.
     pub from: SocketAddr,
-    /// The same of the receiver.
+    /// Address and Homa port of the receiver. In the udp profile the port is that of the datagram.
     pub to: SocketAddr,
     /// IPv4's TOS or IPv6's traffic class.
     pub class: u8,
-    /// Which dialect it is in.
+    /// Wire profile of the packet.
     pub profile: Profile,
-    /// Its bytes on the network, without IP and UDP headers.
+    /// Length on the network in bytes, without IP and UDP headers.
     pub len: usize,
-    /// What it says.
+    /// Decoded content.
     pub content: Content,
-    /// What is known about it from the packets before it; `None` if there is no RPC to know it about.
+    /// What earlier packets reveal about this one; `None` if it belongs to no RPC.
     pub note: Option<Note>,
 }
 
-/// What a packet says.
+/// Decoded content of a packet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
-    /// All its fields.
+    /// A valid packet.
     Whole {
-        /// What all packets begin with.
+        /// Common header.
         header: Header,
-        /// What depends on the type. The bytes of the message are left out.
+        /// Fields of the packet type. The payload is left out.
         body: Body<'static>,
-        /// How many bytes of the message it carries; 0 in control packets.
+        /// Payload length in bytes; 0 in control packets.
         data_len: u32,
     },
-    /// It is no packet.
+    /// A packet that violates the wire format.
     Malformed {
-        /// Why not.
+        /// The violation.
         error: ParseError,
-        /// Type and id, if it has a header.
+        /// Wire value of the type, and RPC id, if a whole header was captured.
         header: Option<(u8, SenderId)>,
     },
-    /// The capture holds less than its header.
-    Cut {
-        /// Type and id, if so much is there.
+    /// A packet whose capture ends within its header.
+    Truncated {
+        /// Wire value of the type, and RPC id, if a whole common header was captured.
         header: Option<(u8, SenderId)>,
     },
-    /// An ICMP message: it could not be delivered.
+    /// An ICMP error: a Homa packet could not be delivered.
     Unreachable {
-        /// What could not be reached, like `port`.
+        /// Name of the unreachable thing, for instance `port`.
         what: &'static str,
-        /// Which packet that is about.
-        about: Quoted,
+        /// The packet that was not delivered.
+        about: QuotedPacket,
     },
 }
 
-/// How a server ends an RPC that it does not serve (any more).
+/// Final answer of a server about an RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is through with it, and will not execute it (again).
+    /// The RPC is finished; the server will not execute it (again).
     Finished,
-    /// It will not serve it.
+    /// The server refuses the request, for this reason.
     Refused(Refusal),
 }
 
-/// The packet that an ICMP message is about.
+/// The packet that an ICMP error quotes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Quoted {
-    /// Who sent it.
+pub struct QuotedPacket {
+    /// Address of its sender.
     pub from: SocketAddr,
-    /// To whom.
+    /// Address of its receiver.
     pub to: SocketAddr,
-    /// Its type and id, if the message holds so much of it.
+    /// Wire value of its type, and RPC id, if the quotation is long enough.
     pub header: Option<(u8, SenderId)>,
 }
 
 impl Content {
-    /// Reads a packet of `len` bytes, of which these are there.
+    /// Parses a packet of `len` bytes of which `bytes` were captured.
     pub(crate) fn parse(profile: Profile, bytes: &[u8], len: usize) -> Self {
         let header = raw_header(bytes);
         let parsed = WirePacket::parse(profile, bytes);
         if bytes.len() >= len {
             return Self::from_parsed(parsed, header);
         }
-        // The rest is not there. What it says is none of our business if it is data.
+        // The rest was not captured. For DATA it is payload, which is not decoded and can be replaced by zeros.
         match parsed {
-            Err(ParseError::TooShort { need, .. }) if need <= len => Self::Cut { header },
+            Err(ParseError::TooShort { need, .. }) if need <= len => Self::Truncated { header },
             Ok(WirePacket { body: Body::Data(..), .. })
             | Err(ParseError::EmptyData | ParseError::DataBeyondEnd { .. }) => {
                 let mut whole = bytes.to_vec();
@@ -127,14 +128,14 @@ impl Content {
     }
 }
 
-/// Type and id, where they stand in any packet of 28 bytes.
+/// Returns the wire value of the type, and the RPC id, which have the same place in every packet.
 pub(crate) fn raw_header(bytes: &[u8]) -> Option<(u8, SenderId)> {
     let header = bytes.get(..HEADER_LEN)?;
     let id: [u8; 8] = header[20..28].try_into().expect("eight bytes");
     Some((header[11], SenderId::from_wire(u64::from_be_bytes(id))))
 }
 
-/// The two ports, in any packet of 28 bytes.
+/// Returns source and destination port of a packet with a whole header.
 pub(crate) fn raw_ports(bytes: &[u8]) -> Option<(u16, u16)> {
     let header = bytes.get(..HEADER_LEN)?;
     let port = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
@@ -157,33 +158,35 @@ fn without_data(body: Body<'_>) -> (Body<'static>, u32) {
     }
 }
 
-impl Packet {
-    /// The type; `None` if it is unknown or not there. Of an ICMP message, the type of the packet that it is
-    /// about.
+impl CapturedPacket {
+    /// Returns the Homa type; `None` if it is unknown or was not captured. For an ICMP error, this is the type of the
+    /// quoted packet.
     #[must_use]
     pub fn kind(&self) -> Option<Kind> {
         match &self.content {
             Content::Whole { body, .. } => Some(body.kind()),
             Content::Malformed { header, .. }
-            | Content::Cut { header }
-            | Content::Unreachable { about: Quoted { header, .. }, .. } => {
+            | Content::Truncated { header }
+            | Content::Unreachable { about: QuotedPacket { header, .. }, .. } => {
                 header.and_then(|(kind, _)| Kind::from_wire(kind))
             }
         }
     }
 
-    /// The RPC's id as its sender writes it, if it has one.
+    /// Returns the RPC's id as the sender writes it, if it was captured.
     #[must_use]
     pub fn sender_id(&self) -> Option<SenderId> {
         match &self.content {
             Content::Whole { header, .. } => Some(header.sender_id),
             Content::Malformed { header, .. }
-            | Content::Cut { header }
-            | Content::Unreachable { about: Quoted { header, .. }, .. } => header.map(|(_, id)| id),
+            | Content::Truncated { header }
+            | Content::Unreachable { about: QuotedPacket { header, .. }, .. } => {
+                header.map(|(_, id)| id)
+            }
         }
     }
 
-    /// The acks in it: of DATA the one that it takes along, of ACK its entries.
+    /// Returns the acknowledgements in the packet: the one in a DATA packet, or the entries of an ACK packet.
     pub fn acks(&self) -> impl Iterator<Item = Ack> + '_ {
         let body = match &self.content {
             Content::Whole { body, .. } => Some(body),
@@ -200,22 +203,22 @@ impl Packet {
         carried.into_iter().chain(listed.into_iter().flatten())
     }
 
-    /// From whom and to whom, as text: with ports, but for ICMP messages, which have none.
+    /// Returns sender and receiver as text: with ports, except for ICMP errors, which have none.
     #[must_use]
-    pub fn ends(&self) -> (String, String) {
+    pub fn addresses(&self) -> (String, String) {
         match self.content {
             Content::Unreachable { .. } => (self.from.ip().to_string(), self.to.ip().to_string()),
             _ => (self.from.to_string(), self.to.to_string()),
         }
     }
 
-    /// The level in the network that the traffic class stands for, 0 to 7 (`PRIO-10`).
+    /// Returns the network priority level that the traffic class encodes, 0 to 7 (`PRIO-10`).
     #[must_use]
     pub fn level(&self) -> u8 {
         self.class >> 5
     }
 
-    /// Flags of the udp profile; none in the kernel profile.
+    /// Returns the flags of the udp profile; none in the kernel profile.
     #[must_use]
     pub fn flags(&self) -> Flags {
         match &self.content {
@@ -224,7 +227,7 @@ impl Packet {
         }
     }
 
-    /// What an RPC_UNKNOWN says for good (`WIRE-23`).
+    /// Returns the final answer that an RPC_UNKNOWN packet contains (`WIRE-23`).
     #[must_use]
     pub fn verdict(&self) -> Option<Verdict> {
         let Content::Whole { header, body: Body::RpcUnknown, .. } = &self.content else {
@@ -236,7 +239,7 @@ impl Packet {
         self.flags().contains(Flags::FINISHED).then_some(Verdict::Finished)
     }
 
-    /// Whether something is wrong with it.
+    /// Returns whether the packet violates the wire format.
     #[must_use]
     pub fn is_malformed(&self) -> bool {
         matches!(self.content, Content::Malformed { .. })

@@ -1,132 +1,82 @@
-//! What do packets mean for the RPCs that they belong to?
+//! RPC table of a capture: relates each packet to its RPC and to earlier packets of it.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use apus_wire::{Ack, Body, Data, Profile, Role};
 
-use crate::message::{Half, Message};
-use crate::packet::{Content, Packet};
+use crate::message::{CapturedMessage, MessageKind};
+use crate::note::{Links, Note, RpcIndex};
+use crate::packet::{CapturedPacket, Content};
 
-/// An RPC as the capture shows it.
+/// An RPC, as far as the capture contains it.
 #[derive(Clone, Debug)]
-pub struct Rpc {
-    /// The even id by which both ends know it.
+pub struct CapturedRpc {
+    /// Even id, which client and server share.
     pub id: u64,
-    /// Which dialect its packets are in.
+    /// Wire profile of its packets.
     pub profile: Profile,
-    /// Address and Homa port.
+    /// Address and Homa port of the client.
     pub client: SocketAddr,
-    /// Address and Homa port.
+    /// Address and Homa port of the server.
     pub server: SocketAddr,
-    /// What the client says.
-    pub request: Message,
-    /// What the server says.
-    pub response: Message,
-    /// Packets of it, of all types.
+    /// The request.
+    pub request: CapturedMessage,
+    /// The response.
+    pub response: CapturedMessage,
+    /// Number of packets of all types.
     pub packets: u64,
-    /// Number and time of the first packet that acknowledges it.
+    /// Number and time of the first packet that acknowledges the RPC.
     pub acked: Option<(u64, i64)>,
-    /// Number and time of the packet by which the server refused it, or said that it is through with it.
+    /// Number and time of the packet by which the server refused the RPC or declared it finished.
     pub refused: Option<(u64, i64)>,
-    /// Number and time of the last RPC_UNKNOWN without such a reason.
+    /// Number and time of the last RPC_UNKNOWN without a final answer.
     pub unknown: Option<(u64, i64)>,
-    /// Number and time of the last ICMP message about it.
+    /// Number and time of the last ICMP error about the RPC.
     pub unreachable: Option<(u64, i64)>,
 }
 
-/// Which RPC of a capture, in the order in which they appear in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RpcIndex(pub usize);
-
-/// What the packets before it tell about a packet.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Note {
-    /// Its RPC.
-    pub rpc: RpcIndex,
-    /// Which message it is about.
-    pub half: Half,
-    /// The length of that message, if it is known.
-    pub length: Option<u32>,
-    /// DATA: bytes of the message seen so far.
-    pub seen: u64,
-    /// DATA: bytes that had been seen before.
-    pub repeated: u64,
-    /// DATA: bytes before it that have not been seen, behind those that have.
-    pub gap: u64,
-    /// DATA: how far behind everything that was allowed it begins.
-    pub beyond: Option<u64>,
-    /// DATA: another length that the message had before. Nothing else is known then.
-    pub length_was: Option<u32>,
-    /// DATA: whether all bytes of the message have been seen now, for the first time.
-    pub completes: bool,
-    /// The first DATA of a response: nanoseconds since the request began.
-    pub response_time: Option<i64>,
-    /// DATA that completes a response: nanoseconds since the request began.
-    pub completion_time: Option<i64>,
-    /// Retransmitted DATA: number of the last RESEND for the message, and nanoseconds since then.
-    pub asked: Option<(u64, i64)>,
-    /// GRANT: bytes that it adds to what was allowed.
-    pub granted: u64,
-}
-
-/// Where the ends of an RPC are in the capture.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Links {
-    /// Where the request begins.
-    pub request: Option<u64>,
-    /// Where the response begins.
-    pub response: Option<u64>,
-    /// With which packet the message is complete that the packet is about.
-    pub complete: Option<u64>,
-    /// Where the RPC is acknowledged.
-    pub acked: Option<u64>,
-    /// Where the server refuses it, or says that it is through with it.
-    pub refused: Option<u64>,
-    /// Where an ICMP message says that it could not be delivered.
-    pub unreachable: Option<u64>,
-}
-
-impl Rpc {
-    /// What a packet about one of its messages can be linked to, itself left out.
+impl CapturedRpc {
+    /// Returns the links of packet number `itself`, which refers to the message `message_kind`. A packet is not linked to
+    /// itself.
     #[must_use]
-    pub fn links(&self, half: Half, itself: u64) -> Links {
+    pub fn links(&self, message_kind: MessageKind, itself: u64) -> Links {
         let other = |found: Option<(u64, i64)>| {
             found.map(|(number, _)| number).filter(|&number| number != itself)
         };
         Links {
             request: other(self.request.first),
             response: other(self.response.first),
-            complete: other(self.message(half).complete),
+            complete: other(self.message(message_kind).complete),
             acked: other(self.acked),
             refused: other(self.refused),
             unreachable: other(self.unreachable),
         }
     }
 
-    /// Its request or its response.
+    /// Returns the request or the response.
     #[must_use]
-    pub fn message(&self, half: Half) -> &Message {
-        match half {
-            Half::Request => &self.request,
-            Half::Response => &self.response,
+    pub fn message(&self, message_kind: MessageKind) -> &CapturedMessage {
+        match message_kind {
+            MessageKind::Request => &self.request,
+            MessageKind::Response => &self.response,
         }
     }
 
-    fn message_mut(&mut self, half: Half) -> &mut Message {
-        match half {
-            Half::Request => &mut self.request,
-            Half::Response => &mut self.response,
+    fn message_mut(&mut self, message_kind: MessageKind) -> &mut CapturedMessage {
+        match message_kind {
+            MessageKind::Request => &mut self.request,
+            MessageKind::Response => &mut self.response,
         }
     }
 
-    /// Nanoseconds from the request's first packet to the response's first one.
+    /// Returns the nanoseconds from the first packet of the request to the first packet of the response.
     #[must_use]
     pub fn response_time(&self) -> Option<i64> {
         Some(self.response.first?.1.saturating_sub(self.request.first?.1))
     }
 
-    /// Nanoseconds from the request's first packet to the response's end.
+    /// Returns the nanoseconds from the first packet of the request to the packet that completes the response.
     #[must_use]
     pub fn completion_time(&self) -> Option<i64> {
         Some(self.response.complete?.1.saturating_sub(self.request.first?.1))
@@ -138,8 +88,8 @@ impl Rpc {
             profile,
             client,
             server,
-            request: Message::default(),
-            response: Message::default(),
+            request: CapturedMessage::default(),
+            response: CapturedMessage::default(),
             packets: 0,
             acked: None,
             refused: None,
@@ -151,60 +101,61 @@ impl Rpc {
 
 /// All RPCs of a capture so far.
 #[derive(Debug, Default)]
-pub(crate) struct Rpcs {
-    all: Vec<Rpc>,
+pub(crate) struct RpcTable {
+    all: Vec<CapturedRpc>,
     by_key: HashMap<Key, RpcIndex>,
 }
 
-/// What tells RPCs apart.
+/// Identity of an RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     profile: Profile,
     client: IpAddr,
-    /// 0 in the kernel profile: ids are unique per host there, and acks do not name the port (row L-2).
+    /// 0 in the kernel profile: ids are unique per host there, and acks do not contain the port (row L-2).
     client_port: u16,
     server: SocketAddr,
     id: u64,
 }
 
-impl Rpcs {
-    pub(crate) fn all(&self) -> &[Rpc] {
+impl RpcTable {
+    pub(crate) fn all(&self) -> &[CapturedRpc] {
         &self.all
     }
 
-    pub(crate) fn into_all(self) -> Vec<Rpc> {
+    pub(crate) fn into_all(self) -> Vec<CapturedRpc> {
         self.all
     }
 
-    /// Takes the next packet of the capture into account, and says what is known about it.
-    pub(crate) fn observe(&mut self, packet: &Packet) -> Option<Note> {
+    /// Records the next packet of the capture and returns its note.
+    pub(crate) fn observe(&mut self, packet: &CapturedPacket) -> Option<Note> {
         match &packet.content {
             Content::Whole { header, body, data_len } => {
                 let role = header.sender_id.sender();
-                let index = self.of(packet, role, header.sender_id.client_id());
-                let note = self.whole(packet, index, role, body, *data_len);
+                let index = self.rpc_of(packet, role, header.sender_id.client_id());
+                let note = self.observe_whole(packet, index, role, body, *data_len);
                 for ack in packet.acks() {
-                    self.acked(packet, ack);
+                    self.observe_ack(packet, ack);
                 }
                 Some(note)
             }
             Content::Unreachable { about, .. } => {
                 let id = about.header?.1;
                 let (from, to) = (about.from, about.to);
-                let index = self.between(packet.profile, from, to, id.sender(), id.client_id());
+                let index = self.rpc_between(packet.profile, from, to, id.sender(), id.client_id());
                 let rpc = &mut self.all[index.0];
                 rpc.unreachable = Some((packet.number, packet.time));
                 rpc.packets += 1;
-                let half = half(id.sender(), packet.kind() == Some(apus_wire::Kind::Data));
-                Some(note(index, half, rpc))
+                let message_kind =
+                    message_kind_of(id.sender(), packet.kind() == Some(apus_wire::Kind::Data));
+                Some(empty_note(index, message_kind, rpc))
             }
-            Content::Malformed { .. } | Content::Cut { .. } => None,
+            Content::Malformed { .. } | Content::Truncated { .. } => None,
         }
     }
 
-    fn whole(
+    fn observe_whole(
         &mut self,
-        packet: &Packet,
+        packet: &CapturedPacket,
         index: RpcIndex,
         role: Role,
         body: &Body<'_>,
@@ -213,21 +164,23 @@ impl Rpcs {
         let place = (packet.number, packet.time);
         let rpc = &mut self.all[index.0];
         rpc.packets += 1;
-        let half = half(role, matches!(body, Body::Data(..)));
+        let message_kind = message_kind_of(role, matches!(body, Body::Data(..)));
         match body {
-            Body::Data(data, _) => return data_arrives(rpc, index, half, data, data_len, place),
+            Body::Data(data, _) => {
+                return observe_data(rpc, index, message_kind, data, data_len, place);
+            }
             Body::Grant(grant) => {
-                let message = rpc.message_mut(half);
+                let message = rpc.message_mut(message_kind);
                 message.grants += 1;
-                let granted = message.allow(grant.offset.into());
-                return Note { granted, ..note(index, half, rpc) };
+                let granted = message.raise_limit(grant.offset.into());
+                return Note { granted, ..empty_note(index, message_kind, rpc) };
             }
             Body::Resend(resend) => {
-                let message = rpc.message_mut(half);
+                let message = rpc.message_mut(message_kind);
                 message.resends += 1;
-                message.asked = Some(place);
+                message.last_resend = Some(place);
                 if !resend.is_everything() {
-                    message.allow(u64::from(resend.offset) + u64::from(resend.length));
+                    message.raise_limit(u64::from(resend.offset) + u64::from(resend.length));
                 }
             }
             Body::RpcUnknown => match packet.verdict() {
@@ -237,24 +190,24 @@ impl Rpcs {
             Body::Ack(_) => rpc.acked = rpc.acked.or(Some(place)),
             Body::Busy | Body::Cutoffs(_) | Body::Freeze | Body::NeedAck => {}
         }
-        note(index, half, rpc)
+        empty_note(index, message_kind, rpc)
     }
 
-    /// The client has the response of that RPC.
-    fn acked(&mut self, packet: &Packet, ack: Ack) {
+    /// Records that the client has acknowledged an RPC.
+    fn observe_ack(&mut self, packet: &CapturedPacket, ack: Ack) {
         let server = SocketAddr::new(packet.to.ip(), ack.server_port);
         let id = ack.client_id & !1;
-        let index = self.between(packet.profile, packet.from, server, Role::Client, id);
+        let index = self.rpc_between(packet.profile, packet.from, server, Role::Client, id);
         let rpc = &mut self.all[index.0];
         rpc.acked = rpc.acked.or(Some((packet.number, packet.time)));
     }
 
-    fn of(&mut self, packet: &Packet, sender: Role, id: u64) -> RpcIndex {
-        self.between(packet.profile, packet.from, packet.to, sender, id)
+    fn rpc_of(&mut self, packet: &CapturedPacket, sender: Role, id: u64) -> RpcIndex {
+        self.rpc_between(packet.profile, packet.from, packet.to, sender, id)
     }
 
-    /// The RPC of that id between these ends.
-    fn between(
+    /// Returns the RPC with id `id` between these addresses; creates it if there is none.
+    fn rpc_between(
         &mut self,
         profile: Profile,
         from: SocketAddr,
@@ -269,27 +222,28 @@ impl Rpcs {
         let client_port = if profile == Profile::Kernel { 0 } else { client.port() };
         let key = Key { profile, client: client.ip(), client_port, server, id };
         *self.by_key.entry(key).or_insert_with(|| {
-            self.all.push(Rpc::new(id, profile, client, server));
+            self.all.push(CapturedRpc::new(id, profile, client, server));
             RpcIndex(self.all.len() - 1)
         })
     }
 }
 
-/// Which message a packet of that end is about: DATA about what it sends, all else about what it receives.
-const fn half(sender: Role, is_data: bool) -> Half {
+/// Returns the message to which a packet refers: DATA belongs to the message that its sender transmits, every other
+/// type to the message that its sender receives.
+const fn message_kind_of(sender: Role, is_data: bool) -> MessageKind {
     match (sender, is_data) {
-        (Role::Client, true) | (Role::Server, false) => Half::Request,
-        (Role::Server, true) | (Role::Client, false) => Half::Response,
+        (Role::Client, true) | (Role::Server, false) => MessageKind::Request,
+        (Role::Server, true) | (Role::Client, false) => MessageKind::Response,
     }
 }
 
-/// Nothing but the RPC and the message.
-fn note(rpc: RpcIndex, half: Half, about: &Rpc) -> Note {
+/// Returns a note that contains only the RPC and the message.
+fn empty_note(rpc: RpcIndex, message_kind: MessageKind, about: &CapturedRpc) -> Note {
     Note {
         rpc,
-        half,
-        length: about.message(half).length,
-        seen: about.message(half).seen(),
+        message_kind,
+        length: about.message(message_kind).length,
+        seen: about.message(message_kind).seen(),
         repeated: 0,
         gap: 0,
         beyond: None,
@@ -297,45 +251,46 @@ fn note(rpc: RpcIndex, half: Half, about: &Rpc) -> Note {
         completes: false,
         response_time: None,
         completion_time: None,
-        asked: None,
+        resend: None,
         granted: 0,
     }
 }
 
-fn data_arrives(
-    rpc: &mut Rpc,
+fn observe_data(
+    rpc: &mut CapturedRpc,
     index: RpcIndex,
-    half: Half,
+    message_kind: MessageKind,
     data: &Data,
     data_len: u32,
     place: (u64, i64),
 ) -> Note {
-    let begun = rpc.request.first;
-    let message = rpc.message_mut(half);
+    let request_start = rpc.request.first;
+    let message = rpc.message_mut(message_kind);
     message.packets += 1;
     message.retransmitted += u64::from(data.retransmit);
     let length_was = message.length.filter(|&length| length != data.message_length);
     if length_was.is_some() {
-        return Note { length_was, ..note(index, half, rpc) };
+        return Note { length_was, ..empty_note(index, message_kind, rpc) };
     }
     message.length = Some(data.message_length);
     let is_first = message.first.is_none();
     message.first = message.first.or(Some(place));
-    message.allow(data.incoming.into());
+    message.raise_limit(data.incoming.into());
     let start = u64::from(data.offset);
-    let stretch = message.add(start..start + u64::from(data_len), place.0, place.1);
-    let asked = message.asked.filter(|_| data.retransmit);
-    let asked = asked.map(|(number, time)| (number, place.1.saturating_sub(time)));
-    let since = begun.map(|(_, time)| place.1.saturating_sub(time));
-    let of_response = |condition: bool| since.filter(|_| condition && half == Half::Response);
+    let effect = message.add(start..start + u64::from(data_len), place.0, place.1);
+    let resend = message.last_resend.filter(|_| data.retransmit);
+    let resend = resend.map(|(number, time)| (number, place.1.saturating_sub(time)));
+    let since = request_start.map(|(_, time)| place.1.saturating_sub(time));
+    let of_response =
+        |condition: bool| since.filter(|_| condition && message_kind == MessageKind::Response);
     Note {
-        repeated: stretch.repeated,
-        gap: stretch.gap,
-        beyond: stretch.beyond,
-        completes: stretch.completes,
+        repeated: effect.repeated,
+        gap: effect.gap,
+        beyond: effect.beyond,
+        completes: effect.completes,
         response_time: of_response(is_first),
-        completion_time: of_response(stretch.completes),
-        asked,
-        ..note(index, half, rpc)
+        completion_time: of_response(effect.completes),
+        resend,
+        ..empty_note(index, message_kind, rpc)
     }
 }

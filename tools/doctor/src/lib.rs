@@ -1,7 +1,7 @@
-//! What on a host stands in the way of apus, and which settings suit it.
+//! Checks and settings for the host on which apus runs.
 //!
-//! [`doctor`] checks the host and the path to a peer and says what to change and why; [`tune`] tries settings
-//! and writes a file with the evidence.
+//! [`doctor`] examines the host and the path to a peer, and explains what to change. [`tune`] compares settings by
+//! measurement, and writes a configuration file with the evidence.
 
 #![forbid(unsafe_code)]
 

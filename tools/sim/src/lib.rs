@@ -1,18 +1,18 @@
-//! How does the protocol behave in a fabric of thousands of hosts?
+//! Discrete-event simulator of fabrics with thousands of hosts.
 //!
-//! Simulated hosts run [`apus_proto::Transport`] as it ships, one each; links, switches and time are made of
-//! integers. An [`Experiment`] says everything that decides a run, and running it is a pure function: the same
-//! experiment gives the same [`Report`] on any machine.
+//! Each simulated host runs [`apus_proto::Transport`] as it ships; links, switches and time use
+//! integers. An [`Experiment`] has all parameters of a run, and running it is a pure function: the
+//! same experiment gives the same [`ExperimentReport`] on any machine.
 //!
 //! ```text
-//!   experiment           messages of a workload at a load, and how long they took
+//!   experiment           messages of a workload at a load, and their completion times
 //!     ├── fabric         events, links, switches with eight levels of priority
 //!     │     └── host: apus · dctcp
 //!     ├── oracle         one scheduler that knows all messages; needs no fabric
-//!     └── published      what others have measured
-//!   kernel               a model of the Linux module, to be mixed with hosts that run apus
+//!     └── published      measurements of others
+//!   kernel               a model of the Linux module, for fabrics with hosts that run apus
 //!   preset               the paper's set-up as an experiment
-//!   topology, time, message, packet, words   what all of them speak of
+//!   topology, message, packet, text   vocabulary of all of them
 //! ```
 //!
 //! ```
@@ -29,9 +29,9 @@
 //!
 //! # What is absent
 //!
-//! Processors: hosts have software delays, but never too much to do. Failures of links and switches beyond
-//! packets that are dropped for lack of room. Topologies other than leaf and spine. Payload: messages are as
-//! long as they say, and what is in them is zeros.
+//! Processors: hosts have software delays, but are never overloaded. Failures of links and switches
+//! other than full buffers. Topologies other than leaf and spine. Payload: messages have a length,
+//! and their bytes are zeros.
 
 #![forbid(unsafe_code)]
 
@@ -47,10 +47,10 @@ pub mod oracle;
 pub mod packet;
 pub mod preset;
 pub mod published;
+mod text;
 pub mod topology;
-pub mod words;
 
-pub use experiment::{Experiment, Report};
+pub use experiment::{Experiment, ExperimentReport};
 pub use fabric::Fabric;
 pub use host::Host;
 pub use message::{HostId, Message, Outcome};

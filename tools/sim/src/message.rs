@@ -1,38 +1,39 @@
-//! What do applications hand over, and what do they learn?
+//! Messages and their outcomes.
 
 use apus_workload::time::Nanos;
 
-/// Position of a host in the fabric, from 0; racks are filled one after the other.
+/// Index of a host in the fabric; racks are filled one after another.
 pub type HostId = u32;
 
-/// One message of the workload.
+/// A message of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Position among all messages of the run.
     pub number: u32,
-    /// Who sends it.
+    /// Sender.
     pub from: HostId,
-    /// Whom to; never the sender itself.
+    /// Receiver; never the sender itself.
     pub to: HostId,
-    /// Its length, at least [`Message::SHORTEST`].
+    /// Length, at least [`Message::SHORTEST`].
     pub bytes: u32,
-    /// When the application hands it over.
+    /// Time of submission.
     pub at: Nanos,
 }
 
 impl Message {
-    /// Fewest bytes of a message: as many as its number and its length take, by which its receiver
-    /// recognises it. The published workloads have no shorter ones.
+    /// Shortest length of a message: its number and length, by which its receiver recognises it.
+    /// The published workloads have no shorter messages.
     pub const SHORTEST: u32 = 8;
 }
 
-/// What a host tells its applications.
+/// Outcome of a message, as reported to applications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The message with this number has arrived completely, at its receiver.
+    /// The message with this number has arrived completely at its receiver.
     Delivered(u32),
-    /// The sender's exchange is over: the response has come, or everything is acknowledged.
+    /// The exchange of the sender is complete: the response has arrived, or everything is
+    /// acknowledged.
     Done(u32),
-    /// The sender was told that it has failed.
+    /// The message has failed, as reported to its sender.
     Failed(u32),
 }

@@ -1,24 +1,61 @@
-//! What is it that carries messages?
+//! Interface of a network that carries messages.
 //!
-//! A fabric whose hosts run a transport, or an oracle that needs none: an experiment sees no difference.
+//! A network is a fabric whose hosts run a transport, or an oracle that needs none. Experiments do
+//! not distinguish the two.
 
-use crate::fabric::Counters;
 use crate::message::{Message, Outcome};
 use apus_workload::time::Nanos;
 
-/// Carries messages, and tells what became of them.
+/// Length of queues over all ports of a kind, in waiting bytes without the packet on the link.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct QueueLength {
+    /// Mean over time and ports.
+    pub mean: f64,
+    /// Maximum over ports.
+    pub max: u64,
+}
+
+/// Counters of a network.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Counters {
+    /// Time over which was counted.
+    pub time: Nanos,
+    /// Queues of TORs towards spines.
+    pub tor_to_spine: QueueLength,
+    /// Queues of spines towards TORs.
+    pub spine_to_tor: QueueLength,
+    /// Queues of TORs towards hosts.
+    pub tor_to_host: QueueLength,
+    /// Mean share of the time in which the links to hosts were busy.
+    pub utilisation: f64,
+    /// Mean share of the time in which the links to hosts were idle although their hosts withheld
+    /// grants from senders (published numbers, figure 16).
+    pub wasted: f64,
+    /// Bytes on the links to hosts by priority level.
+    pub level_bytes: [u64; 8],
+    /// Packets with payload that reached their hosts.
+    pub data_packets: u64,
+    /// Packets of any kind that reached their hosts.
+    pub packets: u64,
+    /// Packets that switches dropped because a buffer was full.
+    pub dropped: u64,
+    /// Packets that switches marked.
+    pub marked: u64,
+}
+
+/// Carries messages, and reports their outcomes.
 pub trait Network {
-    /// An application hands a message over, at `message.at`. Time never goes back between calls.
+    /// Submits a message at `message.at`. Time never decreases between calls.
     fn submit(&mut self, message: &Message);
 
-    /// Lets everything happen that happens up to and including `until`; `tell` learns of it in order of
+    /// Simulates up to and including `until`. `report` is called with the outcomes in order of
     /// time.
-    fn advance(&mut self, until: Nanos, tell: &mut dyn FnMut(Nanos, Outcome));
+    fn advance(&mut self, until: Nanos, report: &mut dyn FnMut(Nanos, Outcome));
 
-    /// Begins counting anew.
+    /// Resets the counters.
     fn reset_counters(&mut self) {}
 
-    /// What has been counted; nothing, where there are no queues and no packets.
+    /// Returns the counters; all 0 for a network without queues and packets.
     fn counters(&self) -> Counters {
         Counters::default()
     }

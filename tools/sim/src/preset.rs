@@ -1,10 +1,10 @@
-//! How was it done in the paper?
+//! Set-up of the paper's simulations.
 //!
-//! The set-up of the simulations of SIGCOMM 2018 (published numbers A.1), in terms of this simulator and of
-//! the protocol's configuration.
+//! The set-up of SIGCOMM 2018 (published numbers A.1), in terms of this simulator and of the
+//! protocol's configuration.
 
 use apus_proto::{Config, ConfigError};
-use apus_workload::{PacketOverhead, Sizes, Workload};
+use apus_workload::{PacketOverhead, SizeDistribution, Workload};
 
 use crate::experiment::{Carrier, Experiment, Pattern};
 use crate::fabric::Settings;
@@ -13,17 +13,18 @@ use crate::published;
 use crate::topology::{Delays, Shape, Topology};
 use apus_workload::time::Rate;
 
-/// Payload bytes that are sent without permission, about what the link carries in a round-trip time. Source:
-/// A.1.
+/// Unscheduled bytes, about what the link carries in a round-trip time. Source: A.1.
 const UNSCHEDULED_BYTES: u64 = 9_328;
-/// Bytes granted and not received, over all messages: what seven messages with RTTbytes each have in the
-/// paper. Here it is divided among the active messages, be they few or many (GRANT-4), so that a single
-/// one can have more than a round-trip time's and grants may come in steps. Source: A.3, sanity bound.
+/// Bytes granted and not received, over all messages: in the paper, RTTbytes for each of seven
+/// messages. Here they are divided among the active messages, whatever their number (GRANT-4), so
+/// that a single message can have more than a round-trip time's worth and grants may come in steps.
+/// Source: A.3, sanity bound.
 const MAX_INCOMING: u64 = 68_000;
 /// Levels of priority.
 const LEVELS: usize = 8;
 
-/// 144 hosts in 9 racks, 4 spines, links of 10 and 40 Gbit/s, the delays of the paper's hosts and switches.
+/// Returns 144 hosts in 9 racks, 4 spines, links of 10 and 40 Gbit/s, and the delays of the paper's
+/// hosts and switches.
 ///
 /// # Panics
 ///
@@ -40,8 +41,9 @@ pub fn sigcomm18() -> Topology {
     }
 }
 
-/// apus as the paper's Homa was configured for a workload: overcommitment and levels, cutoffs that give each
-/// unscheduled level the same number of bytes, unscheduled bytes, no share for the oldest message.
+/// Returns the configuration of apus that corresponds to the paper's Homa for a workload:
+/// overcommitment and levels, cutoffs that give each unscheduled level the same number of bytes,
+/// unscheduled bytes, no share for the oldest message.
 ///
 /// # Errors
 ///
@@ -64,8 +66,9 @@ pub fn sigcomm18_config(workload: &Workload) -> Result<Config, ConfigError> {
         .build()
 }
 
-/// The paper's experiment: one-way messages of a workload between all pairs of hosts, at a load. Few of them:
-/// set [`Experiment::messages`] and [`Experiment::warm_up`] to as many as the figures need.
+/// Returns the paper's experiment: one-way messages of a workload between all pairs of hosts, at a
+/// load. It has few messages: set [`Experiment::messages`] and [`Experiment::warm_up`] as the
+/// figures require.
 ///
 /// # Errors
 ///
@@ -79,7 +82,7 @@ pub fn sigcomm18_experiment(
     Ok(Experiment {
         fabric: Settings::new(sigcomm18(), seed),
         carrier: Carrier::Apus(config.clone()),
-        reckoned_with: config,
+        load_config: config,
         workload,
         load,
         pattern: Pattern::Uniform,
@@ -87,14 +90,15 @@ pub fn sigcomm18_experiment(
         packets: PacketOverhead::UDP_OVER_ETHERNET,
         messages: 10_000,
         warm_up: 10_000,
-        greet: true,
+        first_contact: true,
         seed,
     })
 }
 
-/// Levels for scheduled packets, and messages granted at the same time. For workloads of one's own the share
-/// of unscheduled bytes decides, as section 3.4 of the paper has it.
-fn scheduled_levels(name: &str, sizes: &Sizes) -> usize {
+/// Returns the number of scheduled levels, which is also that of messages granted at the same time.
+/// For unpublished workloads the share of unscheduled bytes determines it, as in section 3.4 of the
+/// paper.
+fn scheduled_levels(name: &str, sizes: &SizeDistribution) -> usize {
     if let Some(levels) = published::scheduled_levels(name) {
         return levels as usize;
     }
@@ -103,9 +107,9 @@ fn scheduled_levels(name: &str, sizes: &Sizes) -> usize {
     LEVELS - unscheduled.clamp(1, LEVELS - 1)
 }
 
-/// For each level the longest message whose unscheduled packets use it; `levels` levels, of which each gets
-/// the same number of bytes.
-fn cutoffs(sizes: &Sizes, levels: usize) -> [u32; LEVELS] {
+/// Returns for each level the longest message whose unscheduled packets use it, with the same
+/// number of bytes on each of `levels` levels.
+fn cutoffs(sizes: &SizeDistribution, levels: usize) -> [u32; LEVELS] {
     let total: f64 = unscheduled_bytes(sizes).map(|(_, bytes)| bytes).sum();
     let mut table = [0; LEVELS];
     let lowest = LEVELS - levels;
@@ -114,7 +118,8 @@ fn cutoffs(sizes: &Sizes, levels: usize) -> [u32; LEVELS] {
     for (size, bytes) in unscheduled_bytes(sizes) {
         sum += bytes;
         table[level] = size;
-        // This level is full; the next size begins the next one. A size may fill several.
+        // This level is full, and the next size begins the next one. A size may fill several
+        // levels.
         while level > lowest && sum >= total * (LEVELS - level) as f64 / levels as f64 {
             level -= 1;
             table[level] = size;
@@ -128,8 +133,8 @@ fn cutoffs(sizes: &Sizes, levels: usize) -> [u32; LEVELS] {
     table
 }
 
-/// Each size, and the unscheduled bytes that its messages bring per message of the workload.
-fn unscheduled_bytes(sizes: &Sizes) -> impl Iterator<Item = (u32, f64)> + '_ {
+/// Returns each size with the unscheduled bytes of its messages, per message of the workload.
+fn unscheduled_bytes(sizes: &SizeDistribution) -> impl Iterator<Item = (u32, f64)> + '_ {
     sizes.iter().map(|(size, share)| (size, share * f64::from(size.min(UNSCHEDULED_BYTES as u32))))
 }
 
@@ -165,7 +170,7 @@ mod tests {
 
     #[test]
     fn one_size_fills_all_levels() {
-        assert_eq!(cutoffs(&Sizes::fixed(100), 3), [0, 0, 0, 0, 0, 100, 100, 100]);
+        assert_eq!(cutoffs(&SizeDistribution::fixed(100), 3), [0, 0, 0, 0, 0, 100, 100, 100]);
         let workload: Workload = "100".parse().unwrap();
         assert_eq!(sigcomm18_config(&workload).unwrap().max_overcommit(), 1);
         let workload: Workload = "1000000".parse().unwrap();

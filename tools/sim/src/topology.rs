@@ -1,4 +1,4 @@
-//! Which hosts, switches and links are there, and how long does a packet take if nothing is in its way?
+//! Topology of a fabric, and the time of a packet without contention.
 //!
 //! ```text
 //!   spines       S0     S1   ...                 rate of the fabric's links
@@ -8,8 +8,9 @@
 //!   hosts   0  1  2 ...                          rate of the hosts' links
 //! ```
 //!
-//! A packet goes host, TOR, host within a rack and host, TOR, spine, TOR, host between racks. Switches
-//! store and forward: a packet is enqueued at a switch's output a fixed delay after its last bit came in.
+//! The path of a packet is host, TOR, host within a rack and host, TOR, spine, TOR, host between
+//! racks. Switches store and forward: a packet is enqueued at a switch's output a fixed delay after
+//! its last bit has arrived.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +20,8 @@ use apus_workload::PacketOverhead;
 use crate::message::HostId;
 use apus_workload::time::{Nanos, Rate};
 
-/// How many of everything: `RACKSxHOSTSxSPINES`, like `9x16x4`; without spines there is one rack.
+/// Number of racks, hosts and spines: `RACKSxHOSTSxSPINES`, like `9x16x4`. Without spines there is
+/// one rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Racks, each with a top-of-rack switch.
@@ -30,26 +32,26 @@ pub struct Shape {
     pub spines: u32,
 }
 
-/// Delays that do not depend on load.
+/// Delays that are independent of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delays {
-    /// From the last bit of a packet at a switch to its place in the output's queue.
+    /// From the last bit of a packet at a switch to its arrival at the output's queue.
     pub switch: Nanos,
     /// Software on the way out: from the transport's decision to the link's first bit.
     pub host_out: Nanos,
     /// Software on the way in: from the packet's last bit to the transport.
     pub host_in: Nanos,
-    /// Of light on each link.
+    /// Propagation on each link.
     pub propagation: Nanos,
-    /// More on each link between a TOR and a spine for every rack by which a rack's number exceeds 0, for
-    /// fabrics whose round-trip times differ.
+    /// Additional propagation on each link between a spine and the TOR of rack `n`, multiplied by
+    /// `n`, for fabrics with different round-trip times.
     pub per_rack: Nanos,
 }
 
 /// A leaf-spine fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Topology {
-    /// How many of everything.
+    /// Numbers of racks, hosts and spines.
     pub shape: Shape,
     /// Rate of the links between hosts and TORs.
     pub host_rate: Rate,
@@ -59,7 +61,7 @@ pub struct Topology {
     pub delays: Delays,
 }
 
-/// Why a fabric cannot exist.
+/// Reason for which a fabric is impossible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
@@ -71,35 +73,36 @@ pub enum TopologyError {
     /// There are fewer than two hosts.
     #[error("{0}: a fabric has at least two hosts, like 1x2x0")]
     TooFewHosts(Shape),
-    /// There are several racks and nothing that connects them.
+    /// There are several racks and no spine connects them.
     #[error("{0}: several racks need at least one spine, like {racks}x{hosts}x1", racks = .0.racks, hosts = .0.hosts_per_rack)]
     NoSpine(Shape),
-    /// There are more hosts than addresses, or more links than can be numbered.
+    /// There are more hosts than addresses, or more links than indices.
     #[error("{0}: at most {MAX_HOSTS} hosts and as many links between racks and spines")]
     TooLarge(Shape),
 }
 
-/// Most hosts of a fabric, and most links between TORs and spines. Source: ours; addresses are 10.x.y.z.
+/// Most hosts of a fabric, and most links between TORs and spines. Chosen by us: addresses are
+/// 10.x.y.z.
 pub const MAX_HOSTS: u32 = 1 << 22;
 
 impl Shape {
-    /// Number of hosts.
+    /// Returns the number of hosts.
     #[must_use]
     pub const fn hosts(self) -> u32 {
         self.racks * self.hosts_per_rack
     }
 
-    /// The rack of a host.
+    /// Returns the rack of a host.
     #[must_use]
     pub const fn rack_of(self, host: HostId) -> u32 {
         host / self.hosts_per_rack
     }
 
-    /// Checks that such a fabric can exist.
+    /// Checks that a fabric of this shape is possible.
     ///
     /// # Errors
     ///
-    /// A [`TopologyError`] that says what is impossible.
+    /// The [`TopologyError`] says what is impossible.
     pub fn check(self) -> Result<Self, TopologyError> {
         let hosts = u64::from(self.racks) * u64::from(self.hosts_per_rack);
         let links = u64::from(self.racks) * u64::from(self.spines);
@@ -134,15 +137,15 @@ impl FromStr for Shape {
 }
 
 impl Topology {
-    /// Propagation on the link between the TOR of a rack and a spine.
+    /// Returns the propagation on the link between the TOR of a rack and a spine.
     #[must_use]
     pub const fn fabric_propagation(&self, rack: u32) -> Nanos {
         self.delays.propagation + self.delays.per_rack * rack as Nanos
     }
 
-    /// Links between racks and spines that traffic has at its disposal, divided by what the hosts of the
-    /// racks can send: 1 if the fabric never limits, 0.5 if it is oversubscribed twice. Uniform
-    /// destinations send the share (racks - 1) / racks of their traffic there at most.
+    /// Returns the capacity of the links between racks and spines divided by what the hosts of the
+    /// racks can send: 1 if the fabric never limits, 0.5 if it is oversubscribed twice. With
+    /// uniform destinations, at most the share (racks - 1) / racks of the traffic uses these links.
     #[must_use]
     pub fn core_capacity(&self) -> f64 {
         if self.shape.racks == 1 {
@@ -152,17 +155,17 @@ impl Topology {
         up / (f64::from(self.shape.hosts_per_rack) * self.host_rate.mbps() as f64)
     }
 
-    /// Time from the moment when an application hands a message over until it has arrived, with packets of
-    /// these wire lengths, if nothing else is in the fabric and nobody waits for permission: the best
-    /// possible time, by which slowdown is reckoned.
+    /// Returns the time from the submission of a message to its arrival, with packets of these wire
+    /// lengths, if nothing else is in the fabric and no packet waits for grants: the best possible
+    /// time, on which slowdown is based.
     ///
     /// `full` is the wire length of all packets but the last, `count` the number of packets.
     ///
-    /// Two hosts of one rack have the switch's delay once (published numbers A.1 notes that the simulator
-    /// of the paper leaves it out of its ideal; ours does not copy that).
+    /// The delay of the switch counts once between two hosts of one rack. The simulator of the
+    /// paper omits it from its ideal (published numbers A.1); this one does not.
     #[must_use]
     pub fn unloaded(&self, from: HostId, to: HostId, count: u64, full: u64, last: u64) -> Nanos {
-        // When the packet before the last, and the last one, have left the link before.
+        // Times at which the packet before the last, and the last one, have left the previous link.
         let first_link = self.delays.host_out + self.host_rate.time(full * (count - 1));
         let mut before = if count > 1 { first_link } else { 0 };
         let mut end = first_link + self.host_rate.time(last);
@@ -183,7 +186,8 @@ impl Topology {
         end + self.delays.propagation + self.delays.host_in
     }
 
-    /// [`Topology::unloaded`] for a message of so many bytes, at least 1, that is cut into packets as told.
+    /// Returns [`Topology::unloaded`] for a message of `bytes` bytes, at least 1, that is divided
+    /// into `packets`.
     #[must_use]
     pub fn ideal(&self, from: HostId, to: HostId, bytes: u32, packets: &PacketOverhead) -> Nanos {
         let count = bytes.div_ceil(packets.payload);
@@ -196,7 +200,7 @@ impl Topology {
 mod tests {
     use super::*;
 
-    /// The set-up of SIGCOMM 2018 (published numbers A.1).
+    /// Returns the set-up of SIGCOMM 2018 (published numbers A.1).
     fn sigcomm() -> Topology {
         Topology {
             shape: "9x16x4".parse().unwrap(),
@@ -214,7 +218,7 @@ mod tests {
 
     /// A.1: 2.42 µs between racks, 1.88 µs within one.
     #[test]
-    fn a_short_message_takes_what_the_paper_says() {
+    fn a_short_message_takes_the_papers_time() {
         let topology = sigcomm();
         assert_eq!(topology.unloaded(0, 16, 1, 0, 84), 2_418);
         assert_eq!(topology.unloaded(0, 1, 1, 0, 84), 1_884);

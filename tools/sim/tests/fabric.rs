@@ -1,7 +1,7 @@
-//! Do links and switches do to packets what real ones would?
+//! Behaviour of simulated links and switches.
 //!
-//! The hosts here have no transport: each sends the packets that the test has put into its list, as fast as
-//! its link takes them, and notes what arrives.
+//! The hosts here have no transport: each sends the packets of its list, as fast as its link
+//! accepts them, and records what arrives.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use apus_sim::{Delays, Fabric, Host, HostId, Message, Network, Outcome, Packet, 
 use apus_workload::{Nanos, Rate};
 use proptest::prelude::*;
 
-/// A packet that has arrived: when, and its number.
+/// A packet that has arrived: time and number.
 type Arrival = (Nanos, Packet, u32);
 
 /// Sends a list of packets.
@@ -68,7 +68,7 @@ fn packet(from: HostId, to: HostId, wire_bytes: u32, priority: u8) -> Packet {
     Packet { from, to, wire_bytes, payload: 1, priority, ecn_capable: true, marked: false }
 }
 
-/// Lets all hosts send their packets, and everything arrive. Gives what arrived, in order, and the fabric.
+/// Runs until all packets have arrived. Returns the arrivals, in order, and the fabric.
 fn carry(settings: &Settings, packets: &[Packet]) -> (Vec<Arrival>, Fabric<Sender>) {
     let arrivals = Rc::new(RefCell::new(Vec::new()));
     let mut fabric = Fabric::new(settings, |id| {
@@ -76,7 +76,7 @@ fn carry(settings: &Settings, packets: &[Packet]) -> (Vec<Arrival>, Fabric<Sende
         Sender { id, list: mine.collect(), arrivals: Rc::clone(&arrivals) }
     });
     for from in 0..settings.topology.shape.hosts() {
-        // Wakes the host.
+        // Makes the fabric serve the host.
         fabric.submit(&Message { number: 0, from, to: 0, bytes: 8, at: 0 });
     }
     fabric.advance(10_000_000, &mut |_, _| {});
@@ -95,7 +95,8 @@ fn an_urgent_packet_waits_for_the_one_on_the_link_and_for_no_other() {
     packets.push(packet(3, 2, 84, 7));
     let (arrivals, _) = carry(&settings("1x4x0"), &packets);
     let at = numbers(&arrivals).iter().position(|number| *number == 11).unwrap();
-    // Host 3's second packet is at the switch after its first one has; three full ones came at that time.
+    // Host 3's second packet reaches the switch after its first one has left; three full ones
+    // arrive at that time.
     assert!(at <= 3, "{:?}", numbers(&arrivals));
     let (others, urgent) = (&arrivals[at - 1], &arrivals[at]);
     assert_eq!(urgent.0 - others.0, 67, "right behind the packet that was on the link");
@@ -110,19 +111,19 @@ fn packets_of_one_level_leave_in_order_and_back_to_back() {
 }
 
 #[test]
-fn a_full_port_drops_what_comes_last() {
+fn a_full_port_drops_the_last_packets() {
     let packets: Vec<Packet> = (0..40).map(|i| packet(i % 4, 4, 1_000, 0)).collect();
     let buffers = Buffers::PerPort(5_000);
     let (arrivals, fabric) = carry(&Settings { buffers, ..settings("1x5x0") }, &packets);
     let counters = fabric.counters();
     assert_eq!(counters.dropped + arrivals.len() as u64, 40);
-    // Four packets come in the time in which one leaves.
+    // Four packets arrive in the time in which one leaves.
     assert!((10..=20).contains(&arrivals.len()), "{} of 40", arrivals.len());
     assert_eq!(counters.tor_to_host.max, 5_000);
 }
 
 #[test]
-fn ports_of_a_switch_share_its_memory_if_told() {
+fn ports_of_a_switch_share_its_buffer_if_configured() {
     let packets: Vec<Packet> = (0..60).map(|i| packet(i % 6, 6 + i % 2, 1_000, 0)).collect();
     let arrived = |buffers| carry(&Settings { buffers, ..settings("1x8x0") }, &packets).0.len();
     assert_eq!(arrived(Buffers::PerPort(30_000)), 60, "room for all");
@@ -131,7 +132,7 @@ fn ports_of_a_switch_share_its_memory_if_told() {
 }
 
 #[test]
-fn a_port_marks_from_its_threshold_on_and_only_who_understands() {
+fn a_port_marks_ecn_capable_packets_from_its_threshold_on() {
     let mut packets: Vec<Packet> = (0..20).map(|i| packet(i % 2, 2, 1_000, 0)).collect();
     for packet in packets.iter_mut().skip(1).step_by(2) {
         packet.ecn_capable = false;
@@ -147,12 +148,12 @@ fn a_port_marks_from_its_threshold_on_and_only_who_understands() {
 }
 
 #[test]
-fn an_oversubscribed_core_carries_what_its_links_carry() {
+fn an_oversubscribed_core_carries_its_links_capacity() {
     let packets: Vec<Packet> = (0..400).map(|i| packet(i % 8, 8 + i % 8, 1_538, 0)).collect();
     let last =
         |spines: u32| carry(&settings(&format!("2x8x{spines}")), &packets).0.last().unwrap().0;
     let (one, two) = (last(1), last(2));
-    // 400 packets of 1,538 bytes over 40 Gbit/s: 123 µs; eight hosts send for 62 µs.
+    // 400 packets of 1,538 bytes over 40 Gbit/s take 123 µs; eight hosts send for 62 µs.
     assert!((123_000..130_000).contains(&one), "{one} ns over one link");
     assert!((61_500..75_000).contains(&two), "{two} ns over two");
 }
@@ -170,7 +171,7 @@ fn racks_may_be_at_different_distances() {
 }
 
 proptest! {
-    /// Whatever is sent arrives once at its host or is dropped, and nothing stays behind.
+    /// Every packet arrives once at its host or is dropped, and no packet remains.
     #[test]
     fn no_packet_is_lost_or_doubled(
         pairs in proptest::collection::vec((0u32..6, 0u32..5, 84u32..1_538, 0u8..8), 1..200),

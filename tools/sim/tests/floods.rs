@@ -1,9 +1,9 @@
-//! Do two loads under which the kernel module once lost a factor of ten stay fast?
+//! Two loads under which the kernel module once lost a factor of ten.
 //!
-//! Two clients that flood a server with messages just long enough to be paced: the pacer became the
-//! bottleneck, and its queue was searched from the wrong end. Thousands of requests that stand in the send
-//! queue: every packet paid for all of them. What a packet costs beside them in processor time is the
-//! benchmark `exchange` of apus-proto; here is what it does to messages.
+//! Two clients flood a server with messages just long enough to be paced: the pacer became the
+//! bottleneck, and its queue was searched from the wrong end. Thousands of requests wait in the
+//! send queue: every packet paid for all of them. The benchmark `exchange` of apus-proto measures
+//! the processor time of a packet under such loads; this test measures the effect on messages.
 
 use apus_proto::Config;
 use apus_sim::fabric::Settings;
@@ -14,7 +14,7 @@ use apus_workload::{Nanos, Rate};
 
 const PACKETS: PacketOverhead = PacketOverhead::UDP_OVER_ETHERNET;
 
-/// One rack, links as in the kernel's test bed.
+/// Returns one rack with links as in the kernel's test bed.
 fn rack(hosts: u32) -> Topology {
     let rate = Rate::from_mbps(25_000).unwrap();
     let delays = Delays { switch: 250, host_out: 1_000, host_in: 500, propagation: 0, per_rack: 0 };
@@ -22,7 +22,7 @@ fn rack(hosts: u32) -> Topology {
     Topology { shape, host_rate: rate, fabric_rate: rate, delays }
 }
 
-/// Time from submission to the response of each message, by number.
+/// Returns the time from submission to the response of each message, by number.
 fn carry(topology: Topology, messages: &[Message]) -> Vec<Nanos> {
     let longest = messages.iter().map(|message| message.bytes).max().unwrap();
     let rate = topology.host_rate;
@@ -45,7 +45,7 @@ fn carry(topology: Topology, messages: &[Message]) -> Vec<Nanos> {
         fabric.advance(message.at, &mut tell);
         fabric.submit(message);
     }
-    // Longer than anything here takes: what is not done then never will be.
+    // Longer than anything here takes: messages that are incomplete then never complete.
     fabric.advance(messages.last().unwrap().at + 1_000_000_000, &mut tell);
     assert_eq!(left, 0, "messages without a response");
     done
@@ -94,7 +94,7 @@ fn short_messages_pass_thousands_of_standing_requests() {
     let mut short = short.to_vec();
     short.sort_unstable();
     let p99 = short[short.len() * 99 / 100];
-    // What has been handed to the interface cannot be overtaken: a burst of the client's own.
+    // Packets in the interface cannot be overtaken: a burst of the client's own.
     let burst = topology.host_rate.time(Config::default().burst_bytes() * 11 / 10);
     assert!(
         p99 < burst + 2 * ideal,

@@ -1,7 +1,7 @@
-//! Does a message on an idle fabric take exactly as long as it must?
+//! Exact time of messages on an idle fabric.
 //!
-//! Slowdown is reckoned by `Topology::ideal`; if hosts or switches added a nanosecond that it does not know,
-//! or forgot one, all published comparisons would be off.
+//! `Topology::ideal` is the basis of slowdown. If hosts or switches added a nanosecond that it
+//! lacks, or omitted one, all published comparisons would be wrong.
 
 use apus_sim::fabric::Settings;
 use apus_sim::host::{Answer, ApusHost, Shared};
@@ -23,7 +23,8 @@ fn rounding(bytes: u32) -> Nanos {
     Nanos::from(bytes.div_ceil(PACKETS.payload) / 2)
 }
 
-/// Nanoseconds from submission to delivery, of messages that follow each other at a long distance.
+/// Returns the nanoseconds from submission to delivery, of messages that follow each other at a
+/// long distance.
 fn took(fabric: &mut Fabric<ApusHost>, from: HostId, to: HostId, sizes: &[u32]) -> Vec<Nanos> {
     let gap = 2_000_000;
     let mut took = Vec::new();
@@ -44,14 +45,14 @@ fn took(fabric: &mut Fabric<ApusHost>, from: HostId, to: HostId, sizes: &[u32]) 
 fn a_message_takes_the_ideal_time() {
     let topology = preset::sigcomm18();
     let mut fabric = fabric(topology);
-    // The first makes the hosts known to each other. Unscheduled ones need nobody's permission.
+    // The first message makes the hosts known to each other. Unscheduled messages need no grants.
     let sizes = [8, 8, 100, 1_416, 1_417, 1_500, 2_832, 9_000];
     for (from, to) in [(0, 1), (0, 16), (143, 7)] {
         let took = took(&mut fabric, from, to, &sizes);
         for (bytes, took) in sizes.iter().zip(took).skip(1) {
             let ideal = topology.ideal(from, to, *bytes, &PACKETS);
             assert!(took <= ideal + rounding(*bytes), "{bytes} bytes: {took}, ideally {ideal}");
-            // A short last packet may take another spine and pass the one before it.
+            // A short last packet may take another spine and overtake the one before it.
             let last = PACKETS.wire_bytes((bytes - 1) % PACKETS.payload + 1);
             let passed = u64::from(*bytes > PACKETS.payload) * topology.host_rate.time(last);
             assert!(took + passed + rounding(*bytes) >= ideal, "{bytes} bytes: {took} < {ideal}");
@@ -59,8 +60,8 @@ fn a_message_takes_the_ideal_time() {
     }
 }
 
-/// Grants come in time: the link never runs dry. What is lost is the shorter packet at the end of the
-/// unscheduled bytes.
+/// Grants arrive in time: the link never idles. The only loss is the shorter packet at the end of
+/// the unscheduled bytes.
 #[test]
 fn a_long_message_keeps_its_link_busy() {
     let topology = preset::sigcomm18();

@@ -1,10 +1,10 @@
-//! Situation: somebody wants to know how apus fares in a fabric where half of the hosts run the Linux module.
+//! Scenario: a user measures apus in a fabric where half of the hosts run the Linux module.
 
 use apus_proto::Profile;
 use apus_sim::experiment::Carrier;
 use apus_sim::host::Answer;
 use apus_sim::preset;
-use apus_sim::{Experiment, Report};
+use apus_sim::{Experiment, ExperimentReport};
 use apus_workload::Workload;
 
 /// Messages of a few packets between the hosts of one rack.
@@ -18,13 +18,13 @@ fn experiment() -> Experiment {
 
 fn mixed(answer: Answer) -> Experiment {
     let mut experiment = experiment();
-    let config = experiment.reckoned_with.to_builder().profile(Profile::Kernel);
+    let config = experiment.load_config.to_builder().profile(Profile::Kernel);
     experiment.carrier = Carrier::Mixed(config.build().unwrap());
     experiment.answer = answer;
     experiment
 }
 
-fn run(experiment: &Experiment) -> Report {
+fn run(experiment: &Experiment) -> ExperimentReport {
     experiment.run(experiment.allowed_growth(), &mut |_| {})
 }
 
@@ -39,8 +39,8 @@ fn apus_and_modules_carry_the_messages_together() {
     }
 }
 
-/// The module gives a message 40,000 unscheduled bytes and the paper's apus 9,328, in the first packet's `incoming`: the
-/// reports of a fabric with and without modules cannot be the same.
+/// The module gives a message 40,000 unscheduled bytes and the paper's apus 9,328, in the first
+/// packet's `incoming`: the reports of a fabric with and without modules must differ.
 #[test]
 fn modules_make_a_difference() {
     let alone = run(&experiment());

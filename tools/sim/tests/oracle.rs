@@ -1,5 +1,5 @@
-//! Situation: somebody holds a transport against the oracle, in the paper's fabric at 80 % load. The oracle
-//! must be the paper's, and be given the same messages as the transport.
+//! Scenario: a user compares a transport with the oracle, in the paper's fabric at 80 % load. The
+//! oracle must be the paper's, and get the same messages as the transport.
 
 use apus_sim::experiment::{Carrier, Load, Pattern};
 use apus_sim::fabric::Settings;
@@ -13,14 +13,14 @@ use apus_workload::{PacketOverhead, Workload};
 const LOAD: f64 = 0.8;
 const PACKETS: PacketOverhead = PacketOverhead::UDP_OVER_ETHERNET;
 
-/// So many messages of a published workload, over apus.
+/// Runs this number of messages of a published workload over apus.
 fn experiment(workload: u32, messages: u32) -> Experiment {
     let workload = Workload::published(workload);
     let config = preset::sigcomm18_config(&workload).unwrap();
     Experiment {
         fabric: Settings::new(preset::sigcomm18(), 1),
         carrier: Carrier::Apus(config.clone()),
-        reckoned_with: config,
+        load_config: config,
         workload,
         load: LOAD,
         pattern: Pattern::Uniform,
@@ -28,13 +28,13 @@ fn experiment(workload: u32, messages: u32) -> Experiment {
         packets: PACKETS,
         messages,
         warm_up: messages / 5,
-        greet: true,
+        first_contact: true,
         seed: 1,
     }
 }
 
-/// Short messages preempt all others in the oracle, and nothing waits for a packet that is on the link. So
-/// few messages tell nothing about the long ones.
+/// Short messages preempt all others in the oracle, and no message waits for a packet on the link.
+/// So few messages reveal nothing about the long ones.
 #[test]
 fn short_messages_are_faster_than_with_apus() {
     for (workload, messages) in [(2, 10_000), (4, 1_000)] {
@@ -53,7 +53,8 @@ fn short_messages_are_faster_than_with_apus() {
     }
 }
 
-/// Size and slowdown of so many messages in the oracle, whose packets are 80 % of the hosts' links.
+/// Returns size and slowdown of messages in the oracle, whose packets are 80 % of the capacity of
+/// the hosts' links.
 fn slowdowns(workload: &Workload, messages: usize) -> Vec<(u32, f64)> {
     let topology = preset::sigcomm18();
     let hosts = topology.shape.hosts();
@@ -80,7 +81,7 @@ fn slowdowns(workload: &Workload, messages: usize) -> Vec<(u32, f64)> {
     slowdowns
 }
 
-/// The p99 of the messages with the sizes between two.
+/// Returns the p99 of the messages with the sizes between two.
 fn p99(slowdowns: &[(u32, f64)], above: u32, upto: u32) -> f64 {
     let between = slowdowns.iter().filter(|(bytes, _)| (above + 1..=upto).contains(bytes));
     let mut values: Vec<f64> = between.map(|(_, slowdown)| *slowdown).collect();
@@ -88,9 +89,10 @@ fn p99(slowdowns: &[(u32, f64)], above: u32, upto: u32) -> f64 {
     values[values.len() * 99 / 100]
 }
 
-/// The paper's points of neighbouring percentiles, and ours for the sizes between them. Messages up to the
-/// 95th percentile are over so soon that few of them are enough. What is allowed beyond the points is for
-/// chance, and for our headers, which are longer and make short messages of W2 wait longer for each other.
+/// The paper's points of neighbouring percentiles, and the values here for the sizes between them.
+/// Messages up to the 95th percentile complete so soon that few of them suffice. The tolerance
+/// covers chance, and the longer headers here, which make short messages of W2 wait longer for each
+/// other.
 #[test]
 fn tails_are_between_those_that_are_published() {
     for number in [2, 4] {

@@ -1,12 +1,12 @@
-//! Which of these seeds finds something first? `seeds FROM COUNT`: what `apus sim check` does, without the rest
-//! of the command line, so that little is compiled anew when the core has changed; for the mutations.
+//! Finds the first of these seeds that breaks a promise: `seeds FROM COUNT`. A small `apus sim check`, so that little
+//! is recompiled when the core changes; for the mutations.
 //!
-//! Prints `KIND SEED NUMBER` and exits with the kind's status; NUMBER seeds were run up to it.
+//! Prints `KIND SEED NUMBER` and exits with the status of the kind. NUMBER is the number of seeds that were run.
 
 use std::process::ExitCode;
 use std::thread::available_parallelism;
 
-use apus_swarm::{Peers, Swarm};
+use apus_swarm::{PeerModel, Swarm};
 
 fn main() -> ExitCode {
     let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
@@ -17,12 +17,15 @@ fn main() -> ExitCode {
     let jobs = available_parallelism().expect("the number of cores");
     let end = from + count;
     for first in (from..end).step_by(jobs.get()) {
-        let swarm =
-            Swarm { seeds: first..end.min(first + jobs.get() as u64), peers: Peers::Drawn, jobs };
-        if let Some(finding) = swarm.run(|_, _| {}).findings.first() {
-            println!("{} {} {}", finding.violation.kind, finding.seed, finding.seed - from + 1);
-            eprintln!("{finding}");
-            return ExitCode::from(finding.violation.kind.exit_status());
+        let swarm = Swarm {
+            seeds: first..end.min(first + jobs.get() as u64),
+            peers: PeerModel::Random,
+            jobs,
+        };
+        if let Some(failure) = swarm.run(|_, _| {}).failures.first() {
+            println!("{} {} {}", failure.violation.kind, failure.seed, failure.seed - from + 1);
+            eprintln!("{failure}");
+            return ExitCode::from(failure.violation.kind.exit_status());
         }
     }
     println!("none - {count}");

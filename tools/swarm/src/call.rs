@@ -1,28 +1,28 @@
-//! What does an application want?
+//! Planned calls of a run.
 
 use apus_sim::message::HostId;
 use apus_workload::time::Nanos;
 
-/// One call, as it was planned before the run.
+/// A call, planned before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// Who calls.
+pub struct PlannedCall {
+    /// Client.
     pub from: HostId,
-    /// Whom.
+    /// Server.
     pub to: HostId,
-    /// When.
+    /// Time of the call.
     pub at: Nanos,
-    /// Bytes of the request.
+    /// Length of the request in bytes.
     pub request: u32,
-    /// Bytes of the response.
+    /// Length of the response in bytes.
     pub response: u32,
-    /// How long the server works on it.
+    /// Duration of the server's work.
     pub service: Nanos,
-    /// What the server does then.
-    pub answer: Answer,
-    /// How long after the call its caller lets it go, if it has not ended.
+    /// What the server then does.
+    pub answer: ServerAction,
+    /// Time after the call at which the client cancels it, if it has not ended.
     pub cancel: Option<Nanos>,
-    /// How long after the call its deadline is.
+    /// Deadline, relative to the call.
     pub deadline: Option<Nanos>,
     /// Whether it may be executed twice.
     pub idempotent: bool,
@@ -30,9 +30,9 @@ pub struct Call {
 
 /// What a server does with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// It replies.
+pub enum ServerAction {
+    /// Replies.
     Reply,
-    /// It lets the request go without a reply.
+    /// Abandons the request without a reply.
     Abandon,
 }

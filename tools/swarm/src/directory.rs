@@ -1,56 +1,57 @@
-//! Which call is a packet about, and what did the call look like?
+//! Directory: the planned calls, by position and by id.
 
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use super::call::Call;
+use super::call::PlannedCall;
+use super::observation::CallId;
 use super::scenario::Scenario;
-use super::seen::CallId;
 use apus_sim::message::HostId;
 
-/// What all checkers know: the plan, which call has which id on the wire, and how often hosts have died.
+/// State shared by all checkers: the plan, the ids on the wire, and the incarnations of hosts.
 #[derive(Debug)]
 pub(crate) struct Directory {
     pub(crate) scenario: Scenario,
     by_id: HashMap<(HostId, HostId, u64), CallId, FixedState>,
-    lives: Vec<u32>,
+    incarnations: Vec<u32>,
 }
 
 impl Directory {
-    /// Nothing has been called yet.
+    /// Creates a directory without ids.
     pub(crate) fn new(scenario: Scenario) -> Self {
-        let lives = vec![0; scenario.hosts() as usize];
-        Self { scenario, by_id: HashMap::default(), lives }
+        let incarnations = vec![0; scenario.hosts() as usize];
+        Self { scenario, by_id: HashMap::default(), incarnations }
     }
 
-    /// The call, as it was planned.
-    pub(crate) fn call(&self, call: CallId) -> &Call {
+    /// Returns a planned call.
+    pub(crate) fn call(&self, call: CallId) -> &PlannedCall {
         &self.scenario.calls[call as usize]
     }
 
-    /// Notes under which id a call travels.
-    pub(crate) fn name(&mut self, call: CallId, id: u64) {
-        let Call { from, to, .. } = *self.call(call);
+    /// Records the id of a call on the wire.
+    pub(crate) fn register(&mut self, call: CallId, id: u64) {
+        let PlannedCall { from, to, .. } = *self.call(call);
         self.by_id.insert((from, to, id), call);
     }
 
-    /// The call between a client and a server with this id.
+    /// Returns the call with this id between a client and a server.
     pub(crate) fn find(&self, client: HostId, server: HostId, id: u64) -> Option<CallId> {
         self.by_id.get(&(client, server, id)).copied()
     }
 
-    /// How often a host has died.
-    pub(crate) fn life(&self, host: HostId) -> u32 {
-        self.lives[host as usize]
+    /// Returns the number of crashes of a host.
+    pub(crate) fn incarnation(&self, host: HostId) -> u32 {
+        self.incarnations[host as usize]
     }
 
-    /// Whether a host runs the Linux module.
+    /// Returns whether a host runs the Linux module.
     pub(crate) fn runs_module(&self, host: HostId) -> bool {
         self.scenario.kernel_hosts.contains(&host)
     }
 
-    pub(crate) fn died(&mut self, host: HostId) {
-        self.lives[host as usize] += 1;
+    /// Records a crash of a host.
+    pub(crate) fn host_crashed(&mut self, host: HostId) {
+        self.incarnations[host as usize] += 1;
     }
 }

@@ -1,41 +1,41 @@
-//! Does the protocol keep its promises, whatever happens?
+//! Swarm testing of the protocol: randomized simulations with a checker for each promise.
 //!
-//! Swarm testing. A seed draws parameters, a small fabric, a workload, and what goes wrong ([`Scenario`]); its
-//! hosts run the protocol that ships; checkers, one for each promise, see what crosses the API and the wire.
-//! Then everything heals, and every call must end, the next ones succeed, and nothing be left.
+//! A seed determines parameters, a small fabric, a workload and faults ([`Scenario`]). The simulated hosts run the
+//! shipped protocol, and checkers observe what crosses the API and the wire. After the faults, every call must end,
+//! further calls must succeed, and no state may be left. `apus sim check` is the command line of this crate.
 //!
 //! ```text
-//!   draw       what a seed decides                        scenario, call    the result
-//!   world      hosts that are watched, and the phases     payload           which bytes messages have
-//!   watch      shows everything that is seen to           checker           one file for each promise
-//!   violation  what was promised, expected and seen       trace             what happened before
-//!   seed       one seed, panics caught, repeated          swarm             many seeds on many threads
+//!   generator   scenario of a seed                        scenario, call     the scenario
+//!   simulation  observed hosts, phases of a run           payload            content of messages
+//!   observer    passes observations to the checkers       checker            one file for each promise
+//!   violation   promise, expectation and observation      event_log          events before a violation
+//!   seed        one seed; panics, repetition              swarm              many seeds on many threads
 //! ```
 //!
 //! # Invariants
 //!
-//! - **S1** A seed gives the same verdict on any machine, with any number of threads.
-//! - **S2** Checkers report only what is wrong for certain.
+//! - **SWARM-1** A seed gives the same result on any machine, with any number of threads.
+//! - **SWARM-2** Checkers report only what is certainly wrong.
 
 #![forbid(unsafe_code)]
 
 mod call;
 mod checker;
 mod directory;
-mod draw;
+mod event_log;
+mod generator;
+mod observation;
+mod observer;
+mod panic_hook;
 mod payload;
-mod quiet;
 mod scenario;
 mod seed;
-mod seen;
+mod simulation;
 mod swarm;
-mod trace;
 mod violation;
-mod watch;
-mod world;
 
-pub use call::{Answer, Call};
-pub use scenario::{Peers, Scenario};
-pub use seed::{Finding, Tally, Verdict, check, check_scenario};
-pub use swarm::{Summary, Swarm};
-pub use violation::{Kind, Violation};
+pub use call::{PlannedCall, ServerAction};
+pub use scenario::{PeerModel, Scenario};
+pub use seed::{RunTotals, SeedFailure, SeedResult, check, check_scenario};
+pub use swarm::{Swarm, SwarmSummary};
+pub use violation::{Violation, ViolationKind};

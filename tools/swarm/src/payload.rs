@@ -1,8 +1,8 @@
-//! Which bytes does a message have?
+//! Message content.
 //!
-//! A function of its call, its direction and the offset: a piece of one row of random bytes, begun at another
-//! place for each message. Two messages, or two places of one, are alike by accident only; and no bytes
-//! need to be made or kept to send a message, nor to check one.
+//! The content is a function of call, direction and offset: a section of one random sequence that begins at a different
+//! position for each message. Two messages, or two offsets of one, are equal only by chance. Messages need not be
+//! stored to be sent or checked.
 
 use std::sync::LazyLock;
 
@@ -11,38 +11,38 @@ use bytes::Bytes;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
-use super::seen::CallId;
+use super::observation::CallId;
 
-/// Places at which a message may begin; a prime.
-const PLACES: usize = 65_521;
-/// Longest message.
-const LONGEST: usize = 1 << 20;
+/// Number of positions at which a message may begin; a prime.
+const POSITIONS: usize = 65_521;
+/// Length of the longest message in bytes.
+const MAX_MESSAGE: usize = 1 << 20;
 
-static ROW: LazyLock<Bytes> = LazyLock::new(|| {
-    let mut row = vec![0; PLACES + LONGEST];
+static BYTES: LazyLock<Bytes> = LazyLock::new(|| {
+    let mut row = vec![0; POSITIONS + MAX_MESSAGE];
     Pcg64::seed_from_u64(0x6170_7573).fill_bytes(&mut row);
     Bytes::from(row)
 });
 
-/// The first `length` bytes of what `sender` says in a call.
+/// Returns the first `length` bytes of the message that `sender` sends in a call.
 ///
 /// # Panics
 ///
-/// If that is longer than any message of a run.
+/// `length` exceeds the length of the longest message.
 pub(crate) fn payload(call: CallId, sender: Role, length: usize) -> Bytes {
     let begin = begin(call, sender);
-    ROW.slice(begin..begin + length)
+    BYTES.slice(begin..begin + length)
 }
 
-/// Whether `bytes` are those at `offset` of what `sender` says in a call.
+/// Returns whether `bytes` are at `offset` in the message that `sender` sends in a call.
 pub(crate) fn is_payload(call: CallId, sender: Role, offset: usize, bytes: &[u8]) -> bool {
     let begin = begin(call, sender) + offset;
-    ROW.get(begin..begin + bytes.len()) == Some(bytes)
+    BYTES.get(begin..begin + bytes.len()) == Some(bytes)
 }
 
 const fn begin(call: CallId, sender: Role) -> usize {
     let message = 2 * call as u64 + matches!(sender, Role::Server) as u64;
-    (message.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as usize % PLACES
+    (message.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as usize % POSITIONS
 }
 
 #[cfg(test)]
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_byte_out_of_place_is_noticed() {
+    fn bytes_at_a_wrong_offset_are_found() {
         let bytes = payload(7, Role::Client, 1_000);
         assert!(is_payload(7, Role::Client, 0, &bytes));
         assert!(is_payload(7, Role::Client, 10, &bytes[10..]));

@@ -1,86 +1,73 @@
-//! What does a seed decide?
+//! Scenarios: everything that a seed determines.
 //!
-//! Everything. A [`Scenario`] is a pure function of its seed, and the run is a pure function of the scenario.
+//! A [`Scenario`] is a pure function of its seed, and the run is a pure function of the scenario (SWARM-1).
 
 use std::fmt;
 
 use apus_proto::Config;
 
-use super::call::{Answer, Call};
-use super::draw;
+use super::call::{PlannedCall, ServerAction};
 use apus_sim::fabric::{Buffers, Settings};
 use apus_sim::fault::{self, Outages};
 use apus_sim::message::HostId;
 use apus_workload::time::{MICROSECOND, Nanos};
 
-/// What runs on the hosts of a fabric.
+/// Software on the hosts of a fabric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Peers {
-    /// Mostly apus alone; in every tenth fabric some hosts run the Linux module.
+pub enum PeerModel {
+    /// Usually apus only; in every tenth fabric some hosts run the Linux module.
     #[default]
-    Drawn,
-    /// Apus alone.
+    Random,
+    /// Apus only.
     Apus,
-    /// Some hosts of each fabric run the Linux module, and the others apus in the kernel profile.
+    /// Some hosts of each fabric run the Linux module, the others apus in the kernel profile.
     Kernel,
 }
 
-/// Everything that decides a run.
+/// All parameters of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// Where it was drawn from.
+    /// The seed.
     pub seed: u64,
-    /// Parameters of all transports.
+    /// Protocol parameters of all transports.
     pub config: Config,
-    /// Hosts, switches, links.
+    /// Hosts, switches and links.
     pub fabric: Settings,
     /// Hosts that run the Linux module; all others run apus.
     pub kernel_hosts: Vec<HostId>,
-    /// Bytes of the longest packet, headers included; what drivers tell their transports.
+    /// Length of the longest packet in bytes, headers included; drivers report it to their transports.
     pub packet_limit: u32,
-    /// Whether drivers tell their transports the rate of the link.
-    pub knows_rate: bool,
-    /// Whether applications take messages only when they are through with them.
-    pub takes_late: bool,
-    /// What is done, in order of time.
-    pub calls: Vec<Call>,
-    /// How the sizes were drawn, in words.
+    /// Whether drivers report the link rate to their transports.
+    pub has_link_rate: bool,
+    /// Whether applications consume messages only when they have processed them.
+    pub consumes_late: bool,
+    /// Calls in chronological order.
+    pub calls: Vec<PlannedCall>,
+    /// Description of the message lengths.
     pub sizes: String,
-    /// What goes wrong with packets.
+    /// Packet faults.
     pub faults: fault::Settings,
-    /// What goes wrong with hosts.
+    /// Host outages.
     pub outages: Outages,
-    /// When the faults end.
+    /// End of all faults.
     pub heal_at: Nanos,
 }
 
 impl Scenario {
-    /// What a seed decides, with peers as they are drawn.
+    /// Returns whether corrupted packets are delivered unnoticed, so that only termination is promised.
     #[must_use]
-    pub fn draw(seed: u64) -> Self {
-        Self::draw_with(seed, Peers::Drawn)
-    }
-
-    /// What a seed decides, with these peers.
-    #[must_use]
-    pub fn draw_with(seed: u64, peers: Peers) -> Self {
-        draw::scenario(seed, peers)
-    }
-
-    /// Whether corrupted packets get through, so that nothing is promised but that everything ends.
-    #[must_use]
-    pub fn lets_corruption_through(&self) -> bool {
+    pub fn has_unnoticed_corruption(&self) -> bool {
         self.faults.corruption > 0 && self.faults.corrupted == fault::Corruption::Unnoticed
     }
 
-    /// Number of hosts.
+    /// Returns the number of hosts.
     #[must_use]
     pub const fn hosts(&self) -> u32 {
         self.fabric.topology.shape.hosts()
     }
 }
 
-/// For people: what was drawn, one line for each thing that is not as usual.
+/// Describes the scenario, one line for each part.
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let topology = &self.fabric.topology;
@@ -88,7 +75,7 @@ impl fmt::Display for Scenario {
         let micros = |nanos: Nanos| nanos as f64 / MICROSECOND as f64;
         writeln!(
             f,
-            "  topology   {}, {} and {} Mbit/s, delays in ns: out {}, in {}, switch {}, link {}, more per rack {}",
+            "  topology   {}, {} and {} Mbit/s, delays in ns: out {}, in {}, switch {}, link {}, additional per rack {}",
             topology.shape,
             topology.host_rate.mbps(),
             topology.fabric_rate.mbps(),
@@ -108,8 +95,8 @@ impl fmt::Display for Scenario {
         for (parameter, value) in self.config.values().filter(|(p, value)| *value != p.default) {
             write!(f, ", {}={value}", parameter.name)?;
         }
-        let known = if self.knows_rate { "known" } else { "not known" };
-        writeln!(f, "; rate of the link {known}")?;
+        let known = if self.has_link_rate { "known" } else { "unknown" };
+        writeln!(f, "; link rate {known}")?;
         if !self.kernel_hosts.is_empty() {
             writeln!(f, "  modules    hosts {:?} run the Linux module", self.kernel_hosts)?;
         }
@@ -127,37 +114,38 @@ impl fmt::Display for Scenario {
 
 impl Scenario {
     fn write_load(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = |what: fn(&Call) -> bool| self.calls.iter().filter(|call| what(call)).count();
+        let count =
+            |what: fn(&PlannedCall) -> bool| self.calls.iter().filter(|call| what(call)).count();
         let bytes: u64 = self.calls.iter().map(|c| u64::from(c.request + c.response)).sum();
         writeln!(
             f,
             "  workload   {} calls, {bytes} bytes, {}; {} with a deadline, {} cancelled, {} abandoned, \
-             {} idempotent; messages are taken {}",
+             {} idempotent; messages are consumed {}",
             self.calls.len(),
             self.sizes,
             count(|call| call.deadline.is_some()),
             count(|call| call.cancel.is_some()),
-            count(|call| call.answer == Answer::Abandon),
+            count(|call| call.answer == ServerAction::Abandon),
             count(|call| call.idempotent),
-            if self.takes_late { "late" } else { "at once" },
+            if self.consumes_late { "after processing" } else { "at once" },
         )
     }
 }
 
-/// The limit of what may be granted and not received (GRANT-5), worked out from the configuration and the
-/// link as `docs/spec/grants.md` says it.
+/// Returns the limit of granted and not received bytes (GRANT-5), computed from configuration and link rate as
+/// `docs/spec/grants.md` defines it.
 pub(crate) fn max_incoming(scenario: &Scenario) -> u64 {
     let config = &scenario.config;
     if config.max_incoming() > 0 {
         return config.max_incoming();
     }
     let known =
-        if scenario.knows_rate { scenario.fabric.topology.host_rate.mbps() } else { 25_000 };
+        if scenario.has_link_rate { scenario.fabric.topology.host_rate.mbps() } else { 25_000 };
     let mbps = if config.link_mbps() > 0 { config.link_mbps() } else { known };
     (mbps * 128 / 8).max(40_000)
 }
 
-/// The most bytes that may leave without a GRANT (PRIO-1).
-pub(crate) fn most_unscheduled(config: &Config) -> u64 {
+/// Returns the maximum number of bytes sent without a GRANT (PRIO-1).
+pub(crate) fn max_unscheduled(config: &Config) -> u64 {
     config.unsched_bytes().max(config.unsched_bytes_max())
 }

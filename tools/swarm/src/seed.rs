@@ -1,114 +1,124 @@
-//! What came out of one seed?
+//! One seed: runs its scenario and reports the result.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use super::quiet;
+use super::panic_hook;
 
+use super::event_log::EventLog;
 use super::scenario::Scenario;
-use super::trace::Trace;
-use super::violation::{Kind, Violation};
-use super::world::{self, End};
+use super::simulation::{self, End};
+use super::violation::{Violation, ViolationKind};
 use apus_sim::fault::Counters;
 use apus_workload::time::{MILLISECOND, Nanos};
 
-/// Every so manyth seed is run twice.
-const TWICE: u64 = 16;
+/// Every n-th seed is run twice.
+const REPEAT_INTERVAL: u64 = 16;
 
-/// What came out of one seed.
+/// Result of one seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// What was done.
-    pub tally: Tally,
-    /// A promise that was broken.
-    pub finding: Option<Box<Finding>>,
+pub struct SeedResult {
+    /// Totals of the run.
+    pub totals: RunTotals,
+    /// The violation, if there is one.
+    pub failure: Option<Box<SeedFailure>>,
 }
 
-/// What was done, in one run or in several.
+/// Totals of one or several runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Packets that transports have sent.
+pub struct RunTotals {
+    /// Packets sent by transports.
     pub packets: u64,
-    /// Calls that they have accepted.
+    /// Calls accepted by transports.
     pub rpcs: u64,
-    /// What has gone wrong.
+    /// Faults that occurred.
     pub faults: Counters,
 }
 
-/// A promise that was broken, and everything that is known about it.
+/// A violation with its context.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Which seed it was.
+pub struct SeedFailure {
+    /// The seed.
     pub seed: u64,
-    /// What is wrong.
+    /// The violation.
     pub violation: Violation,
-    /// What the seed had drawn, in words.
-    pub drawn: String,
-    /// When it happened.
+    /// Description of the scenario.
+    pub scenario: String,
+    /// Simulated time of the violation.
     pub at: Nanos,
-    /// The last things that concern the call in question, or anything at all.
+    /// Last events of the calls concerned, or of the whole run.
     pub trace: Vec<String>,
 }
 
 /// Runs one seed.
 #[must_use]
-pub fn check(seed: u64) -> Verdict {
-    check_scenario(&Scenario::draw(seed))
+pub fn check(seed: u64) -> SeedResult {
+    check_scenario(&Scenario::generate(seed))
 }
 
-/// Runs a scenario, be it drawn or made by hand.
+/// Runs a scenario, generated or made by hand.
 #[must_use]
-pub fn check_scenario(scenario: &Scenario) -> Verdict {
-    let (tally, violation, at) = match attempt(scenario, None) {
+pub fn check_scenario(scenario: &Scenario) -> SeedResult {
+    let (totals, violation, at) = match run_caught(scenario, None) {
         Ok(end) => {
-            let tally = Tally { packets: end.packets, rpcs: end.rpcs, faults: end.faults };
+            let totals = RunTotals { packets: end.packets, rpcs: end.rpcs, faults: end.faults };
             let differs = || differs(scenario, end.hash);
-            (tally, end.violation.or_else(differs), end.simulated)
+            (totals, end.violation.or_else(differs), end.simulated)
         }
-        Err(violation) => (Tally::default(), Some(violation), 0),
+        Err(violation) => (RunTotals::default(), Some(violation), 0),
     };
-    let finding = violation.map(|violation| {
-        // Once more, and this time with a pencil.
-        let trace = Rc::new(RefCell::new(Trace::of(&violation.calls)));
-        let _ = attempt(scenario, Some(Rc::clone(&trace)));
+    let failure = violation.map(|violation| {
+        // Repeat the run, and record its events.
+        let trace = Rc::new(RefCell::new(EventLog::of(&violation.calls)));
+        let _ = run_caught(scenario, Some(Rc::clone(&trace)));
         let trace = trace.borrow().to_lines();
-        Box::new(Finding { seed: scenario.seed, violation, drawn: scenario.to_string(), at, trace })
+        Box::new(SeedFailure {
+            seed: scenario.seed,
+            violation,
+            scenario: scenario.to_string(),
+            at,
+            trace,
+        })
     });
-    Verdict { tally, finding }
+    SeedResult { totals, failure }
 }
 
-/// Some seeds are run twice, and must give the same.
+/// Runs some seeds a second time; the result must be the same.
 fn differs(scenario: &Scenario, first: u64) -> Option<Violation> {
-    if !scenario.seed.is_multiple_of(TWICE) {
+    if !scenario.seed.is_multiple_of(REPEAT_INTERVAL) {
         return None;
     }
-    let second = attempt(scenario, None).map_or(0, |end| end.hash);
-    Violation::unless(second == first, Kind::Determinism, None, || {
-        let hash = |hash| format!("a hash of {hash:016x} over everything that was seen");
+    let second = run_caught(scenario, None).map_or(0, |end| end.hash);
+    Violation::unless(second == first, ViolationKind::Determinism, None, || {
+        let hash = |hash| format!("a hash of {hash:016x} over all observations");
         (hash(first), hash(second))
     })
     .err()
 }
 
-/// A run, or the panic with which it has ended.
-fn attempt(scenario: &Scenario, trace: Option<Rc<RefCell<Trace>>>) -> Result<End, Violation> {
+/// Returns the result of a run, or the panic that ended it.
+fn run_caught(scenario: &Scenario, trace: Option<Rc<RefCell<EventLog>>>) -> Result<End, Violation> {
     let scenario = scenario.clone();
-    // What a run has touched is not looked at after a panic; a trace is whole after each line.
-    catch_unwind(AssertUnwindSafe(|| world::run(scenario, trace))).map_err(|panic| {
+    // The state of a run is dropped after a panic; the event log is consistent after each line.
+    catch_unwind(AssertUnwindSafe(|| simulation::run(scenario, trace))).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
         Violation {
-            kind: Kind::Panic,
+            kind: ViolationKind::Panic,
             calls: Vec::new(),
             expected: "no panic".to_owned(),
-            seen: format!("{}{}", text.unwrap_or("no message"), quiet::place()),
+            observed: format!(
+                "{}{}",
+                text.unwrap_or("no message"),
+                panic_hook::last_panic_location()
+            ),
         }
     })
 }
 
-impl Tally {
+impl RunTotals {
     pub(crate) fn add(&mut self, other: &Self) {
         self.packets += other.packets;
         self.rpcs += other.rpcs;
@@ -127,19 +137,19 @@ impl Tally {
     }
 }
 
-/// The whole story, but for the command that replays it.
-impl fmt::Display for Finding {
+/// Full report, without the command that replays it.
+impl fmt::Display for SeedFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Violation { kind, calls, expected, seen } = &self.violation;
+        let Violation { kind, calls, expected, observed } = &self.violation;
         writeln!(f, "seed {}: {kind}: {}", self.seed, kind.promise())?;
         writeln!(f, "  expected   {expected}")?;
-        writeln!(f, "  seen       {seen}")?;
+        writeln!(f, "  observed   {observed}")?;
         writeln!(f, "  at         {:.6} ms of the run", self.at as f64 / MILLISECOND as f64)?;
-        write!(f, "{}", self.drawn)?;
+        write!(f, "{}", self.scenario)?;
         if calls.is_empty() {
-            writeln!(f, "  the last that happened:")?;
+            writeln!(f, "  last events:")?;
         } else {
-            writeln!(f, "  the last that concerns {calls:?}:")?;
+            writeln!(f, "  last events of {calls:?}:")?;
         }
         self.trace.iter().try_for_each(|line| writeln!(f, "  {line}"))
     }

@@ -1,4 +1,4 @@
-//! What came out of many seeds?
+//! Swarm: many seeds on several threads.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -7,46 +7,46 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use super::quiet::Quiet;
-use super::scenario::{Peers, Scenario};
-use super::seed::{Finding, Tally, Verdict, check_scenario};
+use super::panic_hook::PanicSilencer;
+use super::scenario::{PeerModel, Scenario};
+use super::seed::{RunTotals, SeedFailure, SeedResult, check_scenario};
 
-/// Seeds, to be run on some threads.
+/// Parameters of a swarm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Swarm {
-    /// Which seeds.
+    /// Seeds to run.
     pub seeds: Range<u64>,
-    /// What runs on their hosts.
-    pub peers: Peers,
-    /// How many threads run them.
+    /// Software on the hosts.
+    pub peers: PeerModel,
+    /// Number of threads.
     pub jobs: NonZero<usize>,
 }
 
-/// What came out of all seeds, whatever the number of threads.
+/// Results of all seeds, independent of the number of threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Seeds that were run.
+pub struct SwarmSummary {
+    /// Number of seeds.
     pub seeds: u64,
-    /// What was done in all of them.
-    pub tally: Tally,
-    /// All broken promises, by seed.
-    pub findings: Vec<Finding>,
+    /// Totals of all runs.
+    pub totals: RunTotals,
+    /// All violations, by seed.
+    pub failures: Vec<SeedFailure>,
 }
 
 impl Swarm {
-    /// Runs all seeds. `progress` learns of each verdict as soon as it is there, in any order.
+    /// Runs all seeds. `progress` is called for each result as soon as it is available, in any order.
     ///
-    /// While it runs, panics of this process print nothing: those of the seeds are findings.
+    /// Meanwhile panics of this process print nothing, since panics during a seed are violations.
     ///
     /// # Panics
     ///
-    /// If a thread cannot be started.
-    pub fn run(&self, mut progress: impl FnMut(u64, &Verdict)) -> Summary {
-        let quiet = Quiet::begin();
+    /// A thread cannot be started.
+    pub fn run(&self, mut progress: impl FnMut(u64, &SeedResult)) -> SwarmSummary {
+        let quiet = PanicSilencer::begin();
         let next = AtomicU64::new(self.seeds.start);
         let peers = self.peers;
         let (to, from) = mpsc::channel();
-        let mut verdicts = BTreeMap::new();
+        let mut results = BTreeMap::new();
         thread::scope(|scope| {
             for _ in 0..self.jobs.get() {
                 let (to, next) = (to.clone(), &next);
@@ -55,7 +55,7 @@ impl Swarm {
                         let seed = next.fetch_add(1, Ordering::Relaxed);
                         if seed >= self.seeds.end
                             || to
-                                .send((seed, check_scenario(&Scenario::draw_with(seed, peers))))
+                                .send((seed, check_scenario(&Scenario::generate_with(seed, peers))))
                                 .is_err()
                         {
                             break;
@@ -64,23 +64,23 @@ impl Swarm {
                 });
             }
             drop(to);
-            for (seed, verdict) in from {
-                progress(seed, &verdict);
-                verdicts.insert(seed, verdict);
+            for (seed, result) in from {
+                progress(seed, &result);
+                results.insert(seed, result);
             }
         });
         drop(quiet);
-        Summary::of(verdicts.into_values())
+        SwarmSummary::of(results.into_values())
     }
 }
 
-impl Summary {
-    fn of(verdicts: impl Iterator<Item = Verdict>) -> Self {
+impl SwarmSummary {
+    fn of(results: impl Iterator<Item = SeedResult>) -> Self {
         let mut summary = Self::default();
-        for Verdict { tally, finding } in verdicts {
+        for SeedResult { totals, failure } in results {
             summary.seeds += 1;
-            summary.tally.add(&tally);
-            summary.findings.extend(finding.map(|finding| *finding));
+            summary.totals.add(&totals);
+            summary.failures.extend(failure.map(|failure| *failure));
         }
         summary
     }

@@ -150,7 +150,7 @@ impl Setting<'_> {
         Ok(())
     }
 
-    fn experiment(&self, carrier: Carrier, reckoned_with: Config, seed: u64) -> Experiment {
+    fn experiment(&self, carrier: Carrier, load_config: Config, seed: u64) -> Experiment {
         let Options { pattern, answer, .. } = *self.options;
         let (messages, warm_up) = self.options.messages_of(self.workload);
         let mut fabric = Settings { seed, ..self.options.fabric.settings() };
@@ -160,7 +160,7 @@ impl Setting<'_> {
         Experiment {
             fabric,
             carrier,
-            reckoned_with,
+            load_config,
             workload: self.workload.clone(),
             load: self.load,
             pattern,
@@ -168,7 +168,7 @@ impl Setting<'_> {
             packets: Options::PACKETS,
             messages,
             warm_up,
-            greet: self.greets(),
+            first_contact: self.greets(),
             seed,
         }
     }
@@ -285,8 +285,7 @@ mod tests {
         let plan = Plan::new(&options()).unwrap();
         let (first, other) = (&plan.points[0].experiment, &plan.points[9].experiment);
         assert_ne!(first.carrier, other.carrier);
-        let computed =
-            [first, other].map(|each| (each.reckoned_with.clone(), each.load, each.seed));
+        let computed = [first, other].map(|each| (each.load_config.clone(), each.load, each.seed));
         assert_eq!(computed[0], computed[1]);
         assert_eq!(first.fabric.mark_at, None);
         assert_eq!(other.fabric.mark_at, Some(8 * 1_538));
@@ -360,8 +359,9 @@ mod tests {
     fn large_fabrics_are_not_greeted() {
         let shapes = vec!["9x16x4".parse().unwrap(), "100x100x4".parse().unwrap()];
         let plan = Plan::new(&Options { shapes, ..Options::default() }).unwrap();
-        let greet: Vec<bool> = plan.points.iter().map(|point| point.experiment.greet).collect();
-        assert_eq!(greet, [true, false]);
+        let first_contact: Vec<bool> =
+            plan.points.iter().map(|point| point.experiment.first_contact).collect();
+        assert_eq!(first_contact, [true, false]);
         assert_eq!(plan.points[1].config["first_contacts"], true);
     }
 }

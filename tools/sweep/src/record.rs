@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::plan::{Plan, Point};
-use apus_sim::experiment::Report;
+use apus_sim::experiment::ExperimentReport;
 use apus_sim::fabric::{Counters, QueueLength};
 use apus_workload::time::MILLISECOND;
 
@@ -137,7 +137,7 @@ impl apus_report::lines::Record for Record {
 impl Record {
     /// Returns the record of a point of this plan.
     #[must_use]
-    pub fn new(plan: &Plan, point: &Point, report: &Report) -> Self {
+    pub fn new(plan: &Plan, point: &Point, report: &ExperimentReport) -> Self {
         Self {
             plan: plan.name.clone(),
             of: plan.points.len() as u32,
@@ -151,7 +151,7 @@ impl Record {
 }
 
 impl Figures {
-    fn new(report: &Report) -> Self {
+    fn new(report: &ExperimentReport) -> Self {
         let counters = &report.counters;
         let bytes: u64 = counters.level_bytes.iter().sum();
         Self {

@@ -1,9 +1,9 @@
-//! What time is it, cheaply?
+//! Monotonic clock and processor time, in nanoseconds.
 //!
-//! Latencies of a few microseconds are measured with two readings each. [`Instant::now`] costs 26 ns
-//! here and this clock 21 ns (it reads the same counter through the same page of the kernel, with
-//! less ceremony); the time stamp counter itself would cost 9 ns but needs `unsafe` and a
-//! calibration. Loops that handle several messages at once read it once for all of them.
+//! Latencies of a few microseconds are measured with two readings each. A reading costs 21 ns here;
+//! [`Instant::now`], which reads the same counter through the same kernel page, costs 26 ns. The
+//! time stamp counter itself would cost 9 ns, but needs `unsafe` and a calibration. Loops that
+//! handle several messages at once read the clock once for all of them.
 //!
 //! [`Instant::now`]: std::time::Instant::now
 
@@ -12,26 +12,27 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Nanoseconds of the monotonic clock. Comparable between processes of one host.
+/// Returns the monotonic time in nanoseconds. Values of different processes of one host are
+/// comparable.
 #[inline]
 #[must_use]
 pub fn now() -> u64 {
     nanoseconds(clock_gettime(ClockId::Monotonic))
 }
 
-/// Sleeps until [`now`] says `at`; not at all if that has passed.
+/// Sleeps until [`now`] reaches `at`.
 pub fn sleep_until(at: u64) {
     thread::sleep(Duration::from_nanos(at.saturating_sub(now())));
 }
 
-/// Nanoseconds of processor time that this process has used so far, all its threads together, in
-/// user space and in the kernel.
+/// Returns the processor time in nanoseconds that all threads of this process have used, in user
+/// space and in the kernel.
 #[must_use]
 pub fn cpu_time() -> u64 {
     nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
 }
 
-/// Nanoseconds of a duration; more than 584 years do not fit.
+/// Returns a duration in nanoseconds, up to 584 years.
 #[must_use]
 pub fn as_nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).expect("an experiment ends within 584 years")

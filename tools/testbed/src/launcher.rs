@@ -1,17 +1,17 @@
-//! Which of how many processes is this one, as its launcher says?
+//! Launchers that number the processes they start: Slurm, MPI, Kubernetes.
 //!
-//! Who starts many processes tells each of them in the environment which one it is. Launchers differ in
-//! the names of the variables only; whoever asks lists those that it knows, the closest to the process
+//! A launcher sets environment variables that give each process its index. Launchers differ only in
+//! the names of these variables. Callers list the launchers they know, the closest to the process
 //! first: `mpirun` inside a Slurm job starts processes with the variables of both.
 
-/// Variables with which a launcher numbers its processes.
+/// Environment variables of a launcher.
 #[derive(Clone, Copy, Debug)]
 pub struct Launcher {
-    /// The number of this process.
+    /// Index of this process.
     pub index: &'static str,
-    /// The least number and the distance between two, where they are not 0 and 1.
+    /// Variables of the least index and of the step between two, if these are not 0 and 1.
     pub from: Option<(&'static str, &'static str)>,
-    /// How many there are; `None` if the launcher does not say.
+    /// Variable of the number of processes; `None` if the launcher sets none.
     pub count: Option<&'static str>,
 }
 
@@ -21,7 +21,7 @@ pub const SLURM_ARRAY: Launcher = Launcher {
     from: Some(("SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP")),
     count: Some("SLURM_ARRAY_TASK_COUNT"),
 };
-/// Tasks of a step of a Slurm job, as `srun` starts them.
+/// Tasks of a step of a Slurm job, started by `srun`.
 pub const SLURM_STEP: Launcher =
     Launcher { index: "SLURM_PROCID", from: None, count: Some("SLURM_NTASKS") };
 /// Pods of an indexed job of Kubernetes.
@@ -33,29 +33,30 @@ pub const OPEN_MPI: Launcher =
 /// Ranks of MPICH, Intel MPI, and Slurm with PMI.
 pub const PMI: Launcher = Launcher { index: "PMI_RANK", from: None, count: Some("PMI_SIZE") };
 
-/// What does not make sense in the environment.
+/// Invalid launcher variables.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LauncherError {
-    /// A variable holds no number, or one that cannot be.
+    /// A variable is not a number, or is out of range.
     #[error("{name} is `{value}` in the environment: {problem}")]
     Variable {
-        /// The variable.
+        /// Name of the variable.
         name: &'static str,
         /// Its value.
         value: String,
-        /// What is wrong.
+        /// What is wrong with it.
         problem: &'static str,
     },
-    /// The environment says which one it is, and not of how many. The name of the variable.
-    #[error("{0} is set in the environment, and nothing says how many there are")]
+    /// The environment has the index of this process but not the number of processes. The field is
+    /// the index variable.
+    #[error("{0} is set in the environment, but not the number of processes")]
     Count(&'static str),
 }
 
-/// A number from the environment; `None` if there is no such variable.
+/// Returns a number from the environment; `None` without such a variable.
 ///
 /// # Errors
 ///
-/// It is no number.
+/// The variable is not a number.
 pub fn number(
     environment: &impl Fn(&str) -> Option<String>,
     name: &'static str,
@@ -63,16 +64,16 @@ pub fn number(
     let Some(value) = environment(name) else { return Ok(None) };
     match value.trim().parse::<u32>() {
         Ok(number) => Ok(Some(number)),
-        Err(_) => Err(LauncherError::Variable { name, value, problem: "no number" }),
+        Err(_) => Err(LauncherError::Variable { name, value, problem: "not a number" }),
     }
 }
 
-/// Which process this is, from 0, and of how many; `None` if no launcher says. A `count` that is given
-/// prevails over what the environment says.
+/// Returns the index of this process, from 0, and the number of processes; `None` if no launcher's
+/// variables are set. `count` takes precedence over the environment.
 ///
 /// # Errors
 ///
-/// What the environment says makes no sense, or does not say of how many.
+/// The variables are invalid, or the number of processes is unknown.
 pub fn find(
     launchers: &[Launcher],
     environment: impl Fn(&str) -> Option<String>,
@@ -85,10 +86,10 @@ pub fn find(
         let index = match from {
             Some((least, step)) => {
                 let (least, step) = (number(least)?.unwrap_or(0), number(step)?.unwrap_or(1));
-                let above = id.checked_sub(least).ok_or_else(|| bad("below the least one"))?;
+                let above = id.checked_sub(least).ok_or_else(|| bad("below the least index"))?;
                 let step = step.max(1);
                 if !above.is_multiple_of(step) {
-                    return Err(bad("not one of the steps"));
+                    return Err(bad("not a multiple of the step"));
                 }
                 above / step
             }
@@ -99,7 +100,7 @@ pub fn find(
         return if index < count {
             Ok(Some((index, count)))
         } else {
-            Err(bad("not one of so many"))
+            Err(bad("not below the number of processes"))
         };
     }
     Ok(None)

@@ -1,14 +1,15 @@
-//! The ground that experiments stand on: processes, cores, clocks, and networks of several hosts on one machine.
+//! Test beds for experiments: processes, cores, clocks, and networks of several hosts on one machine.
 //!
 //! ```text
-//!   process            each side of an experiment in a process of its own
+//!   process            agents: each side of an experiment in a process of its own
 //!   fabric             network namespaces, a switch with priorities, shaped links
 //!   launch, launcher   agents on other hosts: by ssh, or as ranks of Slurm, MPI, Kubernetes
-//!   machine, clock     cores, neighbours, time
-//!   packet_socket      packets of one interface
+//!   machine, clock     cores, background load, time
+//!   packet_socket      all packets of one interface
+//!   layers             import order of a crate's modules, for tests
 //! ```
 //!
-//! Only [`fabric`] needs privileges (root or user namespaces), and only [`launch`] talks to other hosts.
+//! Only [`fabric`] needs privileges (root or user namespaces), and only [`launch`] reaches other hosts.
 
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,7 @@ pub mod error;
 pub mod fabric;
 pub mod launch;
 pub mod launcher;
+pub mod layers;
 pub mod machine;
 pub mod packet_socket;
 pub mod process;

@@ -1,7 +1,7 @@
-//! How does a program get a socket for the packets of an interface?
+//! Packet sockets: all packets of an interface, with their Ethernet headers.
 //!
-//! A packet socket (packet(7)) sees packets with their Ethernet headers. It takes CAP_NET_RAW, in the user namespace to
-//! which the network namespace belongs: whoever makes both has it there.
+//! See packet(7). A packet socket needs CAP_NET_RAW in the user namespace to which the network
+//! namespace belongs. A process that created both has it there.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -9,16 +9,16 @@ use nix::sys::socket::{AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType
 
 use crate::error::{Doing, Error};
 
-/// What it is for.
+/// Direction of a packet socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// IPv4 packets that come in.
+    /// Receives incoming IPv4 packets.
     Receive,
-    /// Packets that go out.
+    /// Sends packets.
     Send,
 }
 
-/// A socket at the interface of that name, in the namespace of this process.
+/// Opens a packet socket at an interface of this process's namespace.
 pub fn open(interface: &str, purpose: Use) -> Result<OwnedFd, Error> {
     // A socket without a protocol receives nothing.
     let protocol = match purpose {
@@ -27,12 +27,12 @@ pub fn open(interface: &str, purpose: Use) -> Result<OwnedFd, Error> {
     };
     let address = address(interface)?;
     let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)
-        .doing(|| "open a packet socket (it takes CAP_NET_RAW)".to_owned())?;
+        .doing(|| "open a packet socket (it needs CAP_NET_RAW)".to_owned())?;
     bind(socket.as_raw_fd(), &address).doing(|| format!("bind to {interface}"))?;
     Ok(socket)
 }
 
-/// The address by which the system knows an interface.
+/// Returns the link-layer address of an interface.
 fn address(interface: &str) -> Result<LinkAddr, Error> {
     let addresses = nix::ifaddrs::getifaddrs().doing(|| "list the interfaces".to_owned())?;
     addresses

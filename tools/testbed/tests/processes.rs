@@ -1,5 +1,5 @@
-//! Situation: an experiment has its sides in processes of their own. It comes to its result; and if
-//! something happens to one of them, no process stays behind, and what went wrong reaches the parent.
+//! Scenario: the sides of an experiment run in processes of their own. The experiment returns its
+//! result. If a process fails, no process remains, and the failure reaches the parent.
 
 use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,16 +9,18 @@ use std::time::Duration;
 
 use apus_testbed::Error;
 use apus_testbed::clock;
-use apus_testbed::process::{AGENT, Agent, Begin, Control, Crew, Host, Results, Task, agent_main};
+use apus_testbed::process::{
+    AGENT, Agent, Begin, Control, Crew, Results, Spawner, Task, agent_main,
+};
 use serde_json::{Value, json};
 
-/// What the agents of these tests do.
+/// Runs an agent of these tests.
 fn work(task: &Task, control: &mut Control) -> Result<Value, Error> {
     match task.job.as_str() {
         "double" => Ok(json!(task.details.as_u64().expect("a number") * 2)),
         "serve" => {
             let (wakes, woken) = std::sync::mpsc::channel();
-            // Nobody listens any more if it is woken twice.
+            // A second call finds no receiver.
             control.stop().wake_with(move || {
                 let _ = wakes.send(());
             });
@@ -30,12 +32,12 @@ fn work(task: &Task, control: &mut Control) -> Result<Value, Error> {
         "die" => std::process::exit(3),
         "die later" => {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-            control.ready(listener.local_addr().expect("it is bound")).expect("a parent");
+            control.ready(listener.local_addr().expect("bound above")).expect("a parent");
             control.begin::<Value>()?;
-            let _mourner = listener.accept();
+            let _peer = listener.accept();
             std::process::exit(3)
         }
-        "mourn" => {
+        "lose peer" => {
             control.ready(([127, 0, 0, 1], 7).into())?;
             let Begin { details: other, .. } = control.begin::<SocketAddr>()?;
             let mut other = TcpStream::connect(other).expect("it listens");
@@ -49,8 +51,8 @@ fn work(task: &Task, control: &mut Control) -> Result<Value, Error> {
     }
 }
 
-/// One of a ring: sends its number to the next one, reports what came from the one before and when it
-/// could begin.
+/// Runs one agent of a ring: sends its number to the next agent, reports the number of the agent
+/// before it and when it could begin.
 fn ring(task: &Task, control: &mut Control) -> Result<Value, Error> {
     let system = |error: std::io::Error| Error::Peer(error.to_string());
     let listener = TcpListener::bind("127.0.0.1:0").map_err(system)?;
@@ -71,11 +73,11 @@ fn task(job: &str, details: Value) -> Task {
     Task { name: format!("{job} agent"), core: None, bind: None, job: job.to_owned(), details }
 }
 
-fn start(host: &Host, job: &str, details: Value) -> Agent {
+fn start(host: &Spawner, job: &str, details: Value) -> Agent {
     host.start(task(job, details)).expect("this program can be started again")
 }
 
-fn crew(host: &Host, jobs: &[&str]) -> Crew {
+fn crew(host: &Spawner, jobs: &[&str]) -> Crew {
     let task = |(number, job): (usize, &&str)| {
         let task = task(job, json!(number));
         (host.clone(), Task { name: format!("{} {number}", task.name), ..task })
@@ -83,45 +85,45 @@ fn crew(host: &Host, jobs: &[&str]) -> Crew {
     Crew::start(jobs.iter().enumerate().map(task)).expect("this program can be started again")
 }
 
-fn a_result_reaches_the_parent(host: &Host) {
+fn a_result_reaches_the_parent(host: &Spawner) {
     let agent = start(host, "double", json!(21));
     assert_eq!(agent.result::<u64>(Duration::ZERO).unwrap(), 42);
 }
 
-fn a_server_is_ready_and_stops_when_told(host: &Host) {
+fn a_server_is_ready_and_stops_on_request(host: &Spawner) {
     let mut agent = start(host, "serve", json!(null));
     assert_eq!(agent.address().unwrap(), ([127, 0, 0, 1], 7).into());
     assert_eq!(agent.stop::<String>().unwrap(), "served");
 }
 
-fn what_an_agent_reports_is_in_the_error(host: &Host) {
+fn what_an_agent_reports_is_in_the_error(host: &Spawner) {
     let error = start(host, "refuse", json!(null)).result::<Value>(Duration::ZERO).unwrap_err();
     assert_eq!(error.to_string(), "refuse agent: no such luck");
     let error = start(host, "refuse", json!(null)).address().unwrap_err();
     assert_eq!(error.to_string(), "refuse agent: no such luck", "before it is ready, too");
 }
 
-fn how_an_agent_ended_is_in_the_error(host: &Host) {
+fn how_an_agent_ended_is_in_the_error(host: &Spawner) {
     let error = start(host, "panic", json!(null)).result::<Value>(Duration::ZERO).unwrap_err();
     let error = error.to_string();
     assert!(error.starts_with("panic agent: ") && error.contains("panicked"), "{error}");
-    if let Host::Processes(_) = host {
+    if let Spawner::Processes(_) = host {
         assert!(error.contains("101") && error.contains("should never happen"), "{error}");
     }
 }
 
-fn a_result_of_another_kind_is_an_error(host: &Host) {
+fn a_result_of_another_kind_is_an_error(host: &Spawner) {
     let error = start(host, "double", json!(1)).result::<String>(Duration::ZERO).unwrap_err();
     assert!(error.to_string().contains("double agent: an unexpected result"), "{error}");
 }
 
-fn an_agent_that_is_dropped_ends(host: &Host) {
+fn an_agent_that_is_dropped_ends(host: &Spawner) {
     let mut agent = start(host, "serve", json!(null));
     agent.address().unwrap();
-    drop(agent); // Waits for its end; this test would hang if there were none.
+    drop(agent); // Waits for its end; this test would hang otherwise.
 }
 
-fn a_crew_begins_together_and_knows_its_peers(host: &Host) {
+fn a_crew_begins_together_and_knows_its_peers(host: &Spawner) {
     let mut crew = crew(host, &["ring"; 4]);
     let mut next = crew.addresses().unwrap();
     next.rotate_left(1);
@@ -134,12 +136,12 @@ fn a_crew_begins_together_and_knows_its_peers(host: &Host) {
         let instant = |name: &str| clock.to_parent(result[name].as_u64().unwrap());
         assert_eq!(instant("at"), at, "translated there and back");
         assert!(instant("began") >= at);
-        // All run on this host: whatever the estimate says, the truth is 0, within the bound.
+        // All run on this host: the true offset is 0, within the bound of the estimate.
         assert!(clock.to_agent(at).abs_diff(at) <= clock.error(), "{clock:?}");
     }
 }
 
-fn an_agent_tells_the_time_while_it_works(host: &Host) {
+fn an_agent_reads_its_clock_while_it_works(host: &Spawner) {
     let mut agent = start(host, "serve", json!(null));
     agent.address().unwrap();
     let clock = agent.compare_clocks().unwrap();
@@ -147,46 +149,46 @@ fn an_agent_tells_the_time_while_it_works(host: &Host) {
     agent.stop::<String>().unwrap();
 }
 
-fn an_order_to_begin_that_never_comes_keeps_nobody(host: &Host) {
+fn a_stop_ends_the_wait_for_the_start(host: &Spawner) {
     let mut agent = start(host, "ring", json!(1));
     agent.address().unwrap();
     let error = agent.stop::<Value>().unwrap_err().to_string();
     assert_eq!(error, "ring agent: stopped before it could begin");
 }
 
-fn the_first_failure_is_the_crews(host: &Host) {
-    // The ring waits for a peer that will never come; it is not waited for either.
+fn the_first_failure_is_the_crews(host: &Spawner) {
+    // The ring waits for a peer that never connects; the crew does not wait for the ring.
     let error = crew(host, &["ring", "refuse", "ring"]).addresses().unwrap_err();
     assert_eq!(error.to_string(), "refuse agent 1: no such luck");
     let error = crew(host, &["ring", "double"]).addresses().unwrap_err();
     assert_eq!(error.to_string(), "double agent 1: done before it was ready");
 }
 
-fn what_the_others_report_is_kept(host: &Host) {
+fn reports_of_the_others_are_kept(host: &Spawner) {
     let Results { each, failure } =
         crew(host, &["double", "refuse", "serve"]).results::<Value>(Duration::ZERO);
     assert_eq!(failure.unwrap().to_string(), "refuse agent 1: no such luck");
     assert_eq!((&each[1], &each[2]), (&None, &Some(json!("served"))));
 }
 
-fn an_agent_that_dies_in_mid_run_is_named(host: &Host) {
-    let Host::Processes(_) = host else { return };
+fn an_agent_that_dies_in_mid_run_is_named(host: &Spawner) {
+    let Spawner::Processes(_) = host else { return };
     let Results { each, failure } = crew(host, &["serve", "die"]).results::<Value>(Duration::ZERO);
     assert_eq!(failure.unwrap().to_string(), "die agent 1: exit status: 3");
     assert_eq!(each, [Some(json!("served")), None]);
 }
 
-fn who_died_is_named_and_not_who_missed_it(host: &Host) {
-    let Host::Processes(_) = host else { return };
-    let mut crew = crew(host, &["mourn", "die later"]);
+fn an_agent_that_died_is_named_and_not_one_that_lost_its_peer(host: &Spawner) {
+    let Spawner::Processes(_) = host else { return };
+    let mut crew = crew(host, &["lose peer", "die later"]);
     let other = crew.addresses().unwrap()[1];
     crew.begin(&[json!(other), Value::Null], Duration::ZERO).unwrap();
-    // The failure is heard at once.
+    // The failure is reported at once.
     let error = crew.sleep(Duration::from_secs(3600)).unwrap_err().to_string();
     assert_eq!(error, "die later agent 1: exit status: 3");
 }
 
-fn a_crew_that_is_well_is_slept_for(host: &Host) {
+fn sleep_lasts_while_the_crew_runs(host: &Spawner) {
     let mut crew = crew(host, &["serve", "double"]);
     crew.sleep(Duration::from_millis(1)).unwrap();
     crew.stop().unwrap();
@@ -194,27 +196,27 @@ fn a_crew_that_is_well_is_slept_for(host: &Host) {
     assert_eq!(each, [json!("served"), json!(2)]);
 }
 
-fn another_command_may_start_the_agents(host: &Host) {
-    let Host::Processes(program) = host else { return };
-    let through = |words: &[&str]| Host::Command {
+fn another_command_may_start_the_agents(host: &Spawner) {
+    let Spawner::Processes(program) = host else { return };
+    let through = |words: &[&str]| Spawner::Command {
         prefix: words.iter().map(Into::into).collect(),
         program: program.into(),
     };
     let host = through(&["env", "APUS_TEST=1"]);
     a_result_reaches_the_parent(&host);
     an_agent_that_is_dropped_ends(&host);
-    let nobody = through(&["/nowhere/at/all"]).start(task("double", json!(1)));
-    let error = nobody.err().unwrap().to_string();
+    let missing = through(&["/nowhere/at/all"]).start(task("double", json!(1)));
+    let error = missing.err().unwrap().to_string();
     assert!(error.starts_with("start double agent: "), "{error}");
-    // A shell that greets: what it says is not what agents say, and is shown.
+    // A shell that prints a greeting: the unexpected line is shown.
     let host = through(&["sh", "-c", "echo Welcome!; exec \"$0\" \"$1\""]);
     let error = start(&host, "double", json!(1)).result::<u64>(Duration::ZERO).unwrap_err();
-    assert!(error.to_string().contains("said something strange: `Welcome!`"), "{error}");
+    assert!(error.to_string().contains("sent an unexpected line: `Welcome!`"), "{error}");
 }
 
-/// A parent that dies cannot say "stop": all its child sees is the end of its input.
-fn an_agent_ends_with_its_parent(host: &Host) {
-    let Host::Processes(program) = host else { return };
+/// A parent that dies cannot send "stop": its child only reads the end of its input.
+fn an_agent_ends_with_its_parent(host: &Spawner) {
+    let Spawner::Processes(program) = host else { return };
     let mut child = Command::new(program)
         .arg(AGENT)
         .stdin(Stdio::piped())
@@ -233,7 +235,7 @@ fn an_agent_ends_with_its_parent(host: &Host) {
 
 /// A test and its name.
 macro_rules! tests {
-    ($($name:ident),* $(,)?) => { [$((stringify!($name), $name as fn(&Host))),*] };
+    ($($name:ident),* $(,)?) => { [$((stringify!($name), $name as fn(&Spawner))),*] };
 }
 
 fn main() -> ExitCode {
@@ -243,25 +245,25 @@ fn main() -> ExitCode {
     let filter = env::args().skip(1).find(|argument| !argument.starts_with('-'));
     let tests = tests![
         a_result_reaches_the_parent,
-        a_server_is_ready_and_stops_when_told,
+        a_server_is_ready_and_stops_on_request,
         what_an_agent_reports_is_in_the_error,
         how_an_agent_ended_is_in_the_error,
         a_result_of_another_kind_is_an_error,
         an_agent_that_is_dropped_ends,
         an_agent_ends_with_its_parent,
-        an_agent_tells_the_time_while_it_works,
-        an_order_to_begin_that_never_comes_keeps_nobody,
+        an_agent_reads_its_clock_while_it_works,
+        a_stop_ends_the_wait_for_the_start,
         a_crew_begins_together_and_knows_its_peers,
         the_first_failure_is_the_crews,
-        what_the_others_report_is_kept,
+        reports_of_the_others_are_kept,
         an_agent_that_dies_in_mid_run_is_named,
-        who_died_is_named_and_not_who_missed_it,
-        a_crew_that_is_well_is_slept_for,
+        an_agent_that_died_is_named_and_not_one_that_lost_its_peer,
+        sleep_lasts_while_the_crew_runs,
         another_command_may_start_the_agents,
     ];
     let hosts = [
-        ("processes", Host::this_program().expect("a program knows its file")),
-        ("threads", Host::Threads(work)),
+        ("processes", Spawner::this_program().expect("a program knows its file")),
+        ("threads", Spawner::Threads(work)),
     ];
     for (name, test) in tests {
         for (place, host) in &hosts {

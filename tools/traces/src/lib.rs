@@ -1,13 +1,13 @@
-//! Time traces of several processes on one clock, and the questions people ask of them.
+//! Analysis of time traces: aligns the clocks of several processes, and builds reports.
 //!
 //! ```text
-//!   merge     several processes' traces on one clock
-//!   report    one module per question
-//!   view      each report as tables, JSON and charts
-//!   perfetto  files for the Perfetto UI
+//!   merge     the traces of several processes on one clock
+//!   report    reports, one module for each question
+//!   view      reports as tables, JSON and charts
+//!   perfetto  export to the Perfetto UI
 //! ```
 //!
-//! The recorder is `apus-trace`, which applications link; nothing here runs in them.
+//! `apus trace` is the command line of this crate. Applications link only the recorder, `apus-trace`.
 
 #![forbid(unsafe_code)]
 

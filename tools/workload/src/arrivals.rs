@@ -1,4 +1,4 @@
-//! When do messages arrive?
+//! Poisson arrivals: the instants at which messages are handed to a transport.
 
 use std::time::Duration;
 
@@ -6,47 +6,48 @@ use rand::distr::Distribution;
 use rand_distr::Exp1;
 use rand_pcg::Pcg64;
 
-/// Poisson arrivals: instants whose gaps are exponential and independent of everything else.
+/// Poisson arrivals: instants whose gaps are exponential and independent.
 ///
-/// An endless iterator of times since the start of the experiment, never decreasing. A load
-/// generator hands message `n` over at instant `n` whether or not earlier messages are done; if it
-/// is late, the delay belongs to the message (no coordinated omission).
+/// An endless iterator of times since the start of the experiment, which never decrease. A load
+/// generator starts message `n` at instant `n` whether or not earlier messages are complete. If the
+/// generator is late, the delay counts as latency of the message (no coordinated omission).
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     /// Mean gap between two messages in nanoseconds.
     mean_gap: f64,
-    /// The last arrival in nanoseconds. An `f64` counts them exactly for the first hundred days.
+    /// The last arrival in nanoseconds. An `f64` represents these exactly for the first hundred
+    /// days.
     last: f64,
     rng: Pcg64,
 }
 
 impl Arrivals {
-    /// `per_second` messages a second on average.
+    /// Returns arrivals of `per_second` messages a second on average.
     ///
     /// # Panics
     ///
-    /// If the rate is not a positive, finite number.
+    /// The rate is not a positive, finite number.
     #[must_use]
     pub fn at_rate(per_second: f64, rng: Pcg64) -> Self {
         assert!(per_second > 0.0 && per_second.is_finite(), "a rate of {per_second} messages/s");
         Self { mean_gap: 1e9 / per_second, last: 0.0, rng }
     }
 
-    /// As many messages as keep a link busy for the share `load` of the time.
+    /// Returns arrivals that keep a link busy for the share `load` of the time.
     ///
-    /// `mean_wire_bytes` is what a message occupies on the wire on average, headers included
-    /// ([`crate::PacketOverhead::mean_wire_bytes`]); SIGCOMM 2018 counts load in the same way.
+    /// `mean_wire_bytes` is the average size of a message on the wire, headers included
+    /// ([`crate::PacketOverhead::mean_wire_bytes`]). SIGCOMM 2018 defines load in the same way.
     ///
     /// # Panics
     ///
-    /// If one of the numbers is not positive and finite.
+    /// One of the numbers is not positive and finite.
     #[must_use]
     pub fn at_load(load: f64, link_bits_per_second: f64, mean_wire_bytes: f64, rng: Pcg64) -> Self {
         assert!(mean_wire_bytes > 0.0, "messages of {mean_wire_bytes} bytes");
         Self::at_rate(load * link_bits_per_second / 8.0 / mean_wire_bytes, rng)
     }
 
-    /// Average number of messages a second.
+    /// Returns the average number of messages a second.
     #[must_use]
     pub fn per_second(&self) -> f64 {
         1e9 / self.mean_gap

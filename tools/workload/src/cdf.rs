@@ -1,47 +1,47 @@
-//! How does a distribution of message sizes look in a file?
+//! Parser for files with a distribution of message sizes.
 //!
 //! The format is described at [`crate::Workload`], where users look for it.
 
-use crate::Sizes;
+use crate::size_distribution::SizeDistribution;
 
-/// How far the last cumulative share may be from 1, for files whose author rounded.
+/// Deviation of the last cumulative share from 1 that is accepted, for files with rounded shares.
 const ROUNDING: f64 = 1e-6;
 
-/// What is wrong with the text of a distribution.
+/// Reason for which a text is not a distribution.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CdfError {
-    /// There is no size in it.
-    #[error("no line with a size: write lines like `100 0.5`, the last share being 1")]
+    /// The text contains no size.
+    #[error("no line with a size: write lines like `100 0.5`, with 1 as the last share")]
     Empty,
     /// A line is not a pair of numbers.
     #[error("line {line}: `{text}` is not a size and a share: write a line like `100 0.5`")]
     NotAPair {
-        /// Number of the line, from 1.
+        /// Line number, from 1.
         line: usize,
         /// The line.
         text: String,
     },
-    /// A size is not a whole number that a message can have.
+    /// A size is not an integer in the range of message sizes.
     #[error("line {line}: `{text}` is not a size from 1 to 4294967295 bytes")]
     Size {
-        /// Number of the line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What stands for the size.
+        /// Text in place of the size.
         text: String,
     },
-    /// A share is not a number above 0 and not above 1.
+    /// A share is not a number above 0 and up to 1.
     #[error("line {line}: `{text}` is not a share above 0 and up to 1")]
     Share {
-        /// Number of the line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What stands for the share.
+        /// Text in place of the share.
         text: String,
     },
-    /// A size or a share is not larger than that of the line before.
+    /// A size or a share is not greater than that of the line before.
     #[error("line {line}: the {what} does not increase: {now} follows {before}")]
     NotIncreasing {
-        /// Number of the line, from 1.
+        /// Line number, from 1.
         line: usize,
         /// `size` or `share`.
         what: &'static str,
@@ -53,26 +53,26 @@ pub enum CdfError {
     /// The last share is not 1.
     #[error("line {line}: the last share is {share} and must be 1")]
     NotComplete {
-        /// Number of the line, from 1.
+        /// Line number, from 1.
         line: usize,
         /// The last share.
         share: f64,
     },
 }
 
-/// Reads a distribution.
-pub(crate) fn parse(text: &str) -> Result<Sizes, CdfError> {
+/// Parses a distribution.
+pub(crate) fn parse(text: &str) -> Result<SizeDistribution, CdfError> {
     let mut shares = Vec::new();
-    let mut last = Point { line: 0, size: 0, cumulative: 0.0 };
+    let mut last = Row { line: 0, size: 0, cumulative: 0.0 };
     for (index, line) in text.lines().enumerate() {
         let content = line.split('#').next().unwrap_or_default().trim();
         if content.is_empty() {
             continue;
         }
-        let point = Point::parse(index + 1, content)?;
-        point.must_follow(&last)?;
-        shares.push((point.size, point.cumulative - last.cumulative));
-        last = point;
+        let row = Row::parse(index + 1, content)?;
+        row.must_follow(&last)?;
+        shares.push((row.size, row.cumulative - last.cumulative));
+        last = row;
     }
     if shares.is_empty() {
         return Err(CdfError::Empty);
@@ -80,18 +80,18 @@ pub(crate) fn parse(text: &str) -> Result<Sizes, CdfError> {
     if last.cumulative < 1.0 - ROUNDING {
         return Err(CdfError::NotComplete { line: last.line, share: last.cumulative });
     }
-    Ok(Sizes::from_shares(&shares))
+    Ok(SizeDistribution::from_shares(&shares))
 }
 
 /// One line of a file.
-struct Point {
-    /// Number of the line, from 1; 0 stands for "before the first line".
+struct Row {
+    /// Line number, from 1; 0 stands for "before the first line".
     line: usize,
     size: u32,
     cumulative: f64,
 }
 
-impl Point {
+impl Row {
     fn parse(line: usize, content: &str) -> Result<Self, CdfError> {
         let mut fields = content.split_whitespace();
         let (Some(size), Some(share), None) = (fields.next(), fields.next(), fields.next()) else {
@@ -118,7 +118,7 @@ impl Point {
     }
 }
 
-/// A size in bytes that a message can have; `_` may group the digits.
+/// Parses a message size in bytes; `_` may group the digits.
 pub(crate) fn parse_size(text: &str) -> Option<u32> {
     text.replace('_', "").parse().ok().filter(|&size| size >= 1)
 }
@@ -128,14 +128,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_empty_lines_do_not_count() {
+    fn comments_and_empty_lines_are_ignored() {
         let sizes = parse("# sizes\n\n 64 0.5 # half\n1_500\t0.9\n\n1000000 1\n").unwrap();
         let steps: Vec<_> = sizes.iter().map(|(size, share)| (size, share as f32)).collect();
         assert_eq!(steps, [(64, 0.5), (1500, 0.4), (1_000_000, 0.1)]);
     }
 
     #[test]
-    fn a_last_share_that_was_rounded_counts_as_one() {
+    fn a_rounded_last_share_counts_as_one() {
         assert_eq!(parse("1 0.5\n2 0.9999999").unwrap().messages_up_to(2), 1.0);
     }
 

@@ -1,15 +1,14 @@
-//! How large are messages, and when do they arrive?
+//! Message sizes and arrival times of experiments.
 //!
-//! Load on a message transport is described by two things that are drawn independently of each
-//! other:
+//! Two independent random processes describe the load on a message transport:
 //!
-//! - [`Sizes`], a distribution of message sizes: the published workloads W1 to W5, one fixed size,
-//!   or a file ([`Workload`] is the name by which people ask for one of them);
-//! - [`Arrivals`], the instants at which messages are handed to the transport. They are Poisson and
-//!   never wait for the transport (open loop), so that a slow one cannot hide its own delays.
+//! - [`SizeDistribution`]: message sizes, as in the published workloads W1 to W5, of one fixed
+//!   size, or from a file. [`Workload`] is such a distribution with the name that selects it.
+//! - [`Arrivals`]: the instants at which messages are handed to the transport. They are Poisson and
+//!   never wait for the transport (open loop), so a slow transport cannot hide its own delays.
 //!
-//! [`PacketOverhead`] connects the two: a load of 80 % of a link is a rate of messages only when it is
-//! known what a message costs on the wire.
+//! [`PacketOverhead`] connects the two: 80 % of a link's rate corresponds to a rate of messages
+//! once the size of a message on the wire is known.
 //!
 //! ```
 //! use apus_workload::{Arrivals, PacketOverhead, Stream, Workload, rng};
@@ -30,18 +29,19 @@
 //!
 //! # Invariants
 //!
-//! - **L1** Everything random comes from a generator that the caller seeds with [`rng`]; equal seeds
-//!   give equal messages, on every machine and with every release.
-//! - **L2** No message is empty: the protocol has no empty messages, so every size is at least 1.
+//! - WORKLOAD-1: Everything random comes from a generator that the caller seeds with [`rng`]. Equal
+//!   seeds give equal messages, on every machine and with every release.
+//! - WORKLOAD-2: Every size is at least 1, because the protocol has no empty messages.
 
 #![forbid(unsafe_code)]
 
 mod arrivals;
 mod cdf;
+pub mod csv_table;
 mod overhead;
-mod sizes;
-mod stream;
-mod tables;
+mod published;
+mod random;
+mod size_distribution;
 pub mod time;
 pub mod units;
 mod workload;
@@ -49,7 +49,7 @@ mod workload;
 pub use arrivals::Arrivals;
 pub use cdf::CdfError;
 pub use overhead::PacketOverhead;
-pub use sizes::Sizes;
-pub use stream::{Stream, rng};
+pub use random::{Stream, rng};
+pub use size_distribution::SizeDistribution;
 pub use time::{Nanos, Rate};
 pub use workload::{Workload, WorkloadError};

@@ -1,19 +1,20 @@
-//! What does a message cost on the wire?
+//! Size of a message on the wire, with the headers of its packets.
 
-use crate::Sizes;
+use crate::size_distribution::SizeDistribution;
 
-/// How a message is cut into packets and what each packet costs besides its payload.
+/// Division of a message into packets, and the bytes that each packet takes in addition to its
+/// payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketOverhead {
     /// Payload bytes of a full packet; at least 1.
     pub payload: u32,
-    /// Bytes that every packet occupies besides its payload: headers, checksums, gaps.
+    /// Bytes of every packet in addition to its payload: headers, checksums, gaps.
     pub overhead: u32,
-    /// Fewest bytes that a packet occupies, overhead included.
+    /// Fewest bytes that a packet takes, overhead included.
     pub minimum: u32,
 }
 
-/// What Ethernet adds to an IP packet: preamble 8, addresses and type 14, checksum 4, gap 12.
+/// Bytes that Ethernet adds to an IP packet: preamble 8, addresses and type 14, checksum 4, gap 12.
 /// Source: IEEE 802.3.
 const ETHERNET_FRAMING: u32 = 8 + 14 + 4 + 12;
 
@@ -21,16 +22,16 @@ const ETHERNET_FRAMING: u32 = 8 + 14 + 4 + 12;
 const ETHERNET_MINIMUM: u32 = 84;
 
 impl PacketOverhead {
-    /// apus over UDP and IPv4 on Ethernet with the usual MTU of 1500 bytes: headers of 20 (IPv4),
-    /// 8 (UDP) and 56 bytes (a DATA packet of Homa).
+    /// apus over UDP and IPv4 on Ethernet with an MTU of 1500 bytes: headers of 20 (IPv4), 8 (UDP)
+    /// and 56 bytes (a DATA packet of Homa).
     pub const UDP_OVER_ETHERNET: Self = Self::ethernet(1500, 20 + 8 + 56);
 
-    /// Ethernet with packets of at most `mtu` bytes, `headers` bytes of which (from the IP header on)
-    /// are not payload.
+    /// Returns the overhead of Ethernet with packets of at most `mtu` bytes, `headers` of which
+    /// (from the IP header on) are not payload.
     ///
     /// # Panics
     ///
-    /// If there is no room for payload.
+    /// The headers leave no room for payload.
     #[must_use]
     pub const fn ethernet(mtu: u32, headers: u32) -> Self {
         assert!(headers < mtu, "the headers leave no room for payload");
@@ -41,7 +42,7 @@ impl PacketOverhead {
         }
     }
 
-    /// Bytes that a message of `size` bytes occupies.
+    /// Returns the bytes that a message of `size` bytes takes on the wire.
     #[must_use]
     pub fn wire_bytes(&self, size: u32) -> u64 {
         let full = size / self.payload;
@@ -50,9 +51,9 @@ impl PacketOverhead {
         u64::from(full) * packet(self.payload) + if rest > 0 { packet(rest) } else { 0 }
     }
 
-    /// Bytes that a message occupies on average.
+    /// Returns the bytes that a message takes on the wire on average.
     #[must_use]
-    pub fn mean_wire_bytes(&self, sizes: &Sizes) -> f64 {
+    pub fn mean_wire_bytes(&self, sizes: &SizeDistribution) -> f64 {
         sizes.iter().map(|(size, share)| self.wire_bytes(size) as f64 * share).sum()
     }
 }
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn ethernet_frames_cost_what_the_standard_says() {
+    fn ethernet_frames_have_the_size_of_the_standard() {
         let cost = PacketOverhead::UDP_OVER_ETHERNET;
         assert_eq!(cost.wire_bytes(cost.payload), 1538, "a full frame with preamble and gap");
         assert_eq!(cost.wire_bytes(1), 20 + 8 + 56 + 1 + 38);
@@ -82,7 +83,7 @@ mod tests {
     #[test]
     fn the_mean_weighs_messages_by_their_share() {
         let cost = PacketOverhead { payload: 1000, overhead: 100, minimum: 0 };
-        let sizes = Sizes::from_shares(&[(100, 0.5), (2000, 0.5)]);
+        let sizes = SizeDistribution::from_shares(&[(100, 0.5), (2000, 0.5)]);
         assert_eq!(cost.mean_wire_bytes(&sizes), f64::midpoint(200.0, 2200.0));
     }
 }

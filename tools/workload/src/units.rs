@@ -1,15 +1,15 @@
-//! Rates, times and byte counts as users write them: `10gbit`, `250ns`, `150kB`.
+//! Parsers for rates, times and byte counts with units: `10gbit`, `250ns`, `150kB`.
 
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, Rate, SECOND};
 
-/// Longest time that can be asked for: what is fixed about a fabric never takes longer than a second.
+/// Longest time that is accepted: no fixed delay of a fabric exceeds a second.
 const LONGEST: Nanos = SECOND;
 
-/// A rate: `10gbit`, `200mbit`; a number alone is Mbit/s.
+/// Parses a rate: `10gbit`, `200mbit`; without a unit, Mbit/s.
 ///
 /// # Errors
 ///
-/// It is none, or not from 1 Mbit/s to 8 Tbit/s.
+/// The text is not a rate from 1 Mbit/s to 8 Tbit/s.
 pub fn rate(text: &str) -> Result<Rate, String> {
     let units = [("gbit", 1_000.0), ("mbit", 1.0), ("", 1.0)];
     let mbps = quantity(text, &units).filter(|mbps| (1.0..=8e6).contains(mbps));
@@ -17,18 +17,18 @@ pub fn rate(text: &str) -> Result<Rate, String> {
     rate.ok_or_else(|| "a link carries 1mbit to 8000gbit; try 10gbit".to_owned())
 }
 
-/// A rate as [`rate`] reads it.
+/// Formats a rate as [`rate`] parses it.
 #[must_use]
 pub fn format_rate(rate: Rate) -> String {
     let mbps = rate.mbps();
     if mbps.is_multiple_of(1_000) { format!("{}gbit", mbps / 1_000) } else { format!("{mbps}mbit") }
 }
 
-/// A time: `250ns`, `1.5us`, `2ms`; a number alone is nanoseconds.
+/// Parses a time: `250ns`, `1.5us`, `2ms`; without a unit, nanoseconds.
 ///
 /// # Errors
 ///
-/// It is none, or longer than a second.
+/// The text is not a time from 0 to 1 second.
 pub fn time(text: &str) -> Result<Nanos, String> {
     let units = [
         ("ns", 1.0),
@@ -43,11 +43,11 @@ pub fn time(text: &str) -> Result<Nanos, String> {
         .ok_or_else(|| "a delay is 0 to 1s; try 250ns".to_owned())
 }
 
-/// A number of bytes: `150000`, `150kB`, `12MB`; k is 1000.
+/// Parses a number of bytes: `150000`, `150kB`, `12MB`; k is 1000.
 ///
 /// # Errors
 ///
-/// It is none, or more than 10^15.
+/// The text is not a number of bytes from 0 to 10^15.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let units = [("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("B", 1.0), ("", 1.0)];
     let bytes = quantity(text, &units).filter(|bytes| (0.0..=1e15).contains(bytes));
@@ -56,7 +56,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "write bytes, like 150000 or 150kB".to_owned())
 }
 
-/// A number with one of these units behind it, in any case.
+/// Parses a number that is followed by one of these units, in upper or lower case.
 fn quantity(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = &text[digits.len()..];

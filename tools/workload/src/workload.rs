@@ -1,4 +1,4 @@
-//! By what name do people ask for a workload?
+//! Workloads by name: published ones, fixed sizes, and files.
 
 use std::fmt;
 use std::fs;
@@ -7,16 +7,18 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::cdf::{self, CdfError};
-use crate::{Sizes, tables};
+use crate::published;
+use crate::size_distribution::SizeDistribution;
 
 /// A named distribution of message sizes.
 ///
-/// Parsed from `w1` to `w5` (a published workload), a number (all messages have that size in bytes),
-/// or the path of a file. A file that is called like a workload or a number is reached as `./w1`.
+/// Parsed from `w1` to `w5` (a published workload), a number (all messages have that size in
+/// bytes), or the path of a file. A file whose name is that of a workload or a number is selected
+/// by `./w1`.
 ///
 /// A file has one line per size: the size in bytes, white space, and the share of the messages that
-/// have this size or a smaller one. Both increase from line to line and the last share is 1. `#`
-/// begins a comment; empty lines do not count. [`CdfError`] lists what can be wrong with it.
+/// have this size or a smaller one. Both increase from line to line, and the last share is 1. `#`
+/// begins a comment; empty lines are ignored. [`CdfError`] lists the possible mistakes.
 ///
 /// ```text
 /// # size  share of the messages up to this size
@@ -27,33 +29,33 @@ use crate::{Sizes, tables};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     name: String,
-    sizes: Sizes,
+    sizes: SizeDistribution,
 }
 
 impl Workload {
-    /// The published workload `W<number>`.
+    /// Returns the published workload `W<number>`.
     ///
     /// # Panics
     ///
-    /// If `number` is not 1 to 5.
+    /// `number` is not 1 to 5.
     #[must_use]
     pub fn published(number: u32) -> Self {
-        let table = tables::table(number).expect("the published workloads are W1 to W5");
-        Self { name: format!("w{number}"), sizes: Sizes::from_shares(table) }
+        let sizes = published::sizes(number).expect("the published workloads are W1 to W5");
+        Self { name: format!("w{number}"), sizes }
     }
 
-    /// The sizes of its messages.
+    /// Returns the distribution of its message sizes.
     #[must_use]
-    pub const fn sizes(&self) -> &Sizes {
+    pub const fn sizes(&self) -> &SizeDistribution {
         &self.sizes
     }
 
-    /// The same workload, except that a longer message than `limit` bytes is as long as `limit`. Its
-    /// name says so, if there is such a message.
+    /// Returns the workload in which messages longer than `limit` bytes have the length `limit`.
+    /// The name tells whether this changes anything.
     ///
     /// # Panics
     ///
-    /// If `limit` is 0.
+    /// `limit` is 0.
     #[must_use]
     pub fn truncated(self, limit: u32) -> Self {
         if self.sizes.largest() <= limit {
@@ -70,25 +72,25 @@ impl fmt::Display for Workload {
     }
 }
 
-/// Why a workload is not to be had by that name.
+/// Reason for which a name selects no workload.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
-    /// The name is neither a workload, nor a size, nor a file that can be read.
+    /// The name is not a workload, a size, or a readable file.
     #[error(
-        "`{name}` is no workload (`w1` to `w5`), no message size in bytes (like `100`) and no file \
-         that can be read (like `./sizes.cdf`): {source}"
+        "`{name}` is not a workload (`w1` to `w5`), a message size in bytes (like `100`) or a readable file \
+         (like `./sizes.cdf`): {source}"
     )]
     Unknown {
-        /// What was asked for.
+        /// The name.
         name: String,
-        /// What the system said about a file of this name.
+        /// The system's error for a file of this name.
         source: io::Error,
     },
-    /// The file can be read, but its content is no distribution.
+    /// The file does not contain a distribution.
     #[error("{}: {source}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong with it.
         source: CdfError,
@@ -103,7 +105,7 @@ impl FromStr for Workload {
             return Ok(Self::published(number));
         }
         if let Some(size) = cdf::parse_size(name) {
-            return Ok(Self { name: size.to_string(), sizes: Sizes::fixed(size) });
+            return Ok(Self { name: size.to_string(), sizes: SizeDistribution::fixed(size) });
         }
         let text = fs::read_to_string(name)
             .map_err(|source| WorkloadError::Unknown { name: name.to_owned(), source })?;
@@ -113,7 +115,7 @@ impl FromStr for Workload {
     }
 }
 
-/// 4 for `w4` or `W4`.
+/// Returns 4 for `w4` or `W4`.
 fn published_number(name: &str) -> Option<u32> {
     let digit = name.strip_prefix(['w', 'W'])?;
     (1..=5).find(|number| digit == number.to_string())

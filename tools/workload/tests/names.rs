@@ -1,10 +1,10 @@
-//! Situation: somebody names a workload on a command line.
+//! Scenario: a user names a workload on a command line.
 
 use std::fs;
 
 use apus_workload::Workload;
 
-/// A file with this text, in the directory that cargo gives tests.
+/// Writes a file with this text into cargo's folder for tests.
 fn file(name: &str, text: &str) -> String {
     let path = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
     fs::write(&path, text).expect("the directory for tests is writable");
@@ -45,7 +45,7 @@ fn truncation_shows_in_the_name_when_it_changes_something() {
 }
 
 #[test]
-fn an_unknown_name_is_answered_with_what_would_be_right() {
+fn an_unknown_name_is_answered_with_valid_ones() {
     for name in ["w0", "w6", "w", "", "0", "-1", "1e6", "no-such-file"] {
         let error = name.parse::<Workload>().unwrap_err().to_string();
         assert!(error.contains(&format!("`{name}`")), "{error}");

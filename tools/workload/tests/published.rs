@@ -1,9 +1,9 @@
-//! Situation: somebody compares results with the literature. The workloads must be the published
-//! ones: means, quantiles and shares as the reference lists them for the unreduced distributions.
+//! Scenario: a user compares results with the literature. The workloads must be the published ones:
+//! means, quantiles and shares are those of the unreduced distributions in the reference.
 
 use apus_workload::Workload;
 
-/// Relative difference.
+/// Returns the relative difference.
 fn apart(a: f64, b: f64) -> f64 {
     (a / b - 1.0).abs()
 }
@@ -19,7 +19,7 @@ fn means_are_the_published_ones() {
 
 #[test]
 fn means_after_truncation_at_one_megabyte_are_the_published_ones() {
-    // W3's group of sizes around 1 MB is cut differently than its members would be: 0.11 %.
+    // W3's group of sizes around 1 MB is truncated as a whole: a deviation of 0.11 %.
     let means = [(1, 189.2), (2, 433.3), (3, 2423.1), (4, 60_175.0), (5, 385_316.0)];
     for (number, published) in means {
         let mean = Workload::published(number).truncated(1_000_000).sizes().mean();
@@ -29,7 +29,7 @@ fn means_after_truncation_at_one_megabyte_are_the_published_ones() {
 
 #[test]
 fn the_smallest_and_the_largest_messages_are_the_published_ones() {
-    // The smallest size of W4 (53) lies in a group whose mean is 66.
+    // The smallest size of W4 (53) belongs to a group whose mean is 66.
     let ends = [
         (1, 8, 100_000),
         (2, 8, 3_529_904),
@@ -46,8 +46,8 @@ fn the_smallest_and_the_largest_messages_are_the_published_ones() {
 
 #[test]
 fn quantiles_are_near_the_published_ones() {
-    // Rows of the reference: fraction, then the size of W1 to W5. A group's mean stands for sizes up
-    // to about a fifth around it.
+    // Rows of the reference: fraction, then the size of W1 to W5. A group's mean represents sizes
+    // up to about a fifth around it.
     let rows = [
         (0.10, [8, 8, 36, 315, 5720]),
         (0.25, [8, 43, 85, 463, 23_520]),
@@ -69,8 +69,8 @@ fn quantiles_are_near_the_published_ones() {
 
 #[test]
 fn shares_of_messages_and_bytes_are_near_the_published_ones() {
-    // Rows of the reference: length, then (messages, bytes) of W1 to W5 truncated at 1 MB. A length
-    // inside a group counts the whole group or nothing of it: up to 5 points.
+    // Rows of the reference: length, then (messages, bytes) of W1 to W5 truncated at 1 MB. If a
+    // length is within a group, the whole group or nothing of it counts: up to 5 points.
     let rows = [
         (200, [(0.7486, 0.1588), (0.4272, 0.0545), (0.4430, 0.0155), (0.0142, 0.0), (0.0, 0.0)]),
         (1000, [(0.9651, 0.6562), (0.9533, 0.5232), (0.8576, 0.0852), (0.6042, 0.005), (0.0, 0.0)]),
@@ -88,7 +88,7 @@ fn shares_of_messages_and_bytes_are_near_the_published_ones() {
             100_000,
             [(1.0, 1.0), (0.9997, 0.8583), (0.9959, 0.5084), (0.8868, 0.1742), (0.5431, 0.0449)],
         ),
-        // A message that was cut to the limit does not count as "up to the limit" there.
+        // A truncated message does not count as "up to the limit" in the reference.
         (999_999, [(1.0, 1.0), (1.0, 0.98), (0.9997, 0.8949), (0.9721, 0.5364), (0.7, 0.2214)]),
     ];
     for (length, published) in rows {

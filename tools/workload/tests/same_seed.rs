@@ -1,5 +1,5 @@
-//! Situation: somebody repeats an experiment with its seed, perhaps years later. The messages must be
-//! the same ones; if a snapshot here changes, old seeds have lost their meaning.
+//! Scenario: a user repeats an experiment with its seed, possibly years later. The drawn messages
+//! must not change. If a snapshot here changes, old seeds have lost their meaning.
 
 use apus_workload::{Arrivals, Stream, Workload, rng};
 use rand::distr::Distribution;

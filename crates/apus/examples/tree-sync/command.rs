@@ -1,11 +1,11 @@
-//! What does a command look like?
+//! The encoding of a command, which creates one file.
 //!
 //! ```text
 //!   bytes 0..4   length of the path     4..12  length of the content   12..16  mode
 //!         16..24 seconds since 1970     24..28 nanoseconds              28..    path, then the content
 //! ```
 //!
-//! All numbers are big-endian. Lengths and paths come from whoever sends them, so that they are checked.
+//! All numbers are big-endian. Lengths and paths come from an untrusted sender and are checked.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -21,22 +21,23 @@ use super::Failure;
 /// Bytes of a head before the path.
 pub(super) const FIXED: usize = 28;
 
-/// The longest path and content. The latter is less than what a message of apus may have.
+/// Limits for path and content in bytes. The content fits into a message of apus, which has up to
+/// 64 MB.
 const LONGEST_PATH: usize = 4_096;
 const LONGEST_CONTENT: u64 = 60_000_000;
 
-/// Make this file.
+/// A command to create a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Command {
-    /// From the tree's root; no part of it leads up.
+    /// Relative to the tree's root, without `..`.
     pub(super) path: PathBuf,
     pub(super) mode: u32,
-    /// When the content was last changed: seconds since 1970, and nanoseconds.
+    /// Time of the last change: seconds since 1970, and nanoseconds.
     pub(super) changed: (i64, u32),
     pub(super) content: Bytes,
 }
 
-/// How long the variable parts of a command are.
+/// Lengths of the variable parts of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lengths {
     pub(super) path: usize,
@@ -44,7 +45,7 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// As a head says.
+    /// Reads and checks the lengths in a head.
     pub(super) fn of(head: &[u8; FIXED]) -> Result<Self, Failure> {
         let path = u32::from_be_bytes(at(head, 0)) as usize;
         let content = u64::from_be_bytes(at(head, 4));
@@ -54,14 +55,14 @@ impl Lengths {
         Ok(Self { path, content: usize::try_from(content)? })
     }
 
-    /// Bytes behind the fixed part.
-    pub(super) const fn behind(self) -> usize {
+    /// Returns the number of bytes after the fixed part.
+    pub(super) const fn total(self) -> usize {
         self.path + self.content
     }
 }
 
 impl Command {
-    /// The one that makes this file, which is at `root`.
+    /// Reads the file at `path` below `root`.
     pub(super) fn of_file(root: &Path, path: &Path) -> Result<Self, Failure> {
         let mut file = File::open(root.join(path))?;
         let metadata = file.metadata()?;
@@ -75,7 +76,7 @@ impl Command {
         })
     }
 
-    /// All but the content.
+    /// Returns the encoded command without the content.
     pub(super) fn head(&self) -> Bytes {
         let path = self.path.as_os_str().as_bytes();
         let mut head = Vec::with_capacity(FIXED + path.len());
@@ -88,11 +89,11 @@ impl Command {
         head.into()
     }
 
-    /// Reads a whole command. The content is a part of `bytes`, and is not copied.
+    /// Parses a command. The content is a slice of `bytes` and is not copied.
     pub(super) fn parse(bytes: &Bytes) -> Result<Self, Failure> {
         let head: &[u8; FIXED] = bytes.first_chunk().ok_or("a command that is too short")?;
         let lengths = Lengths::of(head)?;
-        if bytes.len() != FIXED + lengths.behind() {
+        if bytes.len() != FIXED + lengths.total() {
             return Err("a command of another length than it says".into());
         }
         let (path, content) = (FIXED..FIXED + lengths.path, FIXED + lengths.path..);
@@ -109,7 +110,7 @@ impl Command {
     }
 }
 
-/// The bytes of a number.
+/// Returns the bytes of the number at `offset`.
 fn at<const N: usize>(head: &[u8; FIXED], offset: usize) -> [u8; N] {
     *head[offset..].first_chunk().expect("a number that lies in the head")
 }
@@ -128,12 +129,12 @@ mod tests {
     }
 
     #[test]
-    fn a_command_comes_as_it_was_sent() {
+    fn a_command_arrives_as_it_was_sent() {
         let sent = command("some/where/file");
-        let came = joined(&sent);
-        assert_eq!(Command::parse(&came).unwrap(), sent);
-        let lengths = Lengths::of(came.first_chunk().unwrap()).unwrap();
-        assert_eq!(lengths.behind(), came.len() - FIXED);
+        let bytes = joined(&sent);
+        assert_eq!(Command::parse(&bytes).unwrap(), sent);
+        let lengths = Lengths::of(bytes.first_chunk().unwrap()).unwrap();
+        assert_eq!(lengths.total(), bytes.len() - FIXED);
     }
 
     #[test]
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_no_command_is_refused() {
+    fn anything_but_a_command_is_refused() {
         let good = joined(&command("file"));
         for length in 0..good.len() {
             assert!(Command::parse(&good.slice(..length)).is_err(), "{length}");

@@ -1,27 +1,30 @@
-//! How does a tree of files get to another host, one command for each file?
+//! Copies a tree of files to a server, one command per file, over apus and over TCP.
 //!
 //! ```sh
 //! cargo run --release -p apus --example tree-sync
 //! ```
 //!
-//! A command has a head (path, mode, time of the last change) and the file's content, and waits for its reply. That is how
-//! network file systems and synchronisers work, and where a TCP connection can be a thousand times slower than it has to
-//! be: whoever writes the head and then the content in two calls waits for a delayed acknowledgement between them
-//! (`apus lab small-writes` shows why). Here the same tree is synchronised in four ways, side by side. They take turns in
-//! several rounds, each of which begins with another one, since what a file system does meanwhile moves the times more than
-//! the network does; but for `tcp split`, which is so slow that once is enough:
+//! A command has a head (path, mode, time of the last change) and the file's content. The client
+//! waits for each reply, as network file systems and synchronisers do. Over TCP this can be a
+//! thousand times slower than necessary: a client that writes head and content in two calls waits
+//! for a delayed acknowledgement between them (`apus lab small-writes` shows why). The example
+//! copies the same tree with four methods:
 //!
 //! - `apus`: one call with two slices, over UDP as between hosts;
-//! - `apus, same host`: the same through shared memory, which endpoints of one host take by themselves;
+//! - `apus, same host`: one call with two slices through shared memory, which endpoints of one host
+//!   use by default;
 //! - `tcp gathered`: one `writev` of both;
 //! - `tcp split`: two writes.
 //!
-//! | file | question |
+//! The methods alternate in several rounds, each of which begins with another one, since the file
+//! system varies more than the network. `tcp split` is so slow that it runs once.
+//!
+//! | file | contents |
 //! |---|---|
-//! | `command` | what does a command look like |
-//! | `store` | what does a server do with it |
-//! | `over_apus`, `over_tcp` | how do commands and replies travel |
-//! | `tree` | where do files come from, and are two trees equal |
+//! | `command` | encoding of a command |
+//! | `store` | the server's side: creates files |
+//! | `over_apus`, `over_tcp` | transport of commands and replies |
+//! | `tree` | creation and comparison of trees |
 
 mod command;
 mod over_apus;
@@ -41,7 +44,8 @@ use clap::Parser;
 use command::Command;
 use tree::Tree;
 
-/// Synchronises a tree of files with a server, one command for each file: over apus, and over TCP in two ways
+/// Synchronises a tree of files with a server, one command for each file: over apus, and over TCP
+/// in two ways
 #[derive(Debug, Parser)]
 #[command(name = "tree-sync")]
 struct Arguments {
@@ -49,49 +53,50 @@ struct Arguments {
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     files: u32,
 
-    /// Rounds in which the ways take turns: 1 to 1000
+    /// Rounds in which the methods alternate: 1 to 1000
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     runs: u32,
 }
 
-/// What went wrong, whoever it was.
+/// Any error of the example.
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// How long each command took, with its reply.
+/// Durations of commands, from sending to the reply.
 type Times = Vec<Duration>;
 
-/// The upper one of the two in the middle, if their number is even.
+/// Returns the median; the upper one of the middle two if their number is even.
 fn median(mut times: Times) -> Duration {
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-/// What was seen of one way, an element for each round.
+/// The durations of one method, with an element per round.
 #[derive(Debug, Default)]
-struct Seen {
-    /// The whole tree.
+struct Durations {
+    /// Durations of the whole tree.
     all: Times,
-    /// The median of its files.
+    /// Medians of its files.
     file: Times,
 }
 
-/// How commands travel.
+/// A method to transport commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Method {
     Apus,
     ApusSameHost,
     TcpGathered,
     TcpSplit,
 }
 
-impl Way {
-    /// The slowest comes last.
+impl Method {
+    /// All methods, the slowest last.
     const ALL: [Self; 4] = [Self::Apus, Self::ApusSameHost, Self::TcpGathered, Self::TcpSplit];
 
-    /// Brings all files of `from` to a server that writes them to `to`, and gives the time that each took.
+    /// Copies all files of `from` to a server that writes them to `to`. Returns the duration for
+    /// each file.
     fn synchronise(self, from: &Tree, to: &Path) -> Result<Times, Failure> {
         let mut progress = Progress::of(self, from.files.len());
-        // As a client does it: reads a file, sends its command, waits for the reply.
+        // The client's loop: read a file, send its command, wait for the reply.
         let push = |send: &mut dyn FnMut(Command) -> Result<(), Failure>| {
             let mut times = Vec::with_capacity(from.files.len());
             for path in &from.files {
@@ -111,7 +116,7 @@ impl Way {
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for Method {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(match self {
             Self::Apus => "apus",
@@ -132,7 +137,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Makes a tree, synchronises it in every way, and compares. Nothing is left behind.
+/// Creates a tree, copies it with every method, and compares the results. All files are temporary.
 fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let source = tree::make(&folder.path().join("source"), arguments.files)?;
@@ -143,41 +148,41 @@ fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
         source.files.len(),
         bytes as f64 / 1e6
     )?;
-    let seen = take_turns(&source, folder.path(), arguments.runs as usize)?;
+    let results = measure(&source, folder.path(), arguments.runs as usize)?;
     folder.close()?;
-    report(&seen, out)
+    report(&results, out)
 }
 
-/// All ways, by their numbers.
-type Everything = [Seen; Way::ALL.len()];
+/// The durations of all methods, indexed by [`Method`].
+type Results = [Durations; Method::ALL.len()];
 
-fn take_turns(source: &Tree, below: &Path, rounds: usize) -> Result<Everything, Failure> {
-    let mut seen = Everything::default();
+fn measure(source: &Tree, below: &Path, rounds: usize) -> Result<Results, Failure> {
+    let mut results = Results::default();
     for round in 0..rounds {
-        for turn in 0..Way::ALL.len() {
-            let way = Way::ALL[(round + turn) % Way::ALL.len()];
-            if way == Way::TcpSplit && round > 0 {
+        for turn in 0..Method::ALL.len() {
+            let method = Method::ALL[(round + turn) % Method::ALL.len()];
+            if method == Method::TcpSplit && round > 0 {
                 continue;
             }
             let target = tempfile::tempdir_in(below)?;
-            let took = way.synchronise(source, target.path())?;
+            let took = method.synchronise(source, target.path())?;
             tree::compare(source, &Tree::read(target.path())?)
-                .map_err(|difference| format!("{way}: {difference}"))?;
-            seen[way as usize].all.push(took.iter().sum());
-            seen[way as usize].file.push(median(took));
+                .map_err(|difference| format!("{method}: {difference}"))?;
+            results[method as usize].all.push(took.iter().sum());
+            results[method as usize].file.push(median(took));
         }
     }
-    Ok(seen)
+    Ok(results)
 }
 
-fn report(seen: &Everything, out: &mut impl Write) -> Result<(), Failure> {
-    for (way, seen) in Way::ALL.iter().zip(seen) {
-        writeln!(out, "{way:<16}{seen}   equal")?;
+fn report(results: &Results, out: &mut impl Write) -> Result<(), Failure> {
+    for (method, results) in Method::ALL.iter().zip(results) {
+        writeln!(out, "{method:<16}{results}   equal")?;
     }
-    let all = |way| seen[way as usize].all.clone();
-    let of = |way| median(all(way)).as_secs_f64();
-    // Inside each round, as the rounds differ.
-    let rounds = all(Way::Apus).into_iter().zip(all(Way::TcpGathered));
+    let all = |method| results[method as usize].all.clone();
+    let of = |method| median(all(method)).as_secs_f64();
+    // Ratios within each round, since rounds differ.
+    let rounds = all(Method::Apus).into_iter().zip(all(Method::TcpGathered));
     let mut ratios: Vec<f64> =
         rounds.map(|(apus, tcp)| apus.as_secs_f64() / tcp.as_secs_f64()).collect();
     ratios.sort_unstable_by(f64::total_cmp);
@@ -189,13 +194,13 @@ fn report(seen: &Everything, out: &mut impl Write) -> Result<(), Failure> {
         ratios[ratios.len() / 2],
         ratios[0],
         ratios[ratios.len() - 1],
-        of(Way::TcpSplit) / of(Way::TcpGathered),
-        of(Way::TcpSplit) / of(Way::Apus)
+        of(Method::TcpSplit) / of(Method::TcpGathered),
+        of(Method::TcpSplit) / of(Method::Apus)
     )?;
     Ok(())
 }
 
-impl fmt::Display for Seen {
+impl fmt::Display for Durations {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = |time: Option<&Duration>| time.copied().unwrap_or_default().as_secs_f64();
         let (least, most) = (seconds(self.all.iter().min()), seconds(self.all.iter().max()));
@@ -208,9 +213,9 @@ impl fmt::Display for Seen {
     }
 }
 
-/// How far it is, on a terminal, for what takes longer than two seconds.
+/// Progress on a terminal, for methods that take longer than two seconds.
 struct Progress {
-    way: Way,
+    method: Method,
     done: usize,
     all: usize,
     began: Instant,
@@ -218,8 +223,8 @@ struct Progress {
 }
 
 impl Progress {
-    fn of(way: Way, all: usize) -> Self {
-        Self { way, done: 0, all, began: Instant::now(), shown: false }
+    fn of(method: Method, all: usize) -> Self {
+        Self { method, done: 0, all, began: Instant::now(), shown: false }
     }
 
     fn step(&mut self) {
@@ -229,7 +234,7 @@ impl Progress {
             && stderr().is_terminal()
         {
             self.shown = true;
-            eprint!("\r{}: {} of {}", self.way, self.done, self.all);
+            eprint!("\r{}: {} of {}", self.method, self.done, self.all);
         }
     }
 }
@@ -247,39 +252,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_brings_the_same_tree() {
+    fn every_method_copies_the_same_tree() {
         let folder = tempfile::tempdir().unwrap();
         let source = tree::make(&folder.path().join("source"), 12).unwrap();
-        for way in Way::ALL {
-            let target = folder.path().join(way.to_string());
-            way.synchronise(&source, &target).unwrap();
+        for method in Method::ALL {
+            let target = folder.path().join(method.to_string());
+            method.synchronise(&source, &target).unwrap();
             tree::compare(&source, &Tree::read(&target).unwrap()).unwrap();
         }
     }
 
     #[test]
-    fn the_times_are_told_and_that_the_trees_are_equal() {
+    fn the_report_has_times_and_says_that_the_trees_are_equal() {
         let mut out = Vec::new();
         run(&Arguments { files: 5, runs: 2 }, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.starts_with("5 files, "), "{text}");
-        for way in Way::ALL {
-            let line = text.lines().find(|line| line.starts_with(&format!("{way:<16}"))).unwrap();
+        for method in Method::ALL {
+            let line =
+                text.lines().find(|line| line.starts_with(&format!("{method:<16}"))).unwrap();
             assert!(line.ends_with("equal"), "{line}");
         }
         assert!(text.contains("all trees are equal to the source"), "{text}");
     }
 
-    /// A way that loses something would be noticed.
+    /// A file that is not written would be noticed.
     #[test]
-    fn what_the_server_refuses_is_an_error_of_the_client() {
+    fn a_refusal_of_the_server_is_an_error_of_the_client() {
         let folder = tempfile::tempdir().unwrap();
         let source = tree::make(&folder.path().join("source"), 1).unwrap();
         let not_a_folder = folder.path().join("file");
         std::fs::write(&not_a_folder, "in the way").unwrap();
-        for way in Way::ALL {
-            let error = way.synchronise(&source, &not_a_folder).unwrap_err().to_string();
-            assert!(error.contains("the server refused"), "{way}: {error}");
+        for method in Method::ALL {
+            let error = method.synchronise(&source, &not_a_folder).unwrap_err().to_string();
+            assert!(error.contains("the server refused"), "{method}: {error}");
         }
     }
 }

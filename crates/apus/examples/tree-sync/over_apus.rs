@@ -1,4 +1,4 @@
-//! How do commands travel over apus?
+//! Transport of commands over apus.
 
 use std::path::Path;
 use std::thread;
@@ -9,8 +9,8 @@ use super::command::Command;
 use super::store::{Store, check};
 use super::{Failure, Times};
 
-/// Serves a folder and lets `push` send commands to the server. `local` lets the two endpoints find out that they are on one
-/// host.
+/// Serves a folder and lets `push` send commands to the server. With `local` the endpoints use
+/// shared memory.
 pub(super) fn run(
     to: &Path,
     local: bool,
@@ -21,7 +21,7 @@ pub(super) fn run(
     let address = server.local_addr();
     thread::scope(|scope| {
         scope.spawn(|| serve(&server, &Store::at(to)));
-        // Head and content are never joined: a message may be given in slices, and is whole all the same.
+        // Head and content are not joined: a message may consist of slices.
         let mut send = |command: Command| {
             let reply = client.call(address, [command.head(), command.content])?;
             check(&reply)
@@ -32,11 +32,11 @@ pub(super) fn run(
     })
 }
 
-/// Until the endpoint is shut down.
+/// Serves commands until the endpoint is shut down.
 fn serve(server: &Endpoint, store: &Store) {
     while let Ok(request) = server.recv_request() {
         let reply = store.reply(request.payload());
-        // A client that has gone is none of our business.
+        // Fails if the client has vanished.
         let _ = request.reply(reply);
     }
 }

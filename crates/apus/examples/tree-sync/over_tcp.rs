@@ -1,4 +1,4 @@
-//! How do commands travel over a TCP connection?
+//! Transport of commands over a TCP connection.
 
 use std::io::{self, BufReader, ErrorKind, IoSlice, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -9,16 +9,16 @@ use super::command::{Command, FIXED, Lengths};
 use super::store::{Store, check};
 use super::{Failure, Times};
 
-/// How a command leaves.
+/// The system calls that send a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Writes {
     /// Head and content in one call.
     Gathered,
-    /// The head, and then the content: what programs do whose author did not know better, since it works, too.
+    /// The head and then the content: a common mistake, since it works.
     Split,
 }
 
-/// The longest reply. Ours: an error message has some hundred bytes.
+/// Longest reply in bytes. Chosen by us: an error message has some hundred bytes.
 const LONGEST_REPLY: u32 = 65_536;
 
 /// Serves a folder and lets `push` send commands to the server.
@@ -36,7 +36,7 @@ pub(super) fn run(
             send(&mut client, &command, writes)?;
             check(&read_reply(&mut client)?)
         });
-        // The server sees the end of its input.
+        // Ends the server's input.
         drop(client);
         let served = server.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let took = took?;
@@ -68,7 +68,7 @@ fn send(to: &mut TcpStream, command: &Command, writes: Writes) -> io::Result<()>
     }
 }
 
-/// Its length, and then what it says.
+/// Reads a reply: its length, then its text.
 fn read_reply(from: &mut TcpStream) -> Result<Vec<u8>, Failure> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
@@ -81,7 +81,7 @@ fn read_reply(from: &mut TcpStream) -> Result<Vec<u8>, Failure> {
     Ok(reply)
 }
 
-/// Until the client closes the connection.
+/// Serves commands until the client closes the connection.
 fn serve(connection: &TcpStream, store: &Store) -> Result<(), Failure> {
     let mut from = BufReader::new(connection);
     let mut to = connection;
@@ -92,10 +92,10 @@ fn serve(connection: &TcpStream, store: &Store) -> Result<(), Failure> {
             read => read?,
         }
         let mut command = head.to_vec();
-        command.resize(FIXED + Lengths::of(&head)?.behind(), 0);
+        command.resize(FIXED + Lengths::of(&head)?.total(), 0);
         from.read_exact(&mut command[FIXED..])?;
         let reply = store.reply(&command.into());
-        // Replies are short, and leave whole.
+        // One write for length and text.
         let mut whole = (reply.len() as u32).to_be_bytes().to_vec();
         whole.extend(reply.bytes());
         to.write_all(&whole)?;

@@ -1,4 +1,4 @@
-//! What does a server do with a command?
+//! The server's side: carries out commands and replies.
 
 use std::fs::{self, File, FileTimes, Permissions};
 use std::io::Write;
@@ -11,10 +11,10 @@ use apus::Bytes;
 use super::Failure;
 use super::command::Command;
 
-/// The reply to a command that was carried out. Any other reply says why it was not.
+/// The reply to a command that was carried out. Any other reply is an error message.
 pub(super) const DONE: &str = "done";
 
-/// A folder into which files are written.
+/// The folder into which files are written.
 #[derive(Debug)]
 pub(super) struct Store {
     root: PathBuf,
@@ -25,13 +25,13 @@ impl Store {
         Self { root: root.to_owned() }
     }
 
-    /// Carries a command out and gives the reply.
+    /// Carries out a command and returns the reply.
     pub(super) fn reply(&self, command: &Bytes) -> String {
         let written = Command::parse(command).and_then(|command| self.write(&command));
         written.map_or_else(|error| error.to_string(), |()| DONE.to_owned())
     }
 
-    /// Folders on the way are made as they are needed.
+    /// Writes a file and creates its parent folders as needed.
     fn write(&self, command: &Command) -> Result<(), Failure> {
         let path = self.root.join(&command.path);
         if let Some(folder) = path.parent() {
@@ -40,13 +40,13 @@ impl Store {
         let mut file = File::create(&path)?;
         file.write_all(&command.content)?;
         file.set_permissions(Permissions::from_mode(command.mode & 0o7777))?;
-        // The last, since all before changes it.
+        // Last, since every step before changes the time.
         file.set_times(FileTimes::new().set_modified(time(command.changed)?))?;
         Ok(())
     }
 }
 
-/// Seconds may be before 1970, nanoseconds count forwards from them.
+/// Converts a time; seconds before 1970 are negative, and nanoseconds count forwards from them.
 fn time((seconds, nanoseconds): (i64, u32)) -> Result<SystemTime, Failure> {
     let whole = Duration::from_secs(seconds.unsigned_abs());
     let start = SystemTime::UNIX_EPOCH;
@@ -55,7 +55,7 @@ fn time((seconds, nanoseconds): (i64, u32)) -> Result<SystemTime, Failure> {
         .ok_or_else(|| "a time that this system cannot represent".into())
 }
 
-/// What a reply means to the client.
+/// Returns an error unless the reply says that the command was carried out.
 pub(super) fn check(reply: &[u8]) -> Result<(), Failure> {
     if reply == DONE.as_bytes() {
         return Ok(());
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_the_content_and_the_attributes_that_were_asked_for() {
+    fn a_file_has_the_content_and_attributes_of_its_command() {
         let folder = tempfile::tempdir().unwrap();
         for (name, changed) in [("a/b/c", (1_000_000_000, 5)), ("old", (-1, 999_999_999))] {
             assert_eq!(write(folder.path(), name, changed), DONE);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_told() {
+    fn a_failure_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let reply = write(folder.path(), "../outside", (0, 0));
         let error = check(reply.as_bytes()).unwrap_err().to_string();

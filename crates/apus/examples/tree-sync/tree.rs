@@ -1,4 +1,4 @@
-//! Where do files come from, and are two trees equal?
+//! Creation and comparison of trees of files.
 
 use std::fmt;
 use std::fs::{self, File, FileTimes, Permissions};
@@ -7,20 +7,21 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Files in a folder and in those below it.
+/// The files below a folder.
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
     pub(super) root: PathBuf,
-    /// Their paths from the root, sorted.
+    /// Paths relative to the root, sorted.
     pub(super) files: Vec<PathBuf>,
 }
 
-/// Modes that take turns. Their owner may read all of them.
+/// File modes, used in turn. The owner may read all of them.
 const MODES: [u32; 4] = [0o644, 0o600, 0o755, 0o444];
 
-/// Makes a tree of so many files, of up to 16 kB each, like those of a program's sources. The same tree each time.
+/// Creates a tree of `files` files of up to 16 kB, like the sources of a program. The tree is the
+/// same each time.
 pub(super) fn make(root: &Path, files: u32) -> io::Result<Tree> {
-    // A generator of a line (Knuth's MMIX): what is drawn has to look like nothing, and no more.
+    // A linear congruential generator (Knuth's MMIX): statistical quality does not matter here.
     let mut state = 2_008_u64;
     let mut draw = move |below: u64| {
         state =
@@ -48,7 +49,7 @@ pub(super) fn make(root: &Path, files: u32) -> io::Result<Tree> {
 }
 
 impl Tree {
-    /// What is there.
+    /// Lists the files below `root`.
     pub(super) fn read(root: &Path) -> io::Result<Self> {
         let mut files = Vec::new();
         let mut folders = vec![PathBuf::new()];
@@ -67,30 +68,30 @@ impl Tree {
         self.files.binary_search(path).is_ok()
     }
 
-    /// Bytes of all contents.
+    /// Returns the number of bytes in all files.
     pub(super) fn bytes(&self) -> io::Result<u64> {
         self.files.iter().map(|path| Ok(fs::metadata(self.root.join(path))?.len())).sum()
     }
 }
 
-/// What is not the same in two trees; the first thing that is found.
+/// The first difference found between two trees.
 #[derive(Debug)]
 pub(super) enum Difference {
-    /// There is no such file in the other one.
+    /// The file exists only in the first tree.
     Missing(PathBuf),
-    /// There is none in the first.
+    /// The file exists only in the second tree.
     Extra(PathBuf),
-    /// Contents, modes or times differ.
+    /// Content, mode or time differs.
     Differs(PathBuf, &'static str),
-    /// One cannot be read.
+    /// A tree cannot be read.
     Unreadable(io::Error),
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing(path) => write!(formatter, "{} did not come", path.display()),
-            Self::Extra(path) => write!(formatter, "{} came and was not sent", path.display()),
+            Self::Missing(path) => write!(formatter, "{} was not copied", path.display()),
+            Self::Extra(path) => write!(formatter, "{} was copied and not sent", path.display()),
             Self::Differs(path, what) => write!(formatter, "{}: {what} differs", path.display()),
             Self::Unreadable(error) => write!(formatter, "a tree cannot be read: {error}"),
         }
@@ -103,7 +104,11 @@ impl From<io::Error> for Difference {
     }
 }
 
-/// Whether the other tree has the same files, with the same contents, modes and times.
+/// Compares files, contents, modes and times.
+///
+/// # Errors
+///
+/// The first [`Difference`].
 pub(super) fn compare(one: &Tree, other: &Tree) -> Result<(), Difference> {
     if let Some(path) = one.files.iter().find(|path| !other.has(path)) {
         return Err(Difference::Missing(path.clone()));
@@ -132,14 +137,14 @@ pub(super) fn compare(one: &Tree, other: &Tree) -> Result<(), Difference> {
 mod tests {
     use super::*;
 
-    fn made(root: &Path) -> Tree {
+    fn sample(root: &Path) -> Tree {
         make(root, 9).unwrap()
     }
 
     #[test]
     fn the_same_tree_is_made_each_time() {
         let folder = tempfile::tempdir().unwrap();
-        let (one, other) = (made(&folder.path().join("1")), made(&folder.path().join("2")));
+        let (one, other) = (sample(&folder.path().join("1")), sample(&folder.path().join("2")));
         assert_eq!(one.files.len(), 9);
         assert!(one.bytes().unwrap() > 0);
         compare(&one, &other).unwrap();
@@ -148,28 +153,28 @@ mod tests {
     #[test]
     fn every_difference_is_found_and_named() {
         let folder = tempfile::tempdir().unwrap();
-        let one = made(&folder.path().join("1"));
-        let spoiled = |name: &str, spoil: &dyn Fn(&Path)| {
-            let other = made(&folder.path().join(name));
-            spoil(&other.root.join(&one.files[4]));
+        let one = sample(&folder.path().join("1"));
+        let difference = |name: &str, change: &dyn Fn(&Path)| {
+            let other = sample(&folder.path().join(name));
+            change(&other.root.join(&one.files[4]));
             let other = Tree::read(&other.root).unwrap();
             compare(&one, &other).unwrap_err().to_string()
         };
         let remove = |path: &Path| fs::remove_file(path).unwrap();
-        assert!(spoiled("missing", &remove).ends_with("did not come"));
+        assert!(difference("missing", &remove).ends_with("was not copied"));
         let add = |path: &Path| fs::write(path.with_extension("new"), "x").unwrap();
-        assert!(spoiled("extra", &add).ends_with("came and was not sent"));
+        assert!(difference("extra", &add).ends_with("was copied and not sent"));
         let mode = |path: &Path| fs::set_permissions(path, Permissions::from_mode(0o700)).unwrap();
-        assert!(spoiled("mode", &mode).ends_with("the mode differs"));
+        assert!(difference("mode", &mode).ends_with("the mode differs"));
         let time = |path: &Path| {
             let times = FileTimes::new().set_modified(SystemTime::UNIX_EPOCH);
             File::open(path).unwrap().set_times(times).unwrap();
         };
-        assert!(spoiled("time", &time).ends_with("the time of the last change differs"));
+        assert!(difference("time", &time).ends_with("the time of the last change differs"));
         let content = |path: &Path| {
             remove(path);
             fs::write(path, "something else").unwrap();
         };
-        assert!(spoiled("content", &content).ends_with("the content differs"));
+        assert!(difference("content", &content).ends_with("the content differs"));
     }
 }

@@ -1,7 +1,9 @@
-//! How is a thread woken a while later, by somebody who has no time to wake it now?
+//! A timer that one thread sleeps on and others set, so that a thread is woken later without delaying the
+//! caller.
 //!
-//! To wake a thread costs a system call and, if it shares the caller's core, two context switches before the
-//! caller goes on: 25 µs of a processor that has just woken up itself. To set a timer costs a fraction of one.
+//! Waking a thread costs a system call and, if it shares the caller's core, two context switches before the
+//! caller continues: 25 µs of a processor that has just woken itself. Setting a timer costs a fraction of a
+//! microsecond.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{
@@ -18,22 +20,23 @@ pub(crate) struct Alarm {
 }
 
 impl Alarm {
-    /// An alarm that is not set.
+    /// Returns an alarm that is not set.
     ///
     /// # Errors
     ///
-    /// The system gives no descriptor.
+    /// The system grants no descriptor.
     pub(crate) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         Ok(Self { timer: timerfd_create(TimerfdClockId::Monotonic, flags)? })
     }
 
-    /// Rings after that time, or as soon as possible, whatever it was set to before.
+    /// Sets it to ring after `after`, or as soon as possible if that is zero. Replaces what it was set to
+    /// before.
     pub(crate) fn set(&self, after: Duration) {
         // Zero would unset it.
         let it_value = timespec(after.max(Duration::from_nanos(1)));
         let it_interval = timespec(Duration::ZERO);
-        // Can only fail for a descriptor that is none of its kind, or a time that is none.
+        // Fails only for a descriptor that is not a timer, or an invalid time.
         let _ = timerfd_settime(
             &self.timer,
             TimerfdTimerFlags::empty(),
@@ -41,10 +44,10 @@ impl Alarm {
         );
     }
 
-    /// Sleeps until it rings, if it has not since the last time, or until `time` has passed.
+    /// Sleeps until it rings, or has rung since the last call, but for no longer than `time`.
     pub(crate) fn wait(&self, time: Option<Duration>) {
         let timeout = time.map(timespec);
-        // Whoever is interrupted has slept for less, which is no harm.
+        // An interruption makes the sleep shorter, which is harmless.
         let _ = poll(&mut [PollFd::new(&self.timer, PollFlags::IN)], timeout.as_ref());
         let _ = rustix::io::read(&self.timer, &mut [0; 8]);
     }
@@ -63,7 +66,7 @@ mod tests {
     use std::time::Instant;
 
     #[test]
-    fn whoever_sleeps_is_woken_by_the_alarm_and_by_its_own_time() {
+    fn a_sleeper_is_woken_by_the_alarm_and_by_its_own_time() {
         let alarm = Alarm::new().unwrap();
         alarm.set(Duration::ZERO);
         alarm.wait(None);
@@ -77,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rang_before_anybody_slept_is_not_lost() {
+    fn a_ring_before_the_sleep_is_not_lost() {
         let alarm = Alarm::new().unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| alarm.set(Duration::from_nanos(1)));

@@ -1,16 +1,18 @@
-//! How does a task turn the loop, and how do tasks wait?
+//! The async engine: a task of a tokio runtime runs the loop, and tasks wait.
 //!
-//! One task of the runtime has the turn for good. It works until there is nothing to do, and is polled
-//! again when the driver's descriptor is readable, a timer is due, or somebody kicks. All other tasks
-//! wait to be told; their commands are carried out, and their packets sent, where they are polled.
+//! One task of the runtime has the poll role for the life of the endpoint. It works until there is nothing to
+//! do, and is polled again when the driver's descriptor is readable, a timer is due, or the signal is raised.
+//! All other tasks wait until they are notified. A task that makes a call or replies sends the packets
+//! itself.
 
-use super::core::How;
 use super::descriptor::{ARRIVAL, readable};
-use super::run::{Look, Pass};
+use super::poll_loop::{LoopState, Pass};
+use super::poll_mode::PollMode;
 use super::shard::Shard;
-use super::signal::Woken;
-use super::waiter::{SLEEPS_ON_NETWORK, Told, Waiter};
-use super::want::{Closing, Want};
+use super::signal::WakeReasons;
+use super::state::WaitKind;
+use super::wait_target::{UntilClosed, WaitTarget};
+use super::waiter::{Notice, SLEEPS_ON_NETWORK, Waiter};
 use apus_proto::Instant;
 use apus_trace::{Event, recorder};
 use rustix::time::{
@@ -20,93 +22,98 @@ use rustix::time::{
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
 
-/// Passes after which other tasks get a chance.
+/// Number of passes after which the task yields to other tasks.
 const PASSES_PER_POLL: usize = 16;
 
-/// What the task that turns the loop sleeps on.
+/// What the task that runs the loop sleeps on.
 struct Sources {
     driver: AsyncFd<OwnedFd>,
     signal: AsyncFd<OwnedFd>,
-    /// What local peers ring.
-    bell: Option<AsyncFd<OwnedFd>>,
-    /// The runtime's own timers are exact to a millisecond, the pacer needs microseconds.
+    /// The doorbell of local peers.
+    doorbell: Option<AsyncFd<OwnedFd>>,
+    /// A timer of the system: the runtime's own timers are exact to a millisecond, and the pacer needs
+    /// microseconds.
     timer: AsyncFd<OwnedFd>,
 }
 
-/// Starts the task. Must be called within a runtime.
+/// Starts the task. The caller is in a runtime.
 ///
 /// # Errors
 ///
 /// The system or the runtime refuses a descriptor.
 pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<()> {
-    let taken = shard.lock().turn.take();
+    let taken = shard.lock().polling().take_role();
     debug_assert!(taken, "the endpoint is new");
-    let (driver, bell) = {
-        let mut inlet = shard.receive.lock().unwrap_or_else(PoisonError::into_inner);
-        let (driver, bell) = inlet.descriptors();
-        (driver.try_clone_to_owned()?, bell.map(|bell| bell.try_clone_to_owned()).transpose()?)
+    let (driver, doorbell) = {
+        let mut receiver = shard.receiver();
+        let (driver, doorbell) = receiver.descriptors();
+        (
+            driver.try_clone_to_owned()?,
+            doorbell.map(|doorbell| doorbell.try_clone_to_owned()).transpose()?,
+        )
     };
     let timer =
         timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
     let sources = Sources {
         driver: readable(driver)?,
-        bell: bell.map(readable).transpose()?,
-        signal: readable(shard.signal.as_fd().try_clone_to_owned()?)?,
+        doorbell: doorbell.map(readable).transpose()?,
+        signal: readable(shard.signal().as_fd().try_clone_to_owned()?)?,
         timer: readable(timer)?,
     };
-    // The guard goes in from outside: a runtime may end before it has polled the task once.
-    tokio::spawn(turn(CloseOnDrop(shard.clone()), sources));
+    // The guard is made here: a runtime may end before it has polled the task once.
+    tokio::spawn(run(CloseOnDrop(shard.clone()), sources));
     Ok(())
 }
 
-/// Turns the loop until the endpoint is closed.
-async fn turn(guard: CloseOnDrop, sources: Sources) {
+/// Runs the loop until the endpoint is closed.
+async fn run(guard: CloseOnDrop, sources: Sources) {
     let shard = &guard.0;
     loop {
         let idle = shard.work();
-        if shard.lock().closed.is_some() {
+        if shard.lock().is_closed() {
             return;
         }
         if !idle {
             tokio::task::yield_now().await;
         } else if let Some(sleep) = shard.announce_sleep() {
             recorder::record(Event::Sleep, SLEEPS_ON_NETWORK, 0);
-            let woken = sources.sleep(shard, sleep).await;
+            let reasons = sources.sleep(shard, sleep).await;
             recorder::record(Event::Wake, SLEEPS_ON_NETWORK, 0);
-            shard.end_sleep(woken);
+            shard.end_sleep(reasons);
         }
     }
 }
 
-/// Closes the endpoint when the task ends before it: with the runtime, or by a panic. Nobody else would
-/// turn the loop, and those who wait, perhaps in another runtime, would do so for ever.
+/// Closes the endpoint when the task ends before it: with the runtime, or by a panic. No other task would run
+/// the loop, and tasks that wait, possibly in another runtime, would do so forever.
 struct CloseOnDrop(Arc<Shard>);
 
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         let mut core = self.0.lock();
-        if core.closed.is_none() {
-            let error = io::Error::other("the runtime that turned the endpoint's loop has ended");
+        if !core.is_closed() {
+            let error = io::Error::other("the runtime that ran the endpoint's loop has ended");
             core.close(crate::error::Closed::Driver(error.into()));
         }
     }
 }
 
 impl Shard {
-    /// Turns the loop for a while; whether there is nothing left to do.
+    /// Runs the loop for a while. Returns whether nothing is left to do.
     fn work(&self) -> bool {
-        let mut inlet = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
-        // The clock is looked at in each round: a task does not spin.
-        let mut rounds = super::run::ROUNDS_PER_LOOK - 1;
+        let mut receiver = self.receiver();
+        // Each pass checks the timers: a task does not spin.
+        let mut state = LoopState::new(PollMode::Block, true);
         for _ in 0..PASSES_PER_POLL {
-            match self.pass(&mut inlet, Look::Take, &mut rounds) {
+            match self.pass(&mut receiver, &mut state) {
                 Pass::Worked(mut core, _) => {
-                    let none = core.finish_pass(&Closing, How::Polled);
-                    debug_assert!(none.is_none(), "the task wants nothing");
+                    let none = core.finish_pass(&UntilClosed, WaitKind::Polled);
+                    debug_assert!(none.is_none(), "the task waits for no message");
                 }
                 Pass::Idle => return true,
                 Pass::Broken(error) => {
@@ -114,77 +121,78 @@ impl Shard {
                     return true;
                 }
             }
-            rounds = super::run::ROUNDS_PER_LOOK - 1;
+            state.check_next();
         }
         false
     }
 
-    /// Says until when the task sleeps; `None` if there is something to do at once.
+    /// Announces the task's sleep, and returns its duration; `None` if there is something to do at once.
     fn announce_sleep(&self) -> Option<Sleep> {
-        let mut inlet = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
-        if !inlet.prepare_to_sleep() {
+        let mut receiver = self.receiver();
+        if !receiver.prepare_to_sleep() {
             return None;
         }
         let mut core = self.lock();
-        // While the socket is full, look again soon: tasks are not woken by a socket that has room.
-        let now = core.clock.now();
-        core.sleeps_for_room = core.is_stuck();
-        let again = if core.sleeps_for_room { now.plus(STUCK_NANOS) } else { Instant::NEVER };
-        // While receiving has stopped, what arrives is no reason to wake up.
-        let stopped = core.backlog.stopped_until().filter(|until| *until > now);
+        // While the socket is full, the task tries it again soon: it is not woken when the socket has room.
+        let now = self.clock().now();
+        let is_full = core.is_socket_full();
+        core.polling().set_sleeps_for_room(is_full);
+        let again = if is_full { now + FULL_SOCKET_RETRY } else { Instant::NEVER };
+        // While receiving is stopped, packets are no reason to wake.
+        let stopped = core.stopped_until().filter(|until| *until > now);
         let until = core.next_due().min(again).min(stopped.unwrap_or(again));
         if until <= now {
-            core.sleeps_for_room = false;
-            inlet.awake(Woken::default());
+            core.polling().set_sleeps_for_room(false);
+            receiver.finish_sleep(WakeReasons::default());
             return None;
         }
-        core.sleeping_until = Some(until);
-        core.look_up = false;
-        core.count_sleep();
+        let polling = core.polling();
+        polling.begin_sleep(until);
+        polling.checked();
+        core.counters().sleeps += 1;
         Some(Sleep { until, receiving: stopped.is_none() })
     }
 
-    /// The task is awake again.
-    fn end_sleep(&self, woken: Woken) {
-        self.receive.lock().unwrap_or_else(PoisonError::into_inner).awake(woken);
-        let mut core = self.lock();
-        core.sleeping_until = None;
-        core.sleeps_for_room = false;
+    /// Ends the task's sleep, for these reasons.
+    fn end_sleep(&self, reasons: WakeReasons) {
+        self.receiver().finish_sleep(reasons);
+        self.lock().polling().end_sleep();
     }
 }
 
-/// How long the task sleeps, and whether it wakes up when packets arrive.
+/// Until when the task sleeps, and whether it wakes when packets arrive.
 #[derive(Clone, Copy, Debug)]
 struct Sleep {
     until: Instant,
     receiving: bool,
 }
 
-/// Pause before a full socket is tried again. Ours: what 1 MiB of send buffer lasts at 40 Gbit/s.
-const STUCK_NANOS: u64 = 200_000;
+/// Time after which a full socket is tried again. Chosen by us: 1 MiB of send buffer lasts for it at 40
+/// Gbit/s.
+const FULL_SOCKET_RETRY: Duration = Duration::from_micros(200);
 
 impl Sources {
-    /// Sleeps until something happens; what did.
-    async fn sleep(&self, shard: &Shard, Sleep { until, receiving }: Sleep) -> Woken {
-        let mut woken = Woken::default();
-        let now = shard.clock.now();
-        if until < Instant::NEVER && self.set_timer(until.since(now)).is_err() {
-            // Without a timer the loop must go round.
+    /// Sleeps until something happens. Returns the reasons for which it woke.
+    async fn sleep(&self, shard: &Shard, Sleep { until, receiving }: Sleep) -> WakeReasons {
+        let mut reasons = WakeReasons::default();
+        let now = shard.clock().now();
+        if until < Instant::NEVER && self.set_timer((until - now).as_nanos() as u64).is_err() {
+            // Without a timer the loop must keep running.
             tokio::task::yield_now().await;
-            return Woken::UNKNOWN;
+            return WakeReasons::UNKNOWN;
         }
         tokio::select! {
             ready = self.driver.ready(ARRIVAL), if receiving => {
-                woken.driver = true;
+                reasons.driver = true;
                 clear(ready);
             }
             ready = self.rung(), if receiving => {
-                woken.rung = true;
+                reasons.doorbell = true;
                 clear(ready);
             }
             ready = self.signal.readable() => {
-                woken.signal = true;
-                shard.signal.lower();
+                reasons.signal = true;
+                shard.signal().lower();
                 clear(ready);
             }
             ready = self.timer.readable() => {
@@ -193,19 +201,19 @@ impl Sources {
                 clear(ready);
             }
         }
-        woken
+        reasons
     }
 
-    /// Waits until local peers ring.
+    /// Waits until local peers ring the doorbell.
     async fn rung(&self) -> io::Result<AsyncFdReadyGuard<'_, OwnedFd>> {
-        match &self.bell {
-            Some(bell) => bell.readable().await,
+        match &self.doorbell {
+            Some(doorbell) => doorbell.readable().await,
             None => std::future::pending().await,
         }
     }
 
     fn set_timer(&self, nanos: u64) -> io::Result<()> {
-        // A value of 0 would switch the timer off.
+        // A value of 0 would disable the timer.
         let nanos = nanos.clamp(1, 86_400_000_000_000);
         let it_value = Timespec {
             tv_sec: (nanos / 1_000_000_000) as i64,
@@ -217,29 +225,29 @@ impl Sources {
     }
 }
 
-/// The descriptor will be read until nothing is left; wake again for what comes after that.
+/// Clears the readiness of a descriptor: it will be read until nothing is left, and later events wake the
+/// task again.
 fn clear(ready: io::Result<AsyncFdReadyGuard<'_, OwnedFd>>) {
     if let Ok(mut ready) = ready {
         ready.clear_ready();
     }
 }
 
-/// Waits until something can be taken; gives `None` if the endpoint is closed. May be dropped at any
-/// time.
-pub(crate) struct WaitFor<'a, W: Want> {
+/// Waits until a target can be taken; `None` if the endpoint is closed. May be dropped at any time.
+pub(crate) struct WaitFor<'a, W: WaitTarget> {
     shard: &'a Arc<Shard>,
-    want: W,
-    /// Once it waits.
+    target: W,
+    /// `None` until it waits.
     waiter: Option<Arc<Waiter>>,
 }
 
-impl<'a, W: Want> WaitFor<'a, W> {
-    pub(crate) const fn new(shard: &'a Arc<Shard>, want: W) -> Self {
-        Self { shard, want, waiter: None }
+impl<'a, W: WaitTarget> WaitFor<'a, W> {
+    pub(crate) const fn new(shard: &'a Arc<Shard>, target: W) -> Self {
+        Self { shard, target, waiter: None }
     }
 }
 
-impl<W: Want + Unpin> Future for WaitFor<'_, W> {
+impl<W: WaitTarget + Unpin> Future for WaitFor<'_, W> {
     type Output = Option<W::Output>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -247,41 +255,41 @@ impl<W: Want + Unpin> Future for WaitFor<'_, W> {
         let polled = if this.waiter.is_some() { recorder::stamp() } else { 0 };
         let mut core = this.shard.lock();
         let Some(waiter) = &this.waiter else {
-            if let Some(output) = core.take(&this.want, How::None) {
+            if let Some(output) = core.take(&this.target, WaitKind::None) {
                 return Poll::Ready(Some(output));
             }
-            if core.closed.is_some() {
+            if core.is_closed() {
                 return Poll::Ready(None);
             }
             core.transmit_held_back();
             let waiter = Arc::new(Waiter::task(context.waker()));
-            this.want.enlist(&mut core, waiter.clone());
+            this.target.enlist(&mut core, waiter.clone());
             this.waiter = Some(waiter);
             return Poll::Pending;
         };
-        match waiter.told() {
+        match waiter.notice() {
             None => {
                 waiter.renew(context.waker());
                 Poll::Pending
             }
-            Some(told) => {
-                debug_assert_eq!(told, Told::Ready, "tasks are no candidates for the turn");
+            Some(notice) => {
+                debug_assert_eq!(notice, Notice::Ready, "tasks are no followers");
                 let name = waiter.name();
                 this.waiter = None;
-                Poll::Ready(core.take_told(&this.want, How::Slept, (name, polled)))
+                Poll::Ready(core.take_notified(&this.target, WaitKind::Slept, (name, polled)))
             }
         }
     }
 }
 
-impl<W: Want> Drop for WaitFor<'_, W> {
+impl<W: WaitTarget> Drop for WaitFor<'_, W> {
     fn drop(&mut self) {
         let Some(waiter) = self.waiter.take() else { return };
         let mut core = self.shard.lock();
-        if waiter.told().is_some() {
-            self.want.refuse(&mut core);
+        if waiter.notice().is_some() {
+            self.target.give_back(&mut core);
         } else {
-            self.want.delist(&mut core, &waiter);
+            self.target.delist(&mut core, &waiter);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! How many requests may wait for the application?
+//! The bound on the number of requests that wait for the application.
 //!
-//! As a rule any number: a burst costs nothing but its own time, and a client that keeps a hundred requests under
-//! way knows why. But when a queue that is never empty gets so long that its requests wait for many times as long as
-//! they are worth ([`Backlog::MAX_QUEUEING`], or what the endpoint was given in its place), then more is offered
-//! than can be served, and waiting makes it worse: clients give up, and are served all the same. From then on the
-//! queue may hold what the application takes in that time; what comes beyond is refused at once
-//! ([`Refusal::Overloaded`](crate::Refusal::Overloaded)), the newest first.
+//! Normally there is none: a burst costs only its own time, and a client may have a hundred outstanding
+//! requests. But if a queue that is never empty grows until requests wait for many times
+//! [`Backlog::MAX_QUEUEING`] (or what the endpoint is configured with), the offered load exceeds what the
+//! application can serve, and waiting makes it worse: clients give up, and their requests are served
+//! nevertheless. From then on the queue may hold what the application takes in that time. Further requests
+//! are refused at once ([`Refusal::Overloaded`](apus_proto::Refusal::Overloaded)), the newest first.
 //!
 //! ```text
 //!   pace     time / requests taken      over 10 ms of a queue that was never empty, and 16 requests
@@ -16,49 +16,52 @@
 //!     10 ms without being full          the bound is lifted
 //! ```
 //!
-//! While the bound holds, the replies of an application that makes several between two looks at the network leave at
-//! the next look, together and with the refusals: on its own each would cost a system call, about as much as a
-//! dozen refusals.
+//! While the bound holds, the replies of an application that makes several between two polls of the network
+//! leave with the next poll, together and with the refusals: each on its own would cost a system call, about
+//! as much as a dozen refusals.
 //!
-//! While receiving stops, packets gather in the kernel's socket buffer; taken together they cost a third of
-//! what they cost one by one, and what does not fit there is dropped for nothing. Nothing that was accepted
-//! waits for longer than that: control packets and the rest of requests that have begun are in the same socket.
+//! While receiving is stopped, packets gather in the kernel's socket buffer. Received together they cost a
+//! third of what they cost one by one, and dropping those that do not fit there costs nothing. The time limit
+//! also bounds the delay of control packets and of the rest of requests that have begun: they are in the same
+//! socket.
 //!
 //! # Invariants
 //!
-//! - **B1** Without a bound nothing is refused and receiving never stops; below 320 requests there is none.
-//! - **B2** Time during which nobody looked (the system had other plans) is not held against the application:
-//!   between two looks at most 1 ms counts.
-//! - **B3** A reply is held only if other requests wait and nobody has the turn. It leaves at the latest when a
-//!   thread asks for something, and the last look is 125 µs ago or there is nothing for it; if nobody asks, with
-//!   the keeper; and before the endpoint is shut down.
+//! - **BACKLOG-1** Without a bound nothing is refused and receiving never stops. Below 320 requests there is
+//!   no bound.
+//! - **BACKLOG-2** Time in which the process did not run does not count against the application: at most 1 ms
+//!   counts between two observations.
+//! - **BACKLOG-3** A reply is held back only if other requests wait and no thread has the poll role. It
+//!   leaves at the latest when a thread asks for a message and the last poll is 125 µs ago or no message is
+//!   there; if no thread asks, when the background poller takes the role; and before the endpoint is shut
+//!   down.
 
 use crate::overload::Feedback;
 use apus_proto::Instant;
 use std::time::Duration;
 
-/// The queue of requests, as far as its length and its pace are concerned. Lives under the core lock.
+/// The length and the pace of the queue of requests. Lives under the core lock.
 #[derive(Debug)]
 pub(crate) struct Backlog {
-    /// In nanoseconds; the largest value is none.
+    /// In nanoseconds; `u64::MAX` stands for no limit.
     max_queueing: u64,
-    /// While there are requests in the queue.
-    standing: Option<Standing>,
-    /// While the bound holds.
+    /// `None` while the queue is empty.
+    pace: Option<PaceMeter>,
+    /// `None` while there is no bound.
     bounded: Option<Bounded>,
     feedback: Feedback,
-    /// The last look at the network.
-    looked: Instant,
-    /// Passes since then, or since receiving stopped, that left something in the socket.
+    /// When the network was polled last.
+    polled_at: Instant,
+    /// Passes in a row, since receiving stopped last, that left packets in the socket.
     full_passes: u32,
 }
 
-/// What has been seen of a queue since it was empty, or since its pace was measured.
+/// Observations of a queue since it was empty, or since its pace was measured last.
 #[derive(Clone, Copy, Debug)]
-struct Standing {
-    /// Up to when it was watched.
-    seen: Instant,
-    /// Nanoseconds that count, and requests taken in them.
+struct PaceMeter {
+    /// The last observation.
+    observed: Instant,
+    /// Nanoseconds that count, and the number of requests that the application took in them.
     time: u64,
     taken: u64,
 }
@@ -66,74 +69,75 @@ struct Standing {
 #[derive(Clone, Copy, Debug)]
 struct Bounded {
     bound: usize,
-    /// Nanoseconds between two requests that are taken.
+    /// Nanoseconds per request that the application takes.
     pace: u64,
-    /// When the queue was as long as that, lately.
+    /// When the queue was last as long as the bound.
     full: Instant,
 }
 
-/// Nanoseconds over which the pace of a queue is measured, and without being full after which its bound is
-/// lifted. Ours: long against a burst of packets, short against a client's patience.
-const WINDOW: u64 = 10_000_000;
+/// Time over which the pace of a queue is measured, and for which the queue must not be full before the bound
+/// is lifted. Chosen by us: long compared with a burst of packets, short compared with a client's timeout.
+const WINDOW: Duration = Duration::from_millis(10);
 
-/// Requests that must have been taken in this time, or it goes on. Also the least bound: whatever a request
-/// costs, 16 of them wait at 90 % load now and then.
-const LEAST: u64 = 16;
+/// Number of requests that a measurement needs; it takes longer than the window if there are fewer. Also the
+/// smallest bound: whatever a request costs, 16 of them wait occasionally at 90 % load.
+const MIN_REQUESTS: u64 = 16;
 
-/// Bounds that must be waiting before the bound begins to hold. Ours: 10 ms of waiting, and 320 requests; fewer
-/// are what clients that keep a number of requests under way mean to have waiting.
-const PATIENCE: usize = 20;
+/// Multiple of the bound that must wait before the bound begins to hold. Chosen by us: 10 ms of waiting, and
+/// 320 requests; clients that keep a number of requests outstanding may well want fewer to wait.
+const ONSET_FACTOR: usize = 20;
 
-/// Nanoseconds between two looks at most (B2).
-const LONGEST_LOOK: u64 = 1_000_000;
+/// Longest time between two observations that counts (BACKLOG-2).
+const MAX_COUNTED_GAP: Duration = Duration::from_millis(1);
 
-/// Nanoseconds after which the network is looked at although requests are waiting, and for which receiving stops
-/// at most. Ours: a quarter of the time that a request may wait; at 100,000 packets a second a dozen are taken
-/// at once, and a look costs less than 1 %.
-const LOOK: u64 = 125_000;
+/// Time after which the network is polled although requests wait, and for which receiving stops at most.
+/// Chosen by us: a quarter of the time that a request may wait. At 100,000 packets a second a dozen are
+/// received together, and the polls cost less than 1 % of the time.
+const POLL_INTERVAL: Duration = Duration::from_micros(125);
 
-/// Passes of the loop in a row that leave something in the socket, after which receiving may stop all the same.
-/// Ours: 64 packets of the UDP driver's batches of 16, as much work as fits between two looks; what is left becomes
-/// stale there, but a core that only reads serves nobody.
+/// Number of passes in a row that leave packets in the socket after which receiving may stop nevertheless.
+/// Chosen by us: 64 packets in the UDP driver's batches of 16, as much work as fits between two polls.
+/// Packets that are left grow stale there, but a core that only receives does not serve.
 pub(super) const FULL_PASSES: u32 = 4;
 
 impl Backlog {
-    /// How long a request may wait for a thread of the application, as far as can be foreseen, once too many do.
-    /// Ours: a small multiple of what waking a thread costs, and of what requests of 20 µs wait for at 75 % load.
+    /// The expected time for which a request may wait for a thread of the application while the bound holds.
+    /// Chosen by us: a small multiple of the cost of waking a thread, and of the time that requests of 20 µs
+    /// wait at 75 % load.
     pub(crate) const MAX_QUEUEING: Duration = Duration::from_micros(500);
 
-    /// An empty queue. [`Duration::MAX`] never refuses.
+    /// Returns the state of an empty queue. With [`Duration::MAX`] requests are never refused.
     pub(crate) fn new(max_queueing: Duration) -> Self {
         Self {
             max_queueing: u64::try_from(max_queueing.as_nanos()).unwrap_or(u64::MAX),
-            standing: None,
+            pace: None,
             bounded: None,
-            feedback: Feedback::new(usize::MAX).with_time_limit(LOOK),
-            looked: Instant::ZERO,
+            feedback: Feedback::new(usize::MAX).with_time_limit(POLL_INTERVAL),
+            polled_at: Instant::ZERO,
             full_passes: 0,
         }
     }
 
-    /// How many more requests may be accepted, while so many wait.
+    /// Returns the number of further requests that may be accepted while `waiting` wait.
     pub(crate) fn room(&mut self, waiting: usize, now: Instant) -> usize {
-        self.watch(waiting, now);
+        self.observe(waiting, now);
         self.bounded.map_or(usize::MAX, |bounded| bounded.bound.saturating_sub(waiting))
     }
 
-    /// So many requests wait after a pass of the loop, which has emptied the socket or not: receiving may have to
-    /// stop.
+    /// Ends a pass of the loop after which `waiting` requests wait, and which has emptied the socket if
+    /// `drained`. Receiving may have to stop.
     pub(crate) fn pass(&mut self, waiting: usize, drained: bool, now: Instant) {
         let full = !drained && waiting > 0;
         self.full_passes = if full { self.full_passes.saturating_add(1) } else { 0 };
         if waiting == 0 {
             return;
         }
-        self.standing.get_or_insert(Standing { seen: now, time: 0, taken: 0 });
+        self.pace.get_or_insert(PaceMeter { observed: now, time: 0, taken: 0 });
         if let Some(bounded) = &mut self.bounded {
             if waiting >= bounded.bound {
                 bounded.full = now;
             }
-            // What is in the socket grows old there: it is taken first.
+            // Packets grow stale in the socket, so it is emptied first.
             if drained || self.full_passes >= FULL_PASSES {
                 self.full_passes = 0;
                 let _ = self.feedback.check(waiting, now);
@@ -141,62 +145,69 @@ impl Backlog {
         }
     }
 
-    /// The application took a request, and so many are left. Whether receiving, which had stopped, may go on.
-    pub(crate) fn taken(&mut self, left: usize, now: Instant) -> bool {
+    /// Notes that the application took a request and `left` are left. Returns whether receiving, which had
+    /// stopped, resumes.
+    pub(crate) fn request_taken(&mut self, left: usize, now: Instant) -> bool {
         if left == 0 {
-            self.standing = None;
-        } else if let Some(standing) = &mut self.standing {
-            standing.taken += 1;
+            self.pace = None;
+        } else if let Some(pace) = &mut self.pace {
+            pace.taken += 1;
         }
         self.feedback.until().is_some() && self.feedback.check(left, now)
     }
 
-    /// Whether replies wait for the next look at the network: so many requests are left, and at this pace the look
-    /// comes after a few of them.
+    /// Returns whether replies wait for the next poll of the network: `waiting` requests are left, and at
+    /// this pace the poll comes after several of them.
     pub(crate) fn holds_replies(&self, waiting: usize) -> bool {
-        waiting > 0 && self.bounded.is_some_and(|bounded| 2 * bounded.pace <= LOOK)
+        waiting > 0
+            && self
+                .bounded
+                .is_some_and(|bounded| 2 * bounded.pace <= POLL_INTERVAL.as_nanos() as u64)
     }
 
-    /// Until when receiving stops, if it does.
+    /// Returns until when receiving is stopped, if it is.
     pub(crate) const fn stopped_until(&self) -> Option<Instant> {
         self.feedback.until()
     }
 
-    /// How often receiving has stopped.
+    /// Returns the number of times that receiving has stopped.
     pub(crate) const fn stops(&self) -> u64 {
         self.feedback.stops()
     }
 
-    /// Whether somebody who finds a request waiting should look at the network first: others wait there, for an
-    /// answer or for a refusal.
-    pub(crate) fn is_look_due(&self, now: Instant) -> bool {
-        self.standing.is_some() && now.since(self.looked) >= LOOK
+    /// Returns whether a thread that finds a request must poll the network first: other requests wait there
+    /// to be accepted or refused.
+    pub(crate) fn is_poll_due(&self, now: Instant) -> bool {
+        self.pace.is_some() && now >= self.polled_at + POLL_INTERVAL
     }
 
-    /// Somebody looks at the network.
-    pub(crate) const fn look(&mut self, now: Instant) {
-        self.looked = now;
+    /// Notes that the network is polled.
+    pub(crate) const fn note_poll(&mut self, now: Instant) {
+        self.polled_at = now;
     }
 
-    /// Measures how fast the application takes from a queue that is not empty, and sees whether it needs a bound.
-    fn watch(&mut self, waiting: usize, now: Instant) {
-        if self.bounded.is_some_and(|bounded| now.since(bounded.full) >= WINDOW) {
+    /// Measures how fast the application takes requests from a queue that is not empty, and sets or lifts the
+    /// bound.
+    fn observe(&mut self, waiting: usize, now: Instant) {
+        if self.bounded.is_some_and(|bounded| now >= bounded.full + WINDOW) {
             self.set_bound(None);
         }
-        let Some(standing) = &mut self.standing else { return };
-        standing.time += now.since(standing.seen).min(LONGEST_LOOK);
-        standing.seen = now;
-        let Standing { time, taken, .. } = *standing;
-        if time < WINDOW || taken < LEAST || self.max_queueing == u64::MAX {
+        let Some(meter) = &mut self.pace else { return };
+        let gap = now.as_nanos().saturating_sub(meter.observed.as_nanos());
+        meter.time += gap.min(MAX_COUNTED_GAP.as_nanos() as u64);
+        meter.observed = now;
+        let PaceMeter { time, taken, .. } = *meter;
+        let is_measured = time >= WINDOW.as_nanos() as u64 && taken >= MIN_REQUESTS;
+        if !is_measured || self.max_queueing == u64::MAX {
             return;
         }
-        *standing = Standing { seen: now, time: 0, taken: 0 };
+        *meter = PaceMeter { observed: now, time: 0, taken: 0 };
         let pace = time / taken;
         let bound = u128::from(taken) * u128::from(self.max_queueing) / u128::from(time);
-        let bound = usize::try_from(bound.max(u128::from(LEAST))).unwrap_or(usize::MAX);
+        let bound = usize::try_from(bound.max(u128::from(MIN_REQUESTS))).unwrap_or(usize::MAX);
         match self.bounded {
             Some(Bounded { full, .. }) => self.set_bound(Some(Bounded { bound, pace, full })),
-            None if waiting >= bound.saturating_mul(PATIENCE) => {
+            None if waiting >= bound.saturating_mul(ONSET_FACTOR) => {
                 self.set_bound(Some(Bounded { bound, pace, full: now }));
             }
             None => {}
@@ -214,6 +225,7 @@ mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000;
+    const INTERVAL: u64 = POLL_INTERVAL.as_nanos() as u64;
 
     fn at(nanos: u64) -> Instant {
         Instant::from_nanos(nanos)
@@ -223,13 +235,13 @@ mod tests {
         Backlog::new(Backlog::MAX_QUEUEING)
     }
 
-    /// A queue that stays as long as it is, of which one request is taken every `service` nanoseconds, with a
-    /// look each time; from one millisecond to another.
-    fn stand(backlog: &mut Backlog, waiting: usize, service: u64, [from, to]: [u64; 2]) {
+    /// Simulates a queue of constant length from which a request is taken every `service` nanoseconds, with a
+    /// poll each time, between two times in milliseconds.
+    fn hold(backlog: &mut Backlog, waiting: usize, service: u64, [from, to]: [u64; 2]) {
         for now in (from * MS..to * MS).step_by(service as usize) {
             let _ = backlog.room(waiting, at(now));
             backlog.pass(waiting, true, at(now));
-            let _ = backlog.taken(waiting - 1, at(now));
+            let _ = backlog.request_taken(waiting - 1, at(now));
         }
     }
 
@@ -240,49 +252,49 @@ mod tests {
     #[test]
     fn too_long_a_queue_may_hold_what_is_taken_in_the_time_given() {
         let mut backlog = backlog();
-        stand(&mut backlog, 1_000, 10_000, [0, 11]);
+        hold(&mut backlog, 1_000, 10_000, [0, 11]);
         assert_eq!(bound(&backlog), Some(50), "500 µs of 10 µs each");
         let rooms = [0, 49, 50, 1_000].map(|waiting| backlog.room(waiting, at(11 * MS)));
         assert_eq!(rooms, [50, 1, 0, 0]);
     }
 
     #[test]
-    fn clients_that_keep_some_hundreds_under_way_are_not_refused() {
+    fn clients_with_some_hundred_outstanding_requests_are_not_refused() {
         for (waiting, service) in [(319, MS), (319, 40_000), (999, 10_000), (9_000, 1_000)] {
             let mut backlog = backlog();
-            stand(&mut backlog, waiting, service, [0, 100]);
-            assert_eq!(bound(&backlog), None, "B1: {waiting} of {service} ns");
+            hold(&mut backlog, waiting, service, [0, 100]);
+            assert_eq!(bound(&backlog), None, "BACKLOG-1: {waiting} of {service} ns");
         }
     }
 
     #[test]
     fn a_slow_application_has_sixteen_and_is_measured_for_longer() {
         let mut backlog = backlog();
-        stand(&mut backlog, 400, MS, [0, 15]);
+        hold(&mut backlog, 400, MS, [0, 15]);
         assert_eq!(bound(&backlog), None, "too few were taken");
-        stand(&mut backlog, 400, MS, [15, 18]);
+        hold(&mut backlog, 400, MS, [15, 18]);
         assert_eq!(bound(&backlog), Some(16));
     }
 
     #[test]
     fn the_bound_follows_the_pace_and_is_lifted_when_the_queue_is_not_full() {
         let mut backlog = backlog();
-        stand(&mut backlog, 1_000, 10_000, [0, 11]);
-        stand(&mut backlog, 50, 20_000, [11, 32]);
+        hold(&mut backlog, 1_000, 10_000, [0, 11]);
+        hold(&mut backlog, 50, 20_000, [11, 32]);
         assert_eq!(bound(&backlog), Some(25));
-        stand(&mut backlog, 24, 20_000, [32, 41]);
+        hold(&mut backlog, 24, 20_000, [32, 41]);
         assert!(bound(&backlog).is_some(), "not yet");
-        stand(&mut backlog, 24, 20_000, [41, 43]);
+        hold(&mut backlog, 24, 20_000, [41, 43]);
         assert_eq!((bound(&backlog), backlog.room(999, at(43 * MS))), (None, usize::MAX));
         assert_eq!(backlog.stopped_until(), None);
     }
 
     #[test]
-    fn whoever_was_not_there_is_not_slow() {
+    fn a_process_that_did_not_run_is_not_slow() {
         let mut backlog = backlog();
-        stand(&mut backlog, 1_000, 10_000, [0, 1]);
+        hold(&mut backlog, 1_000, 10_000, [0, 1]);
         let _ = backlog.room(1_000, at(60 * MS));
-        assert_eq!(bound(&backlog), None, "B2");
+        assert_eq!(bound(&backlog), None, "BACKLOG-2");
     }
 
     #[test]
@@ -297,32 +309,32 @@ mod tests {
     #[test]
     fn receiving_stops_at_three_quarters_and_goes_on_at_one() {
         let mut backlog = backlog();
-        stand(&mut backlog, 1_000, 10_000, [0, 11]);
+        hold(&mut backlog, 1_000, 10_000, [0, 11]);
         let now = at(12 * MS);
-        assert!(backlog.taken(12, now), "it had stopped");
+        assert!(backlog.request_taken(12, now), "it had stopped");
         backlog.pass(37, true, now);
         assert_eq!(backlog.stopped_until(), None, "37 of 50");
         backlog.pass(38, true, now);
-        assert_eq!(backlog.stopped_until(), Some(now.plus(LOOK)));
-        assert!(!backlog.taken(13, now));
-        assert!(backlog.taken(12, now), "a quarter of 50");
-        assert!(!backlog.taken(11, now), "it was said");
+        assert_eq!(backlog.stopped_until(), Some(now + POLL_INTERVAL));
+        assert!(!backlog.request_taken(13, now));
+        assert!(backlog.request_taken(12, now), "a quarter of 50");
+        assert!(!backlog.request_taken(11, now), "it was said");
         assert!(backlog.stops() > 1);
     }
 
     #[test]
-    fn a_socket_that_is_not_empty_is_read_on_but_not_for_ever() {
+    fn a_socket_that_is_not_empty_is_read_on_but_not_forever() {
         let mut backlog = backlog();
-        stand(&mut backlog, 1_000, 10_000, [0, 11]);
+        hold(&mut backlog, 1_000, 10_000, [0, 11]);
         let now = at(12 * MS);
-        assert!(backlog.taken(12, now), "it had stopped");
+        assert!(backlog.request_taken(12, now), "it had stopped");
         for _ in 1..FULL_PASSES {
             backlog.pass(50, false, now);
             assert_eq!(backlog.stopped_until(), None);
         }
         backlog.pass(50, false, now);
         assert!(backlog.stopped_until().is_some());
-        assert!(backlog.taken(12, now));
+        assert!(backlog.request_taken(12, now));
         for _ in 1..FULL_PASSES {
             backlog.pass(50, false, now);
         }
@@ -332,33 +344,33 @@ mod tests {
     }
 
     #[test]
-    fn replies_wait_if_the_bound_holds_and_several_are_made_between_two_looks() {
+    fn replies_wait_if_the_bound_holds_and_several_are_made_between_two_polls() {
         let mut backlog = backlog();
-        stand(&mut backlog, 1_000, 10_000, [0, 9]);
+        hold(&mut backlog, 1_000, 10_000, [0, 9]);
         assert!(!backlog.holds_replies(1_000), "no bound");
-        stand(&mut backlog, 1_000, 10_000, [9, 11]);
-        assert_eq!([0, 1].map(|left| backlog.holds_replies(left)), [false, true], "B3");
-        stand(&mut backlog, 1_000, 63_000, [11, 32]);
-        assert!(!backlog.holds_replies(1_000), "one reply in half a look");
-        stand(&mut backlog, 1_000, 62_000, [32, 53]);
+        hold(&mut backlog, 1_000, 10_000, [9, 11]);
+        assert_eq!([0, 1].map(|left| backlog.holds_replies(left)), [false, true], "BACKLOG-3");
+        hold(&mut backlog, 1_000, 63_000, [11, 32]);
+        assert!(!backlog.holds_replies(1_000), "one reply in half an interval");
+        hold(&mut backlog, 1_000, 62_000, [32, 53]);
         assert!(backlog.holds_replies(1_000));
     }
 
     #[test]
-    fn who_has_all_the_time_in_the_world_is_never_refused() {
+    fn without_a_time_limit_requests_are_never_refused() {
         let mut backlog = Backlog::new(Duration::MAX);
-        stand(&mut backlog, 100_000, 10_000, [0, 50]);
+        hold(&mut backlog, 100_000, 10_000, [0, 50]);
         assert_eq!(backlog.room(100_000, at(50 * MS)), usize::MAX);
     }
 
     #[test]
-    fn the_network_is_looked_at_now_and_then_while_requests_wait() {
+    fn the_network_is_polled_at_intervals_while_requests_wait() {
         let mut backlog = backlog();
-        backlog.look(at(0));
-        assert!(!backlog.is_look_due(at(LOOK)), "nothing waits");
+        backlog.note_poll(at(0));
+        assert!(!backlog.is_poll_due(at(INTERVAL)), "nothing waits");
         backlog.pass(1, true, at(0));
-        assert!(!backlog.is_look_due(at(LOOK - 1)) && backlog.is_look_due(at(LOOK)));
-        backlog.look(at(LOOK));
-        assert!(!backlog.is_look_due(at(LOOK)));
+        assert!(!backlog.is_poll_due(at(INTERVAL - 1)) && backlog.is_poll_due(at(INTERVAL)));
+        backlog.note_poll(at(INTERVAL));
+        assert!(!backlog.is_poll_due(at(INTERVAL)));
     }
 }

@@ -1,12 +1,11 @@
-//! Which calls are under way, and who waits for each?
+//! The table of calls whose completion has not been received.
 
-use super::core::Ended;
-use super::handoff::From;
-use super::local::Way;
+use super::handoff::Delivered;
+use super::message::EndedCall;
 use super::metrics::EngineMetrics;
-use super::tracer::{Watched, handed_off, stage};
-use super::waiter::{Told, Waiter};
-use super::wakes::Wakes;
+use super::tracer::{SlowWatch, record_handoff, stage};
+use super::waiter::{Notice, Waiter};
+use super::wake_list::WakeList;
 use apus_local::SendTicket;
 use apus_proto::{Instant, Payload, RpcError, RpcKey};
 use apus_trace::{Event, Rpc};
@@ -14,95 +13,104 @@ use bytes::Bytes;
 use slab::Slab;
 use std::sync::Arc;
 
-/// Calls whose end has not been taken yet. A call's key is the cookie that the core gives back, and its id in
+/// Calls whose completion has not been received. A call's key is its cookie in the protocol and its id in
 /// shared memory.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     slots: Slab<Call>,
-    /// Of the next call: tells it from earlier ones in the same slot.
+    /// The serial number of the next call: distinguishes it from earlier ones in the same slot.
     serial: u32,
 }
 
-/// Names a call until its end is taken; no other call has it for four billion calls.
+/// Names a call until its completion is received. It is not used again for four billion calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Key {
     slot: u32,
     serial: u32,
 }
 
+/// The path of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallPath {
+    /// Over the network.
+    Network(RpcKey),
+    /// Through shared memory, over the pair with this number. Its id is the call's key.
+    Local(u64),
+}
+
 #[derive(Debug)]
 struct Call {
     serial: u32,
-    way: Way,
-    /// If it goes through memory.
+    path: CallPath,
+    /// `None` if it goes over the network.
     local: Option<LocalCall>,
     receipt: Receipt,
-    /// If it is traced.
+    /// `None` if it is not traced.
     rpc: Option<Rpc>,
 }
 
-/// How a call has ended.
+/// The end of a call whose caller waits for it.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) result: Result<Bytes, RpcError>,
-    /// If it is traced.
+    /// `None` if it is not traced.
     pub(crate) rpc: Option<Rpc>,
 }
 
 impl Response {
-    /// The application gets it.
-    pub(crate) fn give(self) -> Result<Bytes, RpcError> {
+    /// Returns the result to the application, and records that.
+    pub(crate) fn into_result(self) -> Result<Bytes, RpcError> {
         stage(self.rpc, Event::Returned, self.result.as_ref().map_or(0, Bytes::len));
         self.result
     }
 }
 
-/// What is known of a call that goes through memory.
+/// A call through shared memory that has not ended.
 #[derive(Debug)]
 pub(super) struct LocalCall {
-    /// Number of the pair.
+    /// The number of its pair.
     pub(super) pair: u64,
-    /// `None` while it is held back.
+    /// `None` while a cork holds it back.
     pub(super) ticket: Option<SendTicket>,
     pub(super) deadline: Option<Instant>,
-    /// Whether it may be executed twice.
+    /// Whether executing the request twice is harmless.
     pub(super) idempotent: bool,
-    /// The request: if the pair ends, it may go over the network.
+    /// The request. If the pair ends, it may be repeated over the network.
     pub(super) payload: Payload,
-    /// If it is timed: when it began, and for how many calls it counts.
+    /// When it began, and the number of calls that it counts for; `None` if it is not timed.
     pub(super) timed: Option<(std::time::Instant, u64)>,
-    /// If it freezes the trace when it is slow.
-    pub(super) watched: Option<Watched>,
+    /// `None` unless the trace is frozen if it is slow.
+    pub(super) slow_watch: Option<SlowWatch>,
 }
 
-/// What a call through memory occupies until it ends.
+/// What a call through shared memory occupies until it ends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Held {
+pub(crate) struct LocalCallUsage {
     pub(super) deadline: Option<Instant>,
-    /// Of the request.
+    /// Length of the request.
     pub(super) bytes: usize,
     pub(super) timed: Option<(std::time::Instant, u64)>,
-    pub(super) watched: Option<Watched>,
+    pub(super) slow_watch: Option<SlowWatch>,
 }
 
 impl LocalCall {
-    pub(super) fn held(&self) -> Held {
-        let Self { deadline, timed, watched, .. } = *self;
-        Held { deadline, bytes: self.payload.len(), timed, watched }
+    pub(super) fn usage(&self) -> LocalCallUsage {
+        let Self { deadline, timed, slow_watch, .. } = *self;
+        LocalCallUsage { deadline, bytes: self.payload.len(), timed, slow_watch }
     }
 }
 
-/// How a call's end is received.
+/// How the completion of a call is received.
 #[derive(Debug)]
 enum Receipt {
-    /// By whoever made the call (the kernel's private RPCs, row H-4).
-    Private { waiter: Option<Arc<Waiter>>, result: Option<From<Response>> },
-    /// By anybody who receives, together with this value.
+    /// By the thread or task that made the call (the kernel's private RPCs, row H-4).
+    Private { waiter: Option<Arc<Waiter>>, result: Option<Delivered<Response>> },
+    /// By any thread that receives completions, together with this cookie.
     Shared { cookie: u64 },
 }
 
 impl Receipt {
-    /// That of a shared call with this cookie, or of a private one.
+    /// Returns that of a shared call with this cookie, or of a private one.
     fn new(cookie: Option<u64>) -> Self {
         cookie
             .map_or(Self::Private { waiter: None, result: None }, |cookie| Self::Shared { cookie })
@@ -110,27 +118,28 @@ impl Receipt {
 }
 
 impl Calls {
-    /// The key that the next call will get.
+    /// Returns the key of the next call.
     pub(crate) fn next_key(&self) -> Key {
         // `max_client_rpcs` is less than 2^32.
         Key { slot: self.slots.vacant_key() as u32, serial: self.serial }
     }
 
-    /// Adds a call over the network: with a cookie anybody receives its end, without only its caller.
+    /// Adds a call over the network. With a cookie any thread may receive its completion, without one only
+    /// its caller.
     pub(crate) fn insert(&mut self, rpc: RpcKey, cookie: Option<u64>) -> Key {
-        self.add(Way::Network(rpc), None, cookie)
+        self.add(CallPath::Network(rpc), None, cookie)
     }
 
-    /// Adds a call through memory.
+    /// Adds a call through shared memory.
     pub(super) fn insert_local(&mut self, call: LocalCall, cookie: Option<u64>) -> Key {
-        self.add(Way::Local(call.pair), Some(call), cookie)
+        self.add(CallPath::Local(call.pair), Some(call), cookie)
     }
 
-    fn add(&mut self, way: Way, local: Option<LocalCall>, cookie: Option<u64>) -> Key {
+    fn add(&mut self, path: CallPath, local: Option<LocalCall>, cookie: Option<u64>) -> Key {
         let key = self.next_key();
         self.serial = self.serial.wrapping_add(1);
         let receipt = Receipt::new(cookie);
-        self.slots.insert(Call { serial: key.serial, way, local, receipt, rpc: None });
+        self.slots.insert(Call { serial: key.serial, path, local, receipt, rpc: None });
         key
     }
 
@@ -142,52 +151,52 @@ impl Calls {
         self.slots.get_mut(key.slot as usize).filter(|call| call.serial == key.serial)
     }
 
-    /// A call is traced.
+    /// Sets the RPC of a traced call.
     pub(crate) fn trace(&mut self, key: Key, rpc: Rpc) {
         if let Some(call) = self.get_mut(key) {
             call.rpc = Some(rpc);
         }
     }
 
-    /// What a call is traced as, if it is.
+    /// Returns the RPC of a call, if it is traced.
     pub(super) fn rpc(&self, key: Key) -> Option<Rpc> {
         self.get(key)?.rpc
     }
 
-    /// What is known of a call through memory that has not ended.
+    /// Returns a call through shared memory that has not ended.
     pub(super) fn local(&mut self, key: Key) -> Option<&mut LocalCall> {
         self.get_mut(key)?.local.as_mut()
     }
 
-    /// The request of a call through memory has left.
+    /// Notes that the request of a call through shared memory, which was held back, was sent.
     pub(super) fn sent(&mut self, key: Key, ticket: SendTicket) {
         if let Some(call) = self.local(key) {
             call.ticket = Some(ticket);
         }
     }
 
-    /// All calls through memory that have not ended, with the numbers of their pairs.
+    /// Returns all calls through shared memory that have not ended, with the numbers of their pairs.
     pub(super) fn all_local(&self) -> Vec<(u64, Key)> {
         let all = self.slots.iter();
         let key = |slot: usize, call: &Call| Key { slot: slot as u32, serial: call.serial };
         all.filter_map(|(slot, call)| Some((call.local.as_ref()?.pair, key(slot, call)))).collect()
     }
 
-    /// A call that went through memory goes over the network now.
+    /// Notes that a call through shared memory is repeated over the network.
     pub(super) fn reroute(&mut self, key: Key, rpc: RpcKey) {
         if let Some(call) = self.get_mut(key) {
-            call.way = Way::Network(rpc);
+            call.path = CallPath::Network(rpc);
             call.local = None;
         }
     }
 
-    /// Calls whose end has not been taken, or made available to anybody.
+    /// Returns the number of calls in the table.
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// The result of a private call, once; the call is forgotten then.
-    pub(crate) fn take(&mut self, key: Key) -> Option<From<Response>> {
+    /// Takes the response to a private call if it is there, and removes the call.
+    pub(crate) fn take(&mut self, key: Key) -> Option<Delivered<Response>> {
         let Call { receipt: Receipt::Private { result, .. }, .. } = self.get_mut(key)? else {
             return None;
         };
@@ -196,52 +205,51 @@ impl Calls {
         Some(result)
     }
 
-    /// Whoever made a private call waits for its end.
+    /// Sets the waiter of a private call.
     pub(crate) fn enlist(&mut self, key: Key, new: Arc<Waiter>) {
         if let Some(Call { receipt: Receipt::Private { waiter, .. }, .. }) = self.get_mut(key) {
             *waiter = Some(new);
         }
     }
 
-    /// It does not wait any more.
+    /// Removes the waiter of a private call.
     pub(crate) fn delist(&mut self, key: Key) {
         if let Some(Call { receipt: Receipt::Private { waiter, .. }, .. }) = self.get_mut(key) {
             *waiter = None;
         }
     }
 
-    /// Forgets a call that nobody wants any more. What it was: under way, and to be cancelled, or a response of so many
-    /// bytes that nobody takes.
+    /// Removes a call that is cancelled. Returns what is left to do for it; `None` if there is no such call.
     pub(crate) fn abandon(&mut self, key: Key) -> Option<Abandoned> {
         self.get(key)?;
         let call = self.slots.remove(key.slot as usize);
-        match (call.receipt, call.way) {
+        match (call.receipt, call.path) {
             (Receipt::Private { result: Some(result), .. }, _) => {
                 Some(Abandoned::Ended(result.message.result.map_or(0, |bytes| bytes.len())))
             }
-            (_, Way::Network(rpc)) => Some(Abandoned::Running(rpc)),
-            (_, Way::Local(pair)) => {
-                let held = call.local?.held();
-                Some(Abandoned::RunningLocally { pair, held })
+            (_, CallPath::Network(rpc)) => Some(Abandoned::Running(rpc)),
+            (_, CallPath::Local(pair)) => {
+                let usage = call.local?.usage();
+                Some(Abandoned::RunningLocally { pair, usage })
             }
         }
     }
 
-    /// What a call occupies that goes over the pair with this number and has not ended.
-    pub(super) fn held_by(&self, key: Key, pair: u64) -> Option<Held> {
-        let local = self.get(key).filter(|call| call.way == Way::Local(pair))?.local.as_ref()?;
-        Some(local.held())
+    /// Returns what a call occupies that goes through the pair with this number and has not ended.
+    pub(super) fn usage_on(&self, key: Key, pair: u64) -> Option<LocalCallUsage> {
+        let local =
+            self.get(key).filter(|call| call.path == CallPath::Local(pair))?.local.as_ref()?;
+        Some(local.usage())
     }
 
-    /// A call has ended. A private one's caller is told; the end of a shared one is returned, for
-    /// anybody to receive.
+    /// Ends a call. Notifies the waiter of a private one, and returns the completion of a shared one.
     pub(super) fn end(
         &mut self,
         key: Key,
-        ended: From<Response>,
-        wakes: &mut Wakes,
+        ended: Delivered<Response>,
+        wakes: &mut WakeList,
         metrics: &mut EngineMetrics,
-    ) -> Option<Ended> {
+    ) -> Option<EndedCall> {
         let call = self.get_mut(key)?;
         call.local = None;
         match &mut call.receipt {
@@ -249,9 +257,9 @@ impl Calls {
                 let rpc = ended.message.rpc;
                 *result = Some(ended);
                 if let Some(waiter) = waiter.take() {
-                    handed_off(rpc, waiter.name());
+                    record_handoff(rpc, waiter.name());
                     metrics.handoffs += 1;
-                    wakes.tell(waiter, Told::Ready);
+                    wakes.notify(waiter, Notice::Ready);
                 }
                 None
             }
@@ -259,31 +267,31 @@ impl Calls {
                 let cookie = *cookie;
                 self.slots.remove(key.slot as usize);
                 let Response { result, rpc } = ended.message;
-                Some(Ended { cookie, result, rpc })
+                Some(EndedCall { cookie, result, rpc })
             }
         }
     }
 }
 
 impl Key {
-    /// The cookie that the core gives back.
+    /// Returns the key as a cookie for the protocol.
     pub(crate) const fn cookie(self) -> u64 {
         (self.serial as u64) << 32 | self.slot as u64
     }
 
-    /// The key with this cookie.
+    /// Returns the key with this cookie.
     pub(crate) const fn from_cookie(cookie: u64) -> Self {
         Self { slot: cookie as u32, serial: (cookie >> 32) as u32 }
     }
 }
 
-/// What became of a call that nobody wants any more.
+/// The state of a call that is cancelled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Abandoned {
-    /// It was under way over the network.
+    /// It was outstanding over the network.
     Running(RpcKey),
-    /// It was under way through memory.
-    RunningLocally { pair: u64, held: Held },
-    /// It had ended with a response of so many bytes.
+    /// It was outstanding through shared memory.
+    RunningLocally { pair: u64, usage: LocalCallUsage },
+    /// It had ended with a response of this many bytes.
     Ended(usize),
 }

@@ -1,27 +1,28 @@
-//! What time is it?
+//! The engine's clock, in the protocol's time.
 
 use apus_proto::Instant;
 
-/// Turns the system's monotonic clock into the core's time.
+/// Translates the system's monotonic clock into the protocol's time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: std::time::Instant,
 }
 
-/// The origin's value. Not 0, which the core uses for "never yet".
+/// The protocol's time at the origin. Not 0, which the protocol uses for "never yet".
 const START: u64 = 1_000_000_000;
 
 impl Clock {
+    /// Starts a clock now.
     pub(crate) fn start() -> Self {
         Self { origin: std::time::Instant::now() }
     }
 
-    /// The present time.
+    /// Returns the current time.
     pub(crate) fn now(self) -> Instant {
         self.convert(std::time::Instant::now())
     }
 
-    /// A point in time of the system as the core knows it.
+    /// Translates a point in time of the system.
     pub(crate) fn convert(self, at: std::time::Instant) -> Instant {
         let nanos = at.saturating_duration_since(self.origin).as_nanos();
         Instant::from_nanos(START.saturating_add(u64::try_from(nanos).unwrap_or(u64::MAX)))

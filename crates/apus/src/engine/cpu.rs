@@ -1,33 +1,34 @@
-//! What does the engine spend processor time on?
+//! Processor time of the engine, by part of the loop, sampled.
 //!
-//! Sampled: of each part one in [`EVERY`] is timed, and counts for all of them. So the counting costs a nanosecond or
-//! so per pass of the loop, and is true on average; a clock for each message would cost fifty. Each part has a countdown
-//! of its own, and the period is a prime: work that alternates would otherwise always hit the same part.
+//! One run of each part in [`EVERY`] is timed and counts for all of them. Sampling costs about a nanosecond
+//! per pass of the loop and is right on average; two readings of the clock for each would cost fifty. Each
+//! part has a countdown of its own, and the period is a prime: otherwise work that alternates would always
+//! hit the same part.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
-/// One in so many is timed.
+/// One run of a part in this number is timed.
 const EVERY: u32 = 251;
 
-/// What time is spent on.
+/// A part of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    /// Taking what has arrived, from the driver and from memory.
+pub(super) enum CpuPart {
+    /// Receiving from the driver and from shared memory.
     Receive,
-    /// What the protocol makes of it, and timers.
+    /// Handling packets and timers in the protocol.
     Protocol,
-    /// Making packets and handing them to the driver.
+    /// Making packets and giving them to the driver.
     Send,
-    /// Looking for something to do in vain.
+    /// Polling without success.
     Poll,
 }
 
 /// Number of parts.
 const PARTS: usize = 4;
 
-/// Nanoseconds by part. A part counts down in one thread at a time: in whoever has the turn (receive, poll) or the core lock
-/// (protocol, send), so that loads and stores are enough for that.
+/// Nanoseconds by part. A part counts down in one thread at a time, the leader (receive, poll) or the holder
+/// of the core lock (protocol, send), so that loads and stores are enough.
 #[derive(Debug)]
 pub(super) struct Cpu {
     left: [AtomicU32; PARTS],
@@ -41,8 +42,8 @@ impl Default for Cpu {
 }
 
 impl Cpu {
-    /// Something begins; its time, if it is to be timed.
-    pub(super) fn begin(&self, part: Part) -> Option<Instant> {
+    /// Begins a part. Returns the time if it is timed.
+    pub(super) fn begin(&self, part: CpuPart) -> Option<Instant> {
         let left = &self.left[part as usize];
         let now = left.load(Ordering::Relaxed) - 1;
         if now > 0 {
@@ -53,21 +54,21 @@ impl Cpu {
         Some(Instant::now())
     }
 
-    /// It ends.
-    pub(super) fn end(&self, part: Part, began: Option<Instant>) {
+    /// Ends a part.
+    pub(super) fn end(&self, part: CpuPart, began: Option<Instant>) {
         if let Some(began) = began {
             let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.add(part, nanos.saturating_mul(u64::from(EVERY)));
         }
     }
 
-    /// So many nanoseconds were spent.
-    pub(super) fn add(&self, part: Part, nanos: u64) {
+    /// Adds time that was measured elsewhere.
+    pub(super) fn add(&self, part: CpuPart, nanos: u64) {
         self.nanos[part as usize].fetch_add(nanos, Ordering::Relaxed);
     }
 
-    /// Nanoseconds spent so far.
-    pub(super) fn nanos(&self, part: Part) -> u64 {
+    /// Returns the nanoseconds spent so far.
+    pub(super) fn nanos(&self, part: CpuPart) -> u64 {
         self.nanos[part as usize].load(Ordering::Relaxed)
     }
 }
@@ -77,15 +78,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_in_so_many_is_timed_and_counts_for_all() {
+    fn one_run_in_251_is_timed_and_counts_for_all() {
         let cpu = Cpu::default();
         for round in 1..=2 * EVERY {
-            let began = cpu.begin(Part::Send);
+            let began = cpu.begin(CpuPart::Send);
             assert_eq!(began.is_some(), round % EVERY == 0, "round {round}");
-            cpu.end(Part::Send, began);
+            cpu.end(CpuPart::Send, began);
         }
-        let nanos = cpu.nanos(Part::Send);
+        let nanos = cpu.nanos(CpuPart::Send);
         assert!(nanos > 0 && nanos % u64::from(EVERY) == 0, "{nanos}");
-        assert_eq!(cpu.nanos(Part::Poll), 0);
+        assert_eq!(cpu.nanos(CpuPart::Poll), 0);
     }
 }

@@ -1,44 +1,44 @@
-//! How does a thread of its own turn the loop?
+//! The dedicated engine: a thread of its own runs the loop.
 
-use super::poll::PollMode;
+use super::poll_mode::PollMode;
 use super::shard::Shard;
-use super::want::Closing;
+use super::wait_target::UntilClosed;
 use crate::overload::CoreShare;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::io;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Starts a thread that has the turn until the endpoint is closed, pinned to `cpu` if one is given. It takes
-/// no more than `share` percent of its core while others have work there.
+/// Starts a thread that has the poll role until the endpoint is closed, pinned to `cpu` if one is given. It
+/// takes up to `share` percent of its core while other threads have work there.
 ///
 /// # Errors
 ///
-/// The system gives no further thread, or the CPU does not exist.
+/// The system grants no further thread, or the CPU does not exist.
 pub(crate) fn start(
     shard: &Arc<Shard>,
     cpu: Option<usize>,
     poll: PollMode,
     share: u32,
 ) -> io::Result<JoinHandle<()>> {
-    let taken = shard.lock().turn.take();
+    let taken = shard.lock().polling().take_role();
     debug_assert!(taken, "the endpoint is new");
     let shard = shard.clone();
     let (report, pinned) = std::sync::mpsc::channel();
     let thread = std::thread::Builder::new().name("apus-engine".into()).spawn(move || {
         let result = cpu.map_or(Ok(()), pin);
         let failed = result.is_err();
-        // Whoever started the engine waits for this.
+        // The thread that starts the engine waits for this.
         let _ = report.send(result);
         if failed {
             return;
         }
         if share < 100 {
-            turn_with_a_share(&shard, poll, share);
+            run_with_a_share(&shard, poll, share);
         }
-        let _ = shard.turn(&Closing, poll, None);
+        let _ = shard.run_loop(&UntilClosed, poll, None);
     })?;
     match pinned.recv() {
         Ok(Ok(())) => Ok(thread),
@@ -47,52 +47,60 @@ pub(crate) fn start(
     }
 }
 
-/// How often a thread with a share looks at what it has used. Ours: ten times in a period, so that it takes no
-/// more than a tenth too much, which is held against the next period; a look is two system calls.
-const LOOK: Duration = Duration::from_nanos(CoreShare::PERIOD / 10);
+/// Time between two readings of the processor time of a thread with a share. Chosen by us: a tenth of a
+/// period, so that the thread exceeds its share by a tenth at most, which is charged to the next period. A
+/// reading is two system calls.
+const SHARE_CHECK_INTERVAL: Duration =
+    Duration::from_nanos(CoreShare::PERIOD.as_nanos() as u64 / 10);
 
-/// Turns the loop until the endpoint is closed, and rests for the remainder of a period when the share is used up and
-/// somebody else has work on this core.
-fn turn_with_a_share(shard: &Shard, poll: PollMode, percent: u32) {
+/// Runs the loop until the endpoint is closed. Rests for the remainder of a period when the share is used up
+/// and other threads have work on this core.
+fn run_with_a_share(shard: &Shard, poll: PollMode, percent: u32) {
     let mut share = CoreShare::of_percent(percent);
-    let mut receive = shard.receive.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut receiver = shard.receiver();
     let mut used = processor_time();
     loop {
-        let (core, _) = shard.run(&mut receive, &Closing, poll, Some(Instant::now() + LOOK));
-        if core.closed.is_some() {
+        let (core, _) = shard.run_until(
+            &mut receiver,
+            &UntilClosed,
+            poll,
+            Some(Instant::now() + SHARE_CHECK_INTERVAL),
+        );
+        if core.is_closed() {
             return;
         }
         drop(core);
-        let (before, now) = (used, shard.clock.now());
+        let (before, now) = (used, shard.clock().now());
         used = processor_time();
         share.charge(used.saturating_sub(before), now);
         if let Some(until) = share.until(now)
             && is_core_wanted()
         {
-            shard.lock().metrics.rests += 1;
-            // Whoever sends does so itself meanwhile, and what arrives waits in the socket.
-            std::thread::sleep(Duration::from_nanos(until.since(shard.clock.now())));
+            shard.lock().counters().rests += 1;
+            // Meanwhile threads that send do so themselves, and packets wait in the socket.
+            std::thread::sleep(until - shard.clock().now());
         }
     }
 }
 
-/// Whether somebody else had work on this core: lets them go first, which takes no time if there is nobody.
+/// Returns whether another thread has work on this core. Yields to it, which takes no time if there is none.
 fn is_core_wanted() -> bool {
-    /// What a yield to nobody takes at most; it is a fraction of a microsecond, and a turn of another thread many.
-    const NOBODY: Duration = Duration::from_micros(10);
+    /// Longest duration of a yield without another thread: it takes a fraction of a microsecond, and running
+    /// another thread takes many.
+    const IDLE_YIELD: Duration = Duration::from_micros(10);
     let before = Instant::now();
     std::thread::yield_now();
-    before.elapsed() > NOBODY
+    before.elapsed() > IDLE_YIELD
 }
 
-/// Nanoseconds of processor time that this thread has used.
-fn processor_time() -> u64 {
+/// Returns the processor time that the calling thread has used.
+fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     // The clock is never negative.
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
-/// Pins the present thread to one CPU.
+/// Pins the calling thread to one CPU.
 fn pin(cpu: usize) -> io::Result<()> {
     if cpu >= CpuSet::MAX_CPU {
         let text = format!("pin to CPU {cpu}: there are at most {}", CpuSet::MAX_CPU);

@@ -1,41 +1,40 @@
-//! How does a message get from the thread that received it to the one that wants it?
+//! The handoff of a message from the leader, which received it, to the thread that waits for it.
 //!
-//! A message becomes visible only when it is complete, by being put into the queue under the core
-//! lock. Then, under the same lock, exactly one waiter is told: the one that began to wait last, as
-//! its caches are warm (row H-3). A queued message is *reserved* for it, so that a thread which comes
-//! by does not snatch it away, and the waiter cannot find the queue empty.
+//! A message becomes visible only when it is complete, by being queued under the core lock. Then, under the
+//! same lock, exactly one waiter is notified: the one that began to wait last, as its caches are warm (row
+//! H-3). The message is *reserved* for that waiter, so that no other thread takes it first.
 //!
-//! The kernel module hands an RPC to a thread before its packets are queued, and the thread could be
-//! woken twice for one message (row H-7). Here that cannot happen: telling comes after queueing, and
-//! nothing lies between them in which the lock is free.
+//! The kernel module hands an RPC to a thread before its packets are queued, and may wake the thread twice
+//! for one message (row H-7). That cannot happen here: the notification follows the queueing, and the lock is
+//! not released in between.
 //!
 //! # Invariants
 //!
-//! - **H1** `reserved <= queue.len()`: whoever was told finds a message.
-//! - **H2** A waiter that was told is not in `waiters` any more: it is told once.
-//! - **H3** After [`Handoff::assign`] there is no waiter, or no message that is not reserved.
+//! - **HANDOFF-1** `reserved <= queue.len()`: a notified waiter finds a message.
+//! - **HANDOFF-2** A notified waiter is not in `waiters` any more: it is notified once.
+//! - **HANDOFF-3** After [`Handoff::assign`] there is no waiter, or no message that is not reserved.
 
 use super::token::ThreadToken;
-use super::tracer::{Traced, handed_off};
-use super::waiter::{Told, Waiter};
-use super::wakes::Wakes;
+use super::tracer::{Traced, record_handoff};
+use super::waiter::{Notice, Waiter};
+use super::wake_list::WakeList;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A message, and the thread that received it from the network.
 #[derive(Debug)]
-pub(crate) struct From<T> {
+pub(crate) struct Delivered<T> {
     pub(crate) message: T,
     pub(crate) by: ThreadToken,
 }
 
-/// Messages of one kind and those who wait for them. Lives under the core lock.
+/// Messages of one kind, and the waiters for them. Lives under the core lock.
 #[derive(Debug)]
 pub(crate) struct Handoff<T> {
-    queue: VecDeque<From<T>>,
-    /// Messages at the front of the queue that belong to waiters which have been told.
+    queue: VecDeque<Delivered<T>>,
+    /// Number of messages at the front of the queue that belong to notified waiters.
     reserved: usize,
-    /// Those who wait, the newest last.
+    /// The newest last.
     waiters: Vec<Arc<Waiter>>,
 }
 
@@ -48,31 +47,31 @@ impl<T> Default for Handoff<T> {
 impl<T: Traced> Handoff<T> {
     /// Makes a complete message visible.
     pub(crate) fn push(&mut self, message: T, by: ThreadToken) {
-        self.queue.push_back(From { message, by });
+        self.queue.push_back(Delivered { message, by });
     }
 
-    /// Takes a message, for somebody who was not told that there is one for him.
-    pub(crate) fn take(&mut self) -> Option<From<T>> {
+    /// Takes a message for a thread that was not notified.
+    pub(crate) fn take(&mut self) -> Option<Delivered<T>> {
         if self.queue.len() > self.reserved { self.queue.pop_front() } else { None }
     }
 
-    /// Takes a message, for somebody who was told.
+    /// Takes a message for a notified thread.
     ///
     /// # Panics
     ///
-    /// If there is none (H1).
-    pub(crate) fn take_reserved(&mut self) -> From<T> {
-        debug_assert!(self.reserved > 0, "H1");
+    /// If there is none (HANDOFF-1).
+    pub(crate) fn take_reserved(&mut self) -> Delivered<T> {
+        debug_assert!(self.reserved > 0, "HANDOFF-1");
         self.reserved -= 1;
         match self.queue.pop_front() {
             Some(message) => message,
-            None => unreachable!("H1: whoever was told finds a message"),
+            None => unreachable!("HANDOFF-1: a notified waiter finds a message"),
         }
     }
 
-    /// Somebody who was told does not want the message after all.
-    pub(crate) fn give_back(&mut self, wakes: &mut Wakes) {
-        debug_assert!(self.reserved > 0, "H1");
+    /// Gives a reserved message to another waiter: the notified one does not want it any more.
+    pub(crate) fn give_back(&mut self, wakes: &mut WakeList) {
+        debug_assert!(self.reserved > 0, "HANDOFF-1");
         self.reserved -= 1;
         self.assign(wakes);
     }
@@ -82,36 +81,36 @@ impl<T: Traced> Handoff<T> {
         self.waiters.push(waiter);
     }
 
-    /// Removes a waiter that was not told.
+    /// Removes a waiter that was not notified.
     pub(crate) fn delist(&mut self, waiter: &Arc<Waiter>) {
         self.waiters.retain(|other| !Arc::ptr_eq(other, waiter));
     }
 
-    /// Tells as many waiters, newest first, as there are messages for them (H3); returns how many.
-    pub(crate) fn assign(&mut self, wakes: &mut Wakes) -> u64 {
-        let mut told = 0;
+    /// Notifies one waiter per message, the newest first (HANDOFF-3). Returns the number of notified waiters.
+    pub(crate) fn assign(&mut self, wakes: &mut WakeList) -> u64 {
+        let mut notified = 0;
         while self.queue.len() > self.reserved {
             let Some(waiter) = self.waiters.pop() else { break };
             let name = waiter.name();
-            if wakes.tell(waiter, Told::Ready) {
-                handed_off(self.queue[self.reserved].message.rpc(), name);
+            if wakes.notify(waiter, Notice::Ready) {
+                record_handoff(self.queue[self.reserved].message.rpc(), name);
                 self.reserved += 1;
-                told += 1;
+                notified += 1;
             }
         }
-        told
+        notified
     }
 
-    /// Tells everybody: nothing will come any more. Whoever comes first takes what is left; those who
-    /// were told before find out from the endpoint's state that it is closed.
-    pub(crate) fn dismiss(&mut self, wakes: &mut Wakes) {
+    /// Notifies all waiters: no more messages will come. Any of them may take those that are left. Waiters
+    /// that were notified before find out from the endpoint's state that it is closed.
+    pub(crate) fn dismiss(&mut self, wakes: &mut WakeList) {
         self.reserved = 0;
         for waiter in self.waiters.drain(..) {
-            wakes.tell(waiter, Told::Ready);
+            wakes.notify(waiter, Notice::Ready);
         }
     }
 
-    /// Messages that nobody has taken.
+    /// Returns the number of messages that were not taken.
     pub(crate) fn len(&self) -> usize {
         self.queue.len()
     }

@@ -1,62 +1,66 @@
-//! Who turns the loop, and who may touch what?
+//! The engine: runs the protocol over a driver and shared memory, and hands messages to threads and tasks.
 //!
 //! ```text
-//!          application threads                     the thread with the turn
+//!          application threads                     the leader: the thread with the poll role
 //!   call, send, reply ──▶ command, transmit      receive ─▶ handle packets ─▶ timers
 //!                               │                      ─▶ transmit ─▶ deliver ─▶ assign
 //!                               ▼                                  │
 //!                     ┌────────────────── core lock ───────────────▼──────────────┐
-//!                     │ Transport · Transmit · calls · requests · completions     │
+//!                     │ Network · Calls · LocalState · Inbox · Polling · …        │
 //!                     └───────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! An endpoint has one [`Shard`](shard::Shard): a socket, an instance of the protocol, memory that it shares with
-//! peers of its host ([`local`]), and a loop. The
-//! loop ([`run`]) is turned by whoever waits ([`waiting`]), by a thread of its own ([`dedicated`]), by a task of a
-//! tokio runtime ([`asynchronous`]), and while nobody else does, by the [`keeper`].
+//! An endpoint has one [`Shard`](shard::Shard): a socket, an instance of the protocol, shared memory with
+//! peers on its host ([`local`]), and a loop ([`poll_loop`]). The loop is run by threads that wait
+//! ([`blocking`]), by a dedicated thread ([`dedicated`]) or by a task of a tokio runtime ([`asynchronous`]).
+//! While no thread waits, the [`background_poller`] runs it. Packets come in at [`receive`]; [`core`] has the
+//! state, in the groups of [`state`].
 //!
-//! # Synchronisation, all of it
+//! # Synchronisation
 //!
-//! - **Two locks.** `Shard::receive` is held by whoever has the turn, and by nobody else; it is never
-//!   contended. The *core lock* guards everything else: the protocol, the driver's sending half, the
-//!   queues, the lists of waiters, the turn itself. Lock order: `receive`, then core. No thread
-//!   sleeps under the core lock, the only system calls under it are those that send and that set the
-//!   keeper's [`alarm`], and nothing of the
-//!   application's runs under it but the drop of a payload's owner (`Bytes::from_owner`) and of a task's
-//!   waker: these must not call the endpoint.
-//! - **The turn** ([`turn`]) is a flag under the core lock, not a lock: it can be passed to a certain
-//!   thread.
-//! - **Visibility.** A message is put into its queue under the core lock when it is complete; under the
-//!   same lock a waiter is told ([`handoff`]). Whoever is told takes the core lock again to fetch the
-//!   message. So the lock alone orders the message's bytes before their reading.
-//! - **Telling** ([`waiter`]) is one atomic swap by the teller, under the core lock (release), seen by
-//!   the waiter's loads without it (acquire): SYNC POINT 1. Unparking happens after the lock was
-//!   released ([`wakes`]), and only if the waiter had announced that it parks.
-//! - **The next timer** is published in `Shard::due` when the core lock is released (relaxed): the
-//!   thread with the turn reads it while nothing arrives, and looks under the lock if it has passed. A
-//!   stale value costs one round. SYNC POINT 2 (no data is passed through it). Until when receiving stops
-//!   (`Shard::stopped_until`, [`backlog`]) is published and read in the same way, by the thread with the turn.
-//! - **A sleeper** states under the core lock until when it sleeps (`Core::sleeping_until`) and then
-//!   sleeps on the driver's descriptor and the [`signal`]. Whoever changes the next timer to an earlier
-//!   one sees that statement under the same lock and raises the signal. A raise between the statement
-//!   and the sleep is not lost, as the signal stays readable: SYNC POINT 3.
+//! - **Two locks.** The leader holds the lock of the receive path (`Shard::receiver`); no other thread takes
+//!   it, so it is never contended. The *core lock* guards everything else: the protocol, the driver's
+//!   transmit half, the queues, the lists of waiters, the poll role itself. Lock order: receive path, then
+//!   core. No thread sleeps under the core lock. The only system calls under it send packets or set the
+//!   background poller's [`alarm`]. The only code of the application under it is the drop of a payload's
+//!   owner (`Bytes::from_owner`) and of a task's waker: these must not call the endpoint.
+//! - **The poll role** ([`poll_role`]) is a flag under the core lock, not a lock: it can be passed to a
+//!   chosen thread.
+//! - **Visibility.** A message is queued under the core lock when it is complete, and a waiter is notified
+//!   under the same lock ([`handoff`]). The notified thread takes the core lock again to fetch the message.
+//!   So the lock alone orders the writes of the message's bytes before their reads.
+//! - **Notification** ([`waiter`]) is one atomic swap under the core lock (release), which the waiter's loads
+//!   without the lock see (acquire): SYNC POINT 1. Threads are woken after the lock is released
+//!   ([`wake_list`]), and only if they had announced that they sleep.
+//! - **The next timer** is published when the core lock is released (`Shard::published`, relaxed). The leader
+//!   reads it while nothing arrives, and takes the lock if it has passed. A stale value costs one round. SYNC
+//!   POINT 2: no data is passed through it. The time until which receiving is stopped ([`backlog`]) is
+//!   published in the same way.
+//! - **A sleeping leader** announces under the core lock until when it sleeps, and then sleeps on the
+//!   driver's descriptor and the [`signal`]. A thread that makes the next timer earlier sees the announcement
+//!   under the same lock and raises the signal. A raise between the announcement and the sleep is not lost,
+//!   as the signal stays readable: SYNC POINT 3.
 //!
 //! # Invariants
 //!
-//! - **E1** At most one thread has the turn (N1 in [`turn`]), and if somebody waits, somebody has it
-//!   (N2).
-//! - **E2** A message is visible only when it is complete and queued; whoever is told finds it (H1 in
-//!   [`handoff`]).
-//! - **E3** `spurious_wakeups` stays 0.
-//! - **E4** (SEND-10) A command's packets leave before the command returns, or are held back by a cork or, replies
-//!   under overload, until the next look (B3 in [`backlog`]). What is held back leaves before the endpoint is closed.
+//! - **ENGINE-1** At most one thread has the poll role (ROLE-1 in [`poll_role`]), and if a thread waits, one
+//!   has it (ROLE-2).
+//! - **ENGINE-2** A message is visible only when it is complete and queued, and a notified thread finds it
+//!   (HANDOFF-1 in [`handoff`]).
+//! - **ENGINE-3** `spurious_wakeups` stays 0.
+//! - **ENGINE-4** (SEND-10) The packets of a command leave before the command returns, or are held back by a
+//!   cork or, replies under overload, until the next poll (BACKLOG-3 in [`backlog`]). They leave before the
+//!   endpoint is closed.
 //!
-//! E1 to E3 are model-checked with loom (`model`).
+//! ENGINE-1 to ENGINE-3 are model-checked with loom (`model`). The folders and files below form layers: a
+//! file imports only from lower ones (`tests/architecture.rs` has the order).
 
 mod alarm;
 #[cfg(feature = "tokio")]
 pub(crate) mod asynchronous;
+pub(crate) mod background_poller;
 pub(crate) mod backlog;
+mod blocking;
 pub(crate) mod calls;
 mod clock;
 pub(crate) mod core;
@@ -64,22 +68,24 @@ mod cpu;
 pub(crate) mod dedicated;
 #[cfg(feature = "tokio")]
 mod descriptor;
-pub(crate) mod handoff;
-pub(crate) mod keeper;
-pub(crate) mod local;
+mod handoff;
+mod local;
+pub(crate) mod message;
 pub(crate) mod metrics;
 #[cfg(all(test, apus_loom))]
 mod model;
 mod paths;
-pub(crate) mod poll;
-pub(crate) mod run;
+mod poll_loop;
+pub(crate) mod poll_mode;
+mod poll_role;
+mod receive;
 pub(crate) mod shard;
 pub(crate) mod signal;
+mod spin;
+mod state;
 mod sync;
 mod token;
 pub(crate) mod tracer;
-pub(crate) mod turn;
-pub(crate) mod waiter;
-mod waiting;
-pub(crate) mod wakes;
-pub(crate) mod want;
+pub(crate) mod wait_target;
+mod waiter;
+mod wake_list;

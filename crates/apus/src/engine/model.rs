@@ -1,26 +1,27 @@
-//! Do the turn and the handoff hold what they promise, whatever the threads' timing?
+//! Model checks of the poll role and the handoff.
 //!
-//! loom runs every interleaving of a small model that consists of the real [`Handoff`], [`Turn`],
-//! [`Waiter`] and [`Wakes`] under one lock, with a queue in place of the network. Run with
+//! loom runs every interleaving of a small model that consists of the real [`Handoff`], [`PollRole`],
+//! [`Waiter`] and [`WakeList`] under one lock, with a queue instead of the network. Run with
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg apus_loom" cargo test --release -p apus --lib model
 //! ```
 //!
-//! Checked are E1 to E3: one thread at a time polls, nobody waits for ever (loom reports a deadlock),
-//! and whoever is told finds what he was told of.
+//! It checks ENGINE-1 to ENGINE-3: one thread at a time polls, no thread waits forever (loom reports a
+//! deadlock), and a notified thread finds what it was notified of.
 
 use super::handoff::Handoff;
-use super::poll::Poll;
+use super::poll_role::PollRole;
+use super::spin::Spin;
 use super::token::ThreadToken;
-use super::turn::Turn;
-use super::waiter::{Told, Waiter};
-use super::wakes::Wakes;
+use super::waiter::{Notice, Waiter};
+use super::wake_list::WakeList;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Mutex, MutexGuard};
 use loom::thread;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 impl super::tracer::Traced for usize {
     fn rpc(&self) -> Option<apus_trace::Rpc> {
@@ -28,12 +29,12 @@ impl super::tracer::Traced for usize {
     }
 }
 
-/// What is under the core lock.
+/// The state under the core lock.
 #[derive(Default)]
 struct State {
     requests: Handoff<usize>,
-    turn: Turn,
-    wakes: Wakes,
+    role: PollRole,
+    wakes: WakeList,
     handoffs: u64,
 }
 
@@ -54,18 +55,18 @@ impl Model {
         })
     }
 
-    /// Unlocks, and rouses afterwards, as `Locked` does.
+    /// Unlocks, and then wakes notified waiters, as `Locked` does.
     fn release(&self, mut state: MutexGuard<'_, State>) {
         let wakes = state.wakes.take();
         drop(state);
         if let Some(wakes) = wakes {
-            wakes.rouse();
+            wakes.wake();
         }
     }
 
-    /// One pass of the loop: what comes first on the wire, if anything, becomes visible.
+    /// One pass of the loop: the first message on the wire, if there is one, becomes visible.
     fn pass(&self) -> MutexGuard<'_, State> {
-        assert_eq!(self.polling.fetch_add(1, Ordering::SeqCst), 0, "E1: two threads poll");
+        assert_eq!(self.polling.fetch_add(1, Ordering::SeqCst), 0, "ENGINE-1: two threads poll");
         let arrived = self.network.lock().unwrap().pop_front();
         let mut state = self.state.lock().unwrap();
         if let Some(message) = arrived {
@@ -75,7 +76,7 @@ impl Model {
         state
     }
 
-    /// A pass of a dedicated engine, which wants nothing itself.
+    /// A pass of a dedicated engine, which waits for no message itself.
     fn serve(&self) {
         let mut state = self.pass();
         Self::assign(&mut state);
@@ -87,15 +88,15 @@ impl Model {
         *handoffs += requests.assign(wakes);
     }
 
-    /// The loop of `Shard::turn`, for one message.
-    fn turn(&self) -> usize {
+    /// The loop of `Shard::run_loop`, for one message.
+    fn run_loop(&self) -> usize {
         loop {
             let mut state = self.pass();
             let message = state.requests.take();
             Self::assign(&mut state);
             if let Some(message) = message {
-                let State { turn, wakes, .. } = &mut *state;
-                turn.pass(wakes);
+                let State { role, wakes, .. } = &mut *state;
+                role.pass(wakes);
                 self.release(state);
                 return message.message;
             }
@@ -110,45 +111,45 @@ impl Model {
         if let Some(message) = state.requests.take() {
             return message.message;
         }
-        if state.turn.take() {
+        if state.role.take() {
             drop(state);
-            return self.turn();
+            return self.run_loop();
         }
         let waiter = Arc::new(Waiter::thread());
         state.requests.enlist(waiter.clone());
-        state.turn.enlist(waiter.clone());
+        state.role.add_follower(waiter.clone());
         self.release(state);
-        let waited = waiter.wait(Poll::Block.spin(), None);
-        assert_eq!(waited.spurious, 0, "E3: woken for nothing");
+        let waited = waiter.wait(Spin::new(Some(Duration::ZERO)), None);
+        assert_eq!(waited.spurious, 0, "ENGINE-3: woken needlessly");
         let mut state = self.state.lock().unwrap();
-        match waiter.told() {
-            Some(Told::Ready) => {
-                state.turn.delist(&waiter);
+        match waiter.notice() {
+            Some(Notice::Ready) => {
+                state.role.remove_follower(&waiter);
                 state.requests.take_reserved().message
             }
-            Some(Told::Turn) => {
+            Some(Notice::PollRole) => {
                 state.requests.delist(&waiter);
                 drop(state);
-                self.turn()
+                self.run_loop()
             }
-            None => panic!("E3: woken without being told anything"),
+            None => panic!("ENGINE-3: woken without a notice"),
         }
     }
 }
 
-/// A dedicated engine and receivers that only wait: every message is handed over exactly once.
+/// A dedicated engine and receivers that only wait: every message is handed off exactly once.
 #[test]
 fn model_a_dedicated_engine_hands_each_message_over_once() {
     loom::model(|| {
         let model = Model::new(2);
-        assert!(model.state.lock().unwrap().turn.take());
+        assert!(model.state.lock().unwrap().role.take());
         let receivers: Vec<_> = (0..2)
             .map(|_| {
                 let model = model.clone();
                 thread::spawn(move || model.recv())
             })
             .collect();
-        // The third pass finds nothing on the wire, and must not tell anybody anything.
+        // The third pass finds nothing on the wire, and must not notify a waiter.
         for _ in 0..3 {
             model.serve();
         }
@@ -156,14 +157,15 @@ fn model_a_dedicated_engine_hands_each_message_over_once() {
             receivers.into_iter().map(|receiver| receiver.join().unwrap()).collect();
         got.sort_unstable();
         assert_eq!(got, [0, 1]);
-        // A message that was there before its receiver needed none.
-        assert!(model.state.lock().unwrap().handoffs <= 2, "handed over twice");
+        // A message that was there before its receiver needs no handoff.
+        assert!(model.state.lock().unwrap().handoffs <= 2, "handed off twice");
     });
 }
 
-/// Receivers that poll themselves and pass the turn on: nobody is left behind, nothing is taken twice.
+/// Receivers that poll themselves and pass the poll role on: every receiver gets a message, and none is taken
+/// twice.
 #[test]
-fn model_waiters_pass_the_turn_on() {
+fn model_waiters_pass_the_poll_role_on() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(|| {
@@ -175,16 +177,16 @@ fn model_waiters_pass_the_turn_on() {
         let mut got = [model.recv(), other.join().unwrap()];
         got.sort_unstable();
         assert_eq!(got, [0, 1]);
-        assert!(model.state.lock().unwrap().turn.is_free(), "N1: the turn was let go");
+        assert!(model.state.lock().unwrap().role.is_free(), "ROLE-1: the role was freed");
     });
 }
 
-/// A token left behind by one wait would end the next one for nothing (W2).
+/// A token left behind by one wait would end the next one needlessly (WAITER-2).
 #[test]
 fn model_one_receiver_waits_twice() {
     loom::model(|| {
         let model = Model::new(2);
-        assert!(model.state.lock().unwrap().turn.take());
+        assert!(model.state.lock().unwrap().role.take());
         let receiver = {
             let model = model.clone();
             thread::spawn(move || model.recv() + model.recv())
@@ -201,7 +203,7 @@ fn model_one_receiver_waits_twice() {
 fn model_a_message_that_comes_in_the_last_moment_is_not_missed() {
     loom::model(|| {
         let model = Model::new(1);
-        assert!(model.state.lock().unwrap().turn.take());
+        assert!(model.state.lock().unwrap().role.take());
         let receiver = {
             let model = model.clone();
             thread::spawn(move || model.recv())

@@ -1,30 +1,30 @@
-//! From which of our addresses does a peer know us?
+//! The local addresses to which peers send.
 
 use apus_proto::Profile;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
-/// For an endpoint that listens on all addresses of the host: the address that each peer's last packet
-/// was sent to, so that answers leave from there. Empty, and never asked, for others.
+/// For an endpoint that is bound to all addresses of the host: the address to which each peer sent its last
+/// packet, so that packets to the peer leave from there. Empty for other endpoints.
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
-    /// Whether peers are hosts, whatever port their packets come from (kernel profile).
+    /// Whether a peer is a host, whatever port its packets come from (kernel profile).
     hosts: bool,
     last: Option<(SocketAddr, IpAddr)>,
     known: HashMap<SocketAddr, IpAddr>,
 }
 
-/// Entries after which the table starts anew. Ours: forgetting costs nothing but a system-chosen
-/// source address until the peer's next packet.
+/// Number of entries at which the table is cleared. Chosen by us: until a peer's next packet the system
+/// chooses the source address, which is the only cost.
 const MAX_PATHS: usize = 65_536;
 
 impl Paths {
-    /// An empty table for peers that are known as `profile` says.
+    /// Returns an empty table for peers as `profile` identifies them.
     pub(crate) fn new(profile: Profile) -> Self {
         Self { hosts: profile == Profile::Kernel, ..Self::default() }
     }
 
-    /// A packet from `peer` was sent to `local`.
+    /// Notes that a packet from `peer` was sent to `local`.
     pub(crate) fn note(&mut self, mut peer: SocketAddr, local: IpAddr) {
         if self.hosts {
             peer.set_port(0);
@@ -39,7 +39,7 @@ impl Paths {
         self.known.insert(peer, local);
     }
 
-    /// The address from which packets to `peer` should leave.
+    /// Returns the address from which packets to `peer` must leave; `None` leaves it to the system.
     pub(crate) fn local(&self, peer: SocketAddr) -> Option<IpAddr> {
         match self.last {
             Some((last, local)) if last == peer => Some(local),

@@ -1,18 +1,19 @@
-//! What do all threads of an endpoint share?
+//! A shard: what all threads of an endpoint share.
 
 use super::backlog::Backlog;
 use super::clock::Clock;
-use super::core::Core;
+use super::core::{Core, CoreParts, UnlockActions};
 use super::cpu::Cpu;
-use super::local::{Inlet, Path};
-use super::poll::PollMode;
+use super::local::Path;
+use super::poll_mode::PollMode;
+use super::receive::Receiver;
 use super::signal::Signal;
 use super::tracer::Tracer;
 use crate::overload::{Quotas, Work};
 use crate::trace::FreezeTriggers;
-use apus_driver::Driver;
+use apus_driver::{Driver, DriverCounters};
 use apus_proto::{Config, Instant, Transport};
-use apus_trace::keep::Keeping;
+use apus_trace::auto_save::AutoSave;
 use apus_trace::recorder;
 use std::io;
 use std::net::SocketAddr;
@@ -22,41 +23,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// A driver, and what goes with it.
-pub(crate) struct Opened {
+pub(crate) struct DriverSetup {
     pub(crate) driver: Box<dyn Driver>,
-    /// Parameters of the protocol, in the profile that the driver wants.
+    /// Parameters of the protocol, in the profile that the driver needs.
     pub(crate) config: Config,
-    /// Where the ids of calls begin, if the driver has a range for them.
+    /// The id of the first call, if the driver has a range for ids.
     pub(crate) first_id: Option<u64>,
-    /// Settings of the way through memory, if there shall be one.
-    pub(crate) near: Option<apus_local::LocalConfig>,
-}
-
-/// One socket, one instance of the protocol, and those who turn its loop.
-pub(crate) struct Shard {
-    core: Mutex<Core>,
-    /// Where messages come from. Locked by the thread that has the turn, and by nobody else, so
-    /// that nobody ever waits for it.
-    pub(super) receive: Mutex<Inlet>,
-    /// The way through memory to peers of this host.
-    path: Option<Path>,
-    pub(super) signal: Signal,
-    /// When the protocol wants to be called, in its own nanoseconds: what the thread with the turn
-    /// looks at while nothing arrives. 0 lets it look under the lock at once.
-    due: AtomicU64,
-    /// Until when nothing is received, in the same nanoseconds; 0 if it is.
-    stopped_until: AtomicU64,
-    pub(super) clock: Clock,
-    pub(crate) poll: PollMode,
-    /// Packets after which a pass of the loop takes no further datagrams from the driver.
-    pub(super) receive_quota: usize,
-    pub(crate) local_addr: SocketAddr,
-    /// Where processor time goes.
-    pub(super) cpu: Arc<Cpu>,
-    /// What the driver counts.
-    pub(crate) counters: Option<Arc<dyn apus_driver::DriverCounters>>,
-    /// As long as the endpoint lives, the trace leaves files behind.
-    _keeping: Option<Keeping>,
+    /// Settings of the shared-memory path; `None` if there is none.
+    pub(crate) local: Option<apus_local::LocalConfig>,
 }
 
 /// What a shard does, and what it records.
@@ -68,23 +42,54 @@ pub(crate) struct Settings {
     pub(crate) triggers: FreezeTriggers,
 }
 
+/// One socket, one instance of the protocol, and one loop.
+pub(crate) struct Shard {
+    core: Mutex<Core>,
+    /// Where packets and messages come from. Locked by the leader alone, so that no thread waits for it.
+    receiver: Mutex<Receiver>,
+    /// The shared-memory path to peers of this host.
+    path: Option<Path>,
+    signal: Signal,
+    published: Published,
+    clock: Clock,
+    poll: PollMode,
+    /// Number of packets after which a pass of the loop takes no further datagrams from the driver.
+    receive_quota: usize,
+    local_addr: SocketAddr,
+    /// Sampled processor time.
+    cpu: Arc<Cpu>,
+    driver_counters: Option<Arc<dyn DriverCounters>>,
+    /// Has traces written to files for as long as the endpoint lives.
+    _keeping: Option<AutoSave>,
+}
+
+/// What the leader reads without the core lock while nothing arrives. Both in nanoseconds of the engine's
+/// clock.
+#[derive(Debug, Default)]
+struct Published {
+    /// When the loop must take the core lock; 0: at once.
+    due: AtomicU64,
+    /// Until when nothing is received; 0 if receiving is not stopped.
+    stopped_until: AtomicU64,
+}
+
 impl Shard {
-    /// An instance of the protocol on top of `driver`.
+    /// Starts an instance of the protocol over the driver of `opened`.
     ///
     /// # Errors
     ///
-    /// The system gives no random seed, or no descriptor for the signal.
+    /// The system grants no random seed, or no descriptor for the signal.
     pub(crate) fn new(
-        opened: Opened,
+        opened: DriverSetup,
         poll: PollMode,
         settings: Settings,
-        keeping: Option<Keeping>,
+        keeping: Option<AutoSave>,
     ) -> io::Result<Self> {
         let Settings { quotas, serving, max_queueing, triggers } = settings;
-        let Opened { driver, config, first_id, near } = opened;
+        let DriverSetup { driver, config, first_id, local } = opened;
         let local_addr = driver.local_addr();
         let link_mbps = driver.capabilities().link_mbps;
-        let counters = driver.counters();
+        let driver_counters = driver.counters();
         let (transmit, receive) = driver.split();
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(io::Error::other)?;
@@ -96,31 +101,40 @@ impl Shard {
         transport.set_serving(serving);
         transport.set_link_rate(link_mbps.unwrap_or(0));
         let clock = Clock::start();
-        // Without it the endpoint works all the same, over the network.
-        let path = near
-            .and_then(|near| Path::open(local_addr, serving, transport.config(), near, seed).ok());
-        let backlog = Backlog::new(max_queueing);
-        let tracer = Tracer::new(local_addr, triggers);
-        let core = Core::new(transport, transmit, clock, quotas, backlog, path.clone(), tracer);
-        let cpu = core.cpu.clone();
+        // If the system refuses it, the endpoint works without shared memory.
+        let path = local.and_then(|local| {
+            Path::open(local_addr, serving, transport.config(), local, seed).ok()
+        });
+        let cpu = Arc::<Cpu>::default();
+        let core = Core::new(CoreParts {
+            transport,
+            transmit,
+            clock,
+            quotas,
+            backlog: Backlog::new(max_queueing),
+            local: path.clone(),
+            tracer: Tracer::new(local_addr, triggers),
+            cpu: cpu.clone(),
+        });
+        let receiver = Receiver::new(receive, path.as_ref().map(Path::local));
         Ok(Self {
             core: Mutex::new(core),
-            receive: Mutex::new(Inlet::new(receive, path.as_ref())),
+            receiver: Mutex::new(receiver),
             path,
             signal: Signal::new()?,
-            due: AtomicU64::new(0),
-            stopped_until: AtomicU64::new(0),
+            published: Published::default(),
             clock,
             poll,
             receive_quota: quotas.of(Work::Receive),
             local_addr,
             cpu,
-            counters,
+            driver_counters,
             _keeping: keeping,
         })
     }
 
-    /// Takes the core lock for a call; says since when that took a wait, in ticks of the trace: 0 if it took none.
+    /// Takes the core lock for a call. Also returns since when the thread has waited for it, in ticks of the
+    /// trace; 0 if it has not.
     pub(crate) fn lock_for_call(&self) -> (Locked<'_>, u64) {
         match self.core.try_lock() {
             Ok(guard) => (Locked { shard: self, guard: Some(guard) }, 0),
@@ -133,8 +147,8 @@ impl Shard {
 
     /// Takes the core lock.
     pub(crate) fn lock(&self) -> Locked<'_> {
-        // A thread that panicked under the lock has broken an invariant of ours; what it left behind
-        // is still memory-safe, and the other threads must be able to end.
+        // A thread that panicked under the lock has broken an invariant. The state is still memory-safe, and
+        // the other threads must be able to end.
         let guard = match self.core.try_lock() {
             Ok(guard) => guard,
             Err(TryLockError::Poisoned(error)) => error.into_inner(),
@@ -143,50 +157,83 @@ impl Shard {
         Locked { shard: self, guard: Some(guard) }
     }
 
-    /// Waits for the core lock, and counts that: whoever waits can spare the time for the clock.
+    /// Waits for the core lock, and counts that: a thread that waits has the time to read the clock.
     #[cold]
     fn wait_for_lock(&self) -> MutexGuard<'_, Core> {
         let since = std::time::Instant::now();
         let mut guard = self.core.lock().unwrap_or_else(PoisonError::into_inner);
-        guard.metrics.lock_misses += 1;
-        guard.metrics.lock_miss_nanos += since.elapsed().as_nanos() as u64;
+        let counters = guard.counters();
+        counters.lock_misses += 1;
+        counters.lock_miss_nanos += since.elapsed().as_nanos() as u64;
         guard
     }
 
-    /// Greets peers that may be on this host. Makes system calls: no lock is held.
-    fn greet(&self, peers: Vec<SocketAddr>) {
+    /// Takes the lock of the receive path. The caller has the poll role.
+    pub(super) fn receiver(&self) -> MutexGuard<'_, Receiver> {
+        self.receiver.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Connects to peers that may be on this host. Makes system calls: the caller holds no lock.
+    fn connect(&self, peers: Vec<SocketAddr>) {
         let Some(path) = &self.path else { return };
         for peer in peers {
-            let name = path.greet(peer);
-            let now = self.clock.now();
-            if let Some(local) = &mut self.lock().local {
-                local.routes.greeted(peer, name, now);
-            }
+            let name = path.connect(peer);
+            self.lock().connecting(peer, name, self.clock.now());
         }
     }
 
-    /// Whether the way through memory is open.
+    /// Returns whether the shared-memory path is open.
     pub(crate) const fn has_local_path(&self) -> bool {
         self.path.is_some()
     }
 
-    /// Whether the protocol, or another thread, wants the loop to come under the lock.
-    pub(super) fn is_due(&self, now: Instant) -> bool {
-        self.due.load(Ordering::Relaxed) <= now.as_nanos()
+    /// Returns the address of the socket.
+    pub(crate) const fn local_addr(&self) -> SocketAddr {
+        self.local_addr
     }
 
-    /// Whether receiving has stopped because too many requests wait for the application.
+    /// Returns the counters of the driver, if it has any.
+    pub(crate) fn driver_counters(&self) -> Vec<(&'static str, u64)> {
+        self.driver_counters.as_ref().map_or_else(Vec::new, |counters| counters.all())
+    }
+
+    pub(super) const fn poll_mode(&self) -> PollMode {
+        self.poll
+    }
+
+    pub(super) const fn receive_quota(&self) -> usize {
+        self.receive_quota
+    }
+
+    pub(super) const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    pub(super) const fn signal(&self) -> &Signal {
+        &self.signal
+    }
+
+    pub(super) fn cpu(&self) -> &Cpu {
+        &self.cpu
+    }
+
+    /// Returns whether the protocol, or another thread, needs the leader to take the core lock.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.published.due.load(Ordering::Relaxed) <= now.as_nanos()
+    }
+
+    /// Returns whether receiving is stopped because too many requests wait for the application.
     pub(super) fn is_stopped(&self) -> bool {
-        let until = self.stopped_until.load(Ordering::Relaxed);
+        let until = self.published.stopped_until.load(Ordering::Relaxed);
         until > 0 && self.clock.now().as_nanos() < until
     }
 }
 
-/// The core, locked. When it is unlocked, what has changed is published: the time of the next timer,
-/// and the wake-ups that were decided on, which are carried out after the lock is free.
+/// The core, locked. When it is unlocked, the time of the next timer is published, and then, without the
+/// lock, notified threads are woken and connections to local peers are made.
 pub(crate) struct Locked<'a> {
     shard: &'a Shard,
-    /// `None` only while it is dropped.
+    /// `None` only during the drop.
     guard: Option<MutexGuard<'a, Core>>,
 }
 
@@ -196,7 +243,7 @@ impl Deref for Locked<'_> {
     fn deref(&self) -> &Core {
         match &self.guard {
             Some(guard) => guard,
-            None => unreachable!("the guard goes with its owner"),
+            None => unreachable!("the guard is dropped with its owner"),
         }
     }
 }
@@ -205,47 +252,42 @@ impl DerefMut for Locked<'_> {
     fn deref_mut(&mut self) -> &mut Core {
         match &mut self.guard {
             Some(guard) => guard,
-            None => unreachable!("the guard goes with its owner"),
+            None => unreachable!("the guard is dropped with its owner"),
         }
     }
 }
 
 impl Locked<'_> {
-    /// Tells whoever has the turn when the next timer is due; whether it sleeps for too long and must
-    /// be kicked. While the turn is free nobody looks, and whoever takes it publishes anew.
+    /// Publishes when the leader must take the core lock. Returns whether the leader sleeps for longer than
+    /// that and must be woken. While the poll role is free no thread reads it, and a thread that takes the
+    /// role publishes anew.
     fn publish_due(&mut self) -> bool {
-        if self.turn.is_free() {
+        if self.polling().is_free() {
             return false;
         }
         let due = self.next_due();
-        self.shard.due.store(due.as_nanos(), Ordering::Relaxed);
-        let stopped = self.backlog.stopped_until().map_or(0, Instant::as_nanos);
-        self.shard.stopped_until.store(stopped, Ordering::Relaxed);
-        let kick = self.sleeping_until.is_some_and(|until| due < until);
-        if kick {
-            self.sleeping_until = None;
-            self.metrics.kicks += 1;
-        }
-        kick
+        let stopped = self.stopped_until().map_or(0, Instant::as_nanos);
+        let published = &self.shard.published;
+        published.due.store(due.as_nanos(), Ordering::Relaxed);
+        published.stopped_until.store(stopped, Ordering::Relaxed);
+        self.must_wake_leader(due)
     }
 }
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
         let shard = self.shard;
-        let kick = self.publish_due();
-        let wakes = self.wakes.take();
-        let greetings = self.local.as_mut().and_then(|local| local.routes.take_greetings());
-        self.metrics.wakeups += wakes.as_ref().map_or(0, |wakes| wakes.len() as u64);
+        let must_wake_leader = self.publish_due();
+        let UnlockActions { wakes, connects } = self.take_unlock_actions();
         self.guard = None;
         if let Some(wakes) = wakes {
-            wakes.rouse();
+            wakes.wake();
         }
-        if kick {
+        if must_wake_leader {
             shard.signal.raise();
         }
-        if let Some(peers) = greetings {
-            shard.greet(peers);
+        if let Some(peers) = connects {
+            shard.connect(peers);
         }
     }
 }

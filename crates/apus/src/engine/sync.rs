@@ -1,10 +1,8 @@
-//! Which primitives does the engine synchronise with?
+//! Primitives of synchronisation: the system's, or loom's when the engine is model-checked (`--cfg
+//! apus_loom`).
 //!
-//! The system's, or loom's when the engine is model-checked (`--cfg apus_loom`).
-//!
-//! A thread sleeps on a futex, not in `std::thread::park`: the token of the latter is shared by
-//! everybody who parks the thread (`std::thread::scope` leaves one behind), and would end our sleep for
-//! nothing.
+//! A thread sleeps on a futex, not in `std::thread::park`: the token of the latter is shared with all other
+//! code that parks the thread (`std::thread::scope` leaves one behind), and would end a sleep needlessly.
 
 #[cfg(not(apus_loom))]
 pub(crate) use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,7 +10,7 @@ pub(crate) use std::sync::atomic::{AtomicU32, Ordering};
 #[cfg(apus_loom)]
 pub(crate) use loom::sync::atomic::{AtomicU32, Ordering};
 
-/// The thread that sleeps.
+/// A thread that sleeps on a word of memory.
 #[derive(Debug)]
 pub(crate) struct Sleeper {
     #[cfg(apus_loom)]
@@ -21,12 +19,12 @@ pub(crate) struct Sleeper {
 
 #[cfg(not(apus_loom))]
 impl Sleeper {
-    /// The present thread.
+    /// Returns the calling thread.
     pub(crate) const fn current() -> Self {
         Self {}
     }
 
-    /// Sleeps while `word` is `value`, but no longer than `time`. May return early.
+    /// Sleeps while `word` is `value`, for up to `time`. May return early.
     pub(crate) fn sleep(&self, word: &AtomicU32, value: u32, time: Option<std::time::Duration>) {
         use rustix::thread::futex::{Flags, Timespec, wait};
 
@@ -34,13 +32,13 @@ impl Sleeper {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(time.subsec_nanos()),
         });
-        // It ends when it is woken, when the word has changed, when time is up, or by a signal: the
-        // caller looks at the word in any case.
+        // The call returns when the thread is woken, the word has changed, the time is up, or a signal
+        // arrives: the caller reads the word in any case.
         let _ = wait(word, Flags::PRIVATE, value, timeout.as_ref());
     }
 
     /// Ends its sleep on `word`.
-    pub(crate) fn rouse(&self, word: &AtomicU32) {
+    pub(crate) fn wake(&self, word: &AtomicU32) {
         let _ = rustix::thread::futex::wake(word, rustix::thread::futex::Flags::PRIVATE, 1);
     }
 }
@@ -55,7 +53,7 @@ impl Sleeper {
         loom::thread::park();
     }
 
-    pub(crate) fn rouse(&self, _: &AtomicU32) {
+    pub(crate) fn wake(&self, _: &AtomicU32) {
         self.thread.unpark();
     }
 }

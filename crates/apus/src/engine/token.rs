@@ -1,8 +1,8 @@
-//! Which thread is this?
+//! Identities of threads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Tells threads of the process apart; cheaper to compare than a `ThreadId`.
+/// The identity of a thread of this process; cheaper to compare than a `ThreadId`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ThreadToken(u64);
 
@@ -13,7 +13,7 @@ thread_local! {
 }
 
 impl ThreadToken {
-    /// The token of the present thread.
+    /// Returns the token of the calling thread.
     pub(crate) fn current() -> Self {
         TOKEN.with(|token| *token)
     }

@@ -1,41 +1,43 @@
-//! How does a thread or a task wait until it is told something?
+//! A thread or task that waits until it is notified.
 //!
 //! # Invariants
 //!
-//! - **W1** A waiter is told at most once per wait, and only by whoever holds the core lock.
-//! - **W2** A thread is roused exactly if it had announced that it would sleep: rousing is a system
-//!   call, and nobody is roused for nothing.
-//! - **W3** What was told is seen by the waiter together with everything the teller did before (the
-//!   swap in [`Waiter::tell`] releases, the loads in [`Waiter::told`] acquire).
+//! - **WAITER-1** A waiter is notified at most once per wait, and only under the core lock.
+//! - **WAITER-2** A thread is woken exactly if it has announced that it sleeps: waking is a system call, and
+//!   no thread is woken needlessly.
+//! - **WAITER-3** A waiter sees the notice together with everything that the notifying thread did before: the
+//!   swap in [`Waiter::notify`] releases, the load in [`Waiter::notice`] acquires.
 
-use super::poll::Spin;
+use super::spin::Spin;
 use super::sync::{AtomicU32, Ordering, Sleeper};
 use apus_trace::{Event, recorder};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// What a waiter is told.
+/// What a waiter is notified of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Notice {
     /// What it waits for is there.
     Ready,
-    /// It has the turn now.
-    Turn,
+    /// It has the poll role.
+    PollRole,
 }
 
-/// What threads sleep on, as traces say it ([`apus_trace::event::SLEEPS`]).
+/// What a thread sleeps on, as recorded in traces ([`apus_trace::event::SLEEPS`]).
 pub(super) const SLEEPS_ON_NETWORK: u32 = 0;
 const SLEEPS_ON_WAITER: u32 = 1;
 
-/// It spins, or is about to sleep.
+/// State: it spins, or is about to sleep.
 const WAITING: u32 = 0;
-/// It has announced that it sleeps.
+/// State: it has announced that it sleeps.
 const ASLEEP: u32 = 1;
+/// State: it was notified with [`Notice::Ready`].
 const READY: u32 = 2;
-const TURN: u32 = 3;
+/// State: it was notified with [`Notice::PollRole`].
+const POLL_ROLE: u32 = 3;
 
-/// Somebody who waits.
+/// A thread or task that waits.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     state: AtomicU32,
@@ -50,73 +52,72 @@ enum Kind {
 }
 
 impl Waiter {
-    /// The present thread.
+    /// Returns the calling thread.
     pub(crate) fn thread() -> Self {
         Self { state: AtomicU32::new(WAITING), kind: Kind::Thread(Sleeper::current()) }
     }
 
-    /// A task that is polled with `waker`.
-    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "tasks are there with tokio"))]
+    /// Returns a task that is polled with `waker`.
+    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "tasks need tokio"))]
     pub(crate) fn task(waker: &Waker) -> Self {
         Self { state: AtomicU32::new(WAITING), kind: Kind::Task(Mutex::new(waker.clone())) }
     }
 
-    /// A task is polled again, perhaps with another waker.
-    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "tasks are there with tokio"))]
+    /// Sets the waker of a task that is polled again.
+    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "tasks need tokio"))]
     pub(crate) fn renew(&self, waker: &Waker) {
         if let Kind::Task(slot) = &self.kind {
-            let mut slot = slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            slot.clone_from(waker);
+            slot.lock().unwrap_or_else(PoisonError::into_inner).clone_from(waker);
         }
     }
 
-    /// What it is called in traces: its address.
+    /// Returns its name in traces: its address.
     pub(crate) fn name(self: &Arc<Self>) -> u64 {
         Arc::as_ptr(self) as u64
     }
 
-    /// Begins another wait. Nobody may hold a reference from the last one.
+    /// Begins another wait. No other thread may have a reference from the last one.
     pub(crate) fn reset(&self) {
         self.state.store(WAITING, Ordering::Relaxed);
     }
 
-    /// Tells it something; whether [`Waiter::rouse`] must be called, once the core lock is free.
+    /// Notifies it. Returns whether [`Waiter::wake`] must be called when the core lock is free.
     #[must_use]
-    pub(crate) fn tell(&self, told: Told) -> bool {
-        let value = match told {
-            Told::Ready => READY,
-            Told::Turn => TURN,
+    pub(crate) fn notify(&self, notice: Notice) -> bool {
+        let value = match notice {
+            Notice::Ready => READY,
+            Notice::PollRole => POLL_ROLE,
         };
         let before = self.state.swap(value, Ordering::AcqRel);
-        debug_assert!(before == WAITING || before == ASLEEP, "W1: told twice");
+        debug_assert!(before == WAITING || before == ASLEEP, "WAITER-1: notified twice");
         match self.kind {
             Kind::Thread(_) => before == ASLEEP,
             Kind::Task(_) => true,
         }
     }
 
-    /// Lets it run.
-    pub(crate) fn rouse(&self) {
+    /// Wakes it.
+    pub(crate) fn wake(&self) {
         match &self.kind {
-            Kind::Thread(thread) => thread.rouse(&self.state),
+            Kind::Thread(thread) => thread.wake(&self.state),
             Kind::Task(waker) => {
-                waker.lock().unwrap_or_else(std::sync::PoisonError::into_inner).wake_by_ref();
+                waker.lock().unwrap_or_else(PoisonError::into_inner).wake_by_ref();
             }
         }
     }
 
-    /// What it was told, if anything yet.
-    pub(crate) fn told(&self) -> Option<Told> {
+    /// Returns what it was notified of, if it was.
+    pub(crate) fn notice(&self) -> Option<Notice> {
         match self.state.load(Ordering::Acquire) {
-            READY => Some(Told::Ready),
-            TURN => Some(Told::Turn),
+            READY => Some(Notice::Ready),
+            POLL_ROLE => Some(Notice::PollRole),
             _ => None,
         }
     }
 
-    /// Whether it has not been told anything.
+    /// Returns whether it was not notified.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.told().is_none()
+        self.notice().is_none()
     }
 
     fn sleep(&self, time: Option<Duration>) {
@@ -128,41 +129,40 @@ impl Waiter {
         }
     }
 
-    /// Waits: spins first, as long as the policy says, and sleeps then. `None` when the deadline
-    /// passes. Returns how often the thread was woken for nothing.
-    pub(crate) fn wait(&self, mut spin: Spin, deadline: Option<Instant>) -> Waited {
-        let mut waited = Waited { told: None, slept: false, spun: 0, spurious: 0, ended: 0 };
-        let told = spin.until(deadline, || self.told().is_some());
+    /// Waits until it is notified or the deadline passes: first spins, then sleeps.
+    pub(crate) fn wait(&self, mut spin: Spin, deadline: Option<Instant>) -> WaitOutcome {
+        let mut waited = WaitOutcome { notice: None, slept: false, spun: 0, spurious: 0, ended: 0 };
+        let notified = spin.until(deadline, || self.notice().is_some());
         waited.spun = spin.spent();
-        if told {
+        if notified {
             waited.ended = recorder::stamp();
-            waited.told = self.told();
+            waited.notice = self.notice();
             return waited;
         }
-        // W2: announce, unless something has been told meanwhile.
+        // WAITER-2: announce the sleep, unless it was notified meanwhile.
         let announced =
             self.state.compare_exchange(WAITING, ASLEEP, Ordering::AcqRel, Ordering::Acquire);
         if announced.is_err() {
-            waited.told = self.told();
+            waited.notice = self.notice();
             return waited;
         }
         waited.slept = true;
         loop {
             let Some(left) = time_left(deadline) else {
-                // Told at the last moment, or not: the caller looks again under the core lock.
+                // A notice at the last moment is not lost: the caller reads it under the core lock.
                 let _ = self.state.compare_exchange(
                     ASLEEP,
                     WAITING,
                     Ordering::AcqRel,
                     Ordering::Acquire,
                 );
-                waited.told = self.told();
+                waited.notice = self.notice();
                 return waited;
             };
             self.sleep(left);
             waited.ended = recorder::stamp();
-            waited.told = self.told();
-            if waited.told.is_some() {
+            waited.notice = self.notice();
+            if waited.notice.is_some() {
                 return waited;
             }
             waited.spurious += u64::from(time_left(deadline).is_some());
@@ -170,22 +170,23 @@ impl Waiter {
     }
 }
 
-/// How a wait went.
+/// The course of a wait.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Waited {
-    pub(crate) told: Option<Told>,
-    /// Whether the thread slept, and did not only spin.
+pub(crate) struct WaitOutcome {
+    /// `None` if the deadline passed.
+    pub(crate) notice: Option<Notice>,
+    /// Whether the thread slept after it had spun.
     pub(crate) slept: bool,
-    /// Nanoseconds for which it spun, as far as it has looked at the clock.
+    /// Nanoseconds for which it spun, up to the last reading of the clock.
     pub(crate) spun: u64,
-    /// Returns from sleep without having been told anything.
+    /// Number of wake-ups without a notice.
     pub(crate) spurious: u64,
-    /// When it was told, in ticks of the trace; 0 if nothing is recorded.
+    /// When the wait ended, in ticks of the trace; 0 if nothing is recorded.
     pub(crate) ended: u64,
 }
 
-/// Time until the deadline: `Some(None)` without one, `None` if it has passed.
-#[expect(clippy::option_option, reason = "no deadline and none left are different things")]
+/// Returns the time until the deadline: `Some(None)` without one, `None` if it has passed.
+#[expect(clippy::option_option, reason = "no deadline and no time left are different")]
 fn time_left(deadline: Option<Instant>) -> Option<Option<Duration>> {
     match deadline {
         None => Some(None),

@@ -1,8 +1,8 @@
-//! How is a live process asked?
+//! The client side: finds processes with endpoints and sends them requests.
 
 use super::folder;
 use super::requests::RpcRow;
-use super::tracing::TraceStatus;
+use super::trace_status::TraceStatus;
 use crate::snapshot::Snapshot;
 use crate::trace::Trace;
 use apus_local::Credentials;
@@ -14,69 +14,72 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long an answer may take. Ours: a process answers in a millisecond, unless it is stopped.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest first line of an answer.
+/// Longest time for a response. Chosen by us: a process responds within a millisecond, unless it is
+/// stopped.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest first line of a response, in bytes.
 const MAX_HEAD: u64 = 64 * 1024;
 
-/// A process of this user that has endpoints.
+/// A process that may have endpoints, named by its process id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Process {
     pid: u32,
     socket: PathBuf,
 }
 
-/// Why there is no answer.
+/// The reason why a process could not be inspected.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The folder of the sockets cannot be read or trusted.
+    /// The folder of the sockets cannot be read, or cannot be trusted.
     #[error("{}: {source}", folder.display())]
     Folder {
-        /// Which one.
+        /// The folder.
         folder: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The process is not there, has no endpoint, or lets nobody look.
-    #[error("process {pid} has no apus endpoint that can be looked at ({source})")]
+    /// The process does not exist, has no endpoint, or none that is
+    /// [observable](crate::EndpointBuilder::observable).
+    #[error("process {pid} has no apus endpoint that can be inspected ({source})")]
     Absent {
-        /// Which one.
+        /// The process id.
         pid: u32,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It did not answer, or not in time.
-    #[error("process {pid} did not answer: {source}")]
-    Silent {
-        /// Which one.
+    /// The process did not respond in time.
+    #[error("process {pid} did not respond: {source}")]
+    Unresponsive {
+        /// The process id.
         pid: u32,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It answered that it cannot.
+    /// The process refused the request.
     #[error("process {pid}: {message}")]
     Refused {
-        /// Which one.
+        /// The process id.
         pid: u32,
-        /// What it says.
+        /// The reason that the process gave.
         message: String,
     },
-    /// Its answer is not what it should be: another version of apus, perhaps.
-    #[error("process {pid} answered something else: {message}")]
-    Strange {
-        /// Which one.
+    /// The response cannot be parsed; the process may run another version of apus.
+    #[error("invalid response of process {pid}: {message}")]
+    InvalidResponse {
+        /// The process id.
         pid: u32,
-        /// What is wrong with it.
+        /// What is invalid.
         message: String,
     },
 }
 
-/// The processes of this user that have endpoints, by number. What killed ones have left is removed.
+/// Returns the processes of this user that have observable endpoints, in the order of their ids.
+/// Removes the sockets of processes that were killed.
 ///
 /// # Errors
 ///
-/// [`Error::Folder`].
+/// [`Error::Folder`]: the folder of the sockets cannot be read or trusted.
 pub fn processes() -> Result<Vec<Process>, Error> {
     let folder = folder::path();
     let failed = |source: io::Error| Error::Folder { folder: folder.clone(), source };
@@ -84,16 +87,16 @@ pub fn processes() -> Result<Vec<Process>, Error> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         checked => checked.map_err(failed)?,
     };
-    // Nothing is removed from the folders of others.
+    // Root does not remove anything from another user's folder.
     if own {
-        folder::sweep(&folder);
+        folder::remove_stale(&folder);
     }
     let found = folder::sockets(&folder).map_err(failed)?;
     let process = |(pid, socket)| Process { pid, socket };
     Ok(found.into_iter().map(process).filter(|process| process.connect().is_ok()).collect())
 }
 
-/// The beginning of an answer.
+/// The first line of a response.
 #[derive(Deserialize)]
 struct Head {
     ok: bool,
@@ -104,105 +107,110 @@ struct Head {
 }
 
 impl Process {
-    /// The process with this number, whether it is there or not.
+    /// Returns the process with this id, whether it exists or not.
     #[must_use]
     pub fn new(pid: u32) -> Self {
         Self { pid, socket: folder::socket(&folder::path(), pid) }
     }
 
-    /// Its number.
+    /// Returns the process id.
     #[must_use]
     pub const fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// All counters of all its endpoints.
+    /// Returns the counters of all endpoints of the process.
     ///
     /// # Errors
     ///
-    /// [`Error`]; it has ended, say.
+    /// [`Error`]: the process has ended, for example.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        self.ask_for("metrics")
+        self.request_json("metrics")
     }
 
-    /// The RPCs that live there, the oldest first. Those that go through memory are not among them.
+    /// Returns the live RPCs of the process, the oldest first. Calls through shared memory are not
+    /// included.
     ///
     /// # Errors
     ///
-    /// As for [`Process::snapshot`].
+    /// [`Error`]: the process has ended, for example.
     pub fn rpcs(&self) -> Result<Vec<RpcRow>, Error> {
-        self.ask_for("rpcs")
+        self.request_json("rpcs")
     }
 
-    /// Its time trace, frozen or not: the last 16 thousand records of each thread.
+    /// Returns the time trace of the process, frozen or not: the last 16 thousand records of each
+    /// thread.
     ///
     /// # Errors
     ///
-    /// As for [`Process::snapshot`].
+    /// [`Error`]: the process has ended, for example.
     pub fn trace(&self) -> Result<Trace, Error> {
-        let bytes = self.ask("trace dump")?;
-        Trace::read(&mut bytes.as_slice()).map_err(|error| self.strange(&error))
+        let bytes = self.request("trace dump")?;
+        Trace::read(&mut bytes.as_slice()).map_err(|error| self.invalid(&error))
     }
 
-    /// How its time trace stands.
+    /// Returns the state of the process's time trace.
     ///
     /// # Errors
     ///
-    /// As for [`Process::snapshot`].
+    /// [`Error`]: the process has ended, for example.
     pub fn trace_status(&self) -> Result<TraceStatus, Error> {
-        self.ask_for("trace status")
+        self.request_json("trace status")
     }
 
-    /// Freezes its time trace, so that what is there stays there ([`FreezeReason::Demand`](crate::trace::FreezeReason)); how
-    /// that stands afterwards. If it was frozen already, the first reason stays.
+    /// Freezes the time trace of the process ([`FreezeReason::Demand`](crate::trace::FreezeReason))
+    /// and returns its state afterwards. A trace that is frozen already keeps its first reason.
     ///
     /// # Errors
     ///
-    /// As for [`Process::snapshot`]; [`Error::Refused`]: tracing is off there.
+    /// [`Error`]: the process has ended, for example. [`Error::Refused`]: it records no trace.
     pub fn freeze_trace(&self) -> Result<TraceStatus, Error> {
-        self.ask_for("trace freeze")
+        self.request_json("trace freeze")
     }
 
-    /// Lets it go on recording, whatever had frozen its trace; how that stands afterwards.
+    /// Resumes recording, whatever has frozen the trace, and returns the state of the trace
+    /// afterwards.
     ///
     /// # Errors
     ///
-    /// As for [`Process::snapshot`].
+    /// [`Error`]: the process has ended, for example.
     pub fn resume_trace(&self) -> Result<TraceStatus, Error> {
-        self.ask_for("trace resume")
+        self.request_json("trace resume")
     }
 
-    /// The answer to any request; `help` says what can be asked.
+    /// Sends any request and returns the body of the response. The request `help` lists all
+    /// requests.
     ///
     /// # Errors
     ///
-    /// As for [`Process::snapshot`].
-    pub fn ask(&self, request: &str) -> Result<Vec<u8>, Error> {
+    /// [`Error`]: the process has ended, for example.
+    pub fn request(&self, request: &str) -> Result<Vec<u8>, Error> {
         let pid = self.pid;
         let stream = self.connect().map_err(|source| Error::Absent { pid, source })?;
-        let silent = |source| Error::Silent { pid, source };
-        let (head, body) = exchange(&stream, request).map_err(silent)?;
-        let head: Head = serde_json::from_str(&head).map_err(|error| self.strange(&error))?;
+        let unresponsive = |source| Error::Unresponsive { pid, source };
+        let (head, body) = exchange(&stream, request).map_err(unresponsive)?;
+        let head: Head = serde_json::from_str(&head).map_err(|error| self.invalid(&error))?;
         if !head.ok {
             return Err(Error::Refused { pid, message: head.error });
         }
         if body.len() as u64 != head.bytes {
             let message = format!("{} bytes of {}", body.len(), head.bytes);
-            return Err(Error::Strange { pid, message });
+            return Err(Error::InvalidResponse { pid, message });
         }
         Ok(body)
     }
 
-    fn ask_for<T: DeserializeOwned>(&self, request: &str) -> Result<T, Error> {
-        let body = self.ask(request)?;
-        serde_json::from_slice(&body).map_err(|error| self.strange(&error))
+    fn request_json<T: DeserializeOwned>(&self, request: &str) -> Result<T, Error> {
+        let body = self.request(request)?;
+        serde_json::from_slice(&body).map_err(|error| self.invalid(&error))
     }
 
-    fn strange(&self, error: &impl ToString) -> Error {
-        Error::Strange { pid: self.pid, message: error.to_string() }
+    fn invalid(&self, error: &impl ToString) -> Error {
+        Error::InvalidResponse { pid: self.pid, message: error.to_string() }
     }
 
-    /// Connects to it, and makes sure that it is the same user's; root may ask everybody.
+    /// Connects to the process and checks that it belongs to the same user; root may connect to any
+    /// process.
     fn connect(&self) -> io::Result<UnixStream> {
         let stream = UnixStream::connect(&self.socket)?;
         let peer = Credentials::of_peer(&stream)?;
@@ -210,19 +218,19 @@ impl Process {
             let text = format!("it is a process of user {}", peer.uid);
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
         Ok(stream)
     }
 }
 
-/// Sends a request and reads the answer: its first line, and what is behind it.
+/// Sends a request and reads the response: its first line and its body.
 fn exchange(mut stream: &UnixStream, request: &str) -> io::Result<(String, Vec<u8>)> {
     stream.write_all(format!("{request}\n").as_bytes())?;
-    let mut answer = BufReader::new(stream);
+    let mut response = BufReader::new(stream);
     let mut head = String::new();
-    answer.by_ref().take(MAX_HEAD).read_line(&mut head)?;
+    response.by_ref().take(MAX_HEAD).read_line(&mut head)?;
     let mut body = Vec::new();
-    answer.read_to_end(&mut body)?;
+    response.read_to_end(&mut body)?;
     Ok((head, body))
 }

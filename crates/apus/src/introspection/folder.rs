@@ -1,4 +1,4 @@
-//! Where are the sockets of live processes?
+//! The folder of the sockets of live processes: its place, its permissions, and stale sockets.
 
 use rustix::process::{Pid, geteuid, test_kill_process};
 use std::fs::{self, DirBuilder};
@@ -7,16 +7,17 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-/// Leftovers that are looked at when a process starts. Ours: it shall not take long, and others go on with it.
-const SWEEP: usize = 64;
+/// Number of sockets that one call of [`remove_stale`] checks. Chosen by us: a start must be quick,
+/// and the next one continues.
+const MAX_CHECKS: usize = 64;
 
-/// The folder of this user, whether it is there or not.
+/// Returns the path of this user's folder, which may not exist.
 pub(super) fn path() -> PathBuf {
     let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     if let Some(path) = set("APUS_RUNTIME_DIR") {
         return path;
     }
-    // That of somebody else may have been left by `su` or `sudo`.
+    // `su` and `sudo` may leave the variable of another user.
     let own =
         |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.uid() == geteuid().as_raw());
     match set("XDG_RUNTIME_DIR").filter(own) {
@@ -25,11 +26,11 @@ pub(super) fn path() -> PathBuf {
     }
 }
 
-/// The same, made if need be.
+/// Returns the path of this user's folder, and creates it if necessary.
 ///
 /// # Errors
 ///
-/// It cannot be made, is no folder, belongs to another user, or is open to others.
+/// It cannot be created, is no folder, belongs to another user, or is open to other users.
 pub(super) fn open() -> io::Result<PathBuf> {
     let path = path();
     match DirBuilder::new().mode(0o700).create(&path) {
@@ -45,13 +46,13 @@ fn untrusted(path: &Path, wrong: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, format!("{} {wrong}", path.display()))
 }
 
-/// Whether the folder is this user's own. Root may look into those of others.
+/// Returns whether the folder belongs to this user. Root may read the folders of other users.
 ///
 /// # Errors
 ///
-/// It is not there, is no folder, belongs to another user, or is open to others.
+/// It does not exist, is no folder, belongs to another user, or is open to other users.
 pub(super) fn check(path: &Path) -> io::Result<bool> {
-    // Of the path itself: a link could be anybody's.
+    // Does not follow links: any user could have created one.
     let found = fs::symlink_metadata(path)?;
     let own = found.uid() == geteuid().as_raw();
     let wrong = if !found.is_dir() {
@@ -66,12 +67,12 @@ pub(super) fn check(path: &Path) -> io::Result<bool> {
     Err(untrusted(path, wrong))
 }
 
-/// The socket of a process.
+/// Returns the path of a process's socket.
 pub(super) fn socket(folder: &Path, pid: u32) -> PathBuf {
     folder.join(format!("{pid}.sock"))
 }
 
-/// The processes that have a socket there, dead ones included.
+/// Returns the ids and sockets of all processes in the folder, dead ones included.
 ///
 /// # Errors
 ///
@@ -89,25 +90,25 @@ pub(super) fn sockets(folder: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
     Ok(found)
 }
 
-/// Removes what processes have left that were killed.
-pub(super) fn sweep(folder: &Path) {
-    for (pid, path) in sockets(folder).unwrap_or_default().into_iter().take(SWEEP) {
+/// Removes the sockets of processes that were killed.
+pub(super) fn remove_stale(folder: &Path) {
+    for (pid, path) in sockets(folder).unwrap_or_default().into_iter().take(MAX_CHECKS) {
         if !is_alive(pid) {
             remove_if_dead(&path);
         }
     }
 }
 
-/// Removes a socket on which nobody listens.
+/// Removes a socket on which no process listens.
 pub(super) fn remove_if_dead(path: &Path) {
     let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
     if UnixStream::connect(path).is_err_and(refused) {
-        // Another process may have been quicker.
+        // Fails if another process has removed it meanwhile.
         let _ = fs::remove_file(path);
     }
 }
 
-/// Whether there is such a process.
+/// Returns whether the process exists.
 pub(super) fn is_alive(pid: u32) -> bool {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
     test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
@@ -120,7 +121,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn only_a_closed_folder_of_ones_own_is_trusted() {
+    fn only_a_closed_folder_of_the_same_user_is_trusted() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("apus");
         let mode = |mode| fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
@@ -137,27 +138,27 @@ mod tests {
     }
 
     #[test]
-    fn root_may_look_into_the_folders_of_others() {
+    fn root_may_read_the_folders_of_other_users() {
         let place = tempfile::tempdir().unwrap();
         fs::set_permissions(place.path(), fs::Permissions::from_mode(0o700)).unwrap();
         if std::os::unix::fs::chown(place.path(), Some(12_345), None).is_err() {
-            eprintln!("SKIPPED: only root can give a folder to somebody else");
+            eprintln!("SKIPPED: only root can give a folder to another user");
             return;
         }
-        assert!(!check(place.path()).unwrap(), "but it is not its own");
+        assert!(!check(place.path()).unwrap(), "it belongs to another user");
     }
 
     #[test]
-    fn what_the_dead_have_left_is_removed_and_nothing_else() {
+    fn sockets_of_dead_processes_are_removed_and_nothing_else() {
         let place = tempfile::tempdir().unwrap();
-        // No process can have this number.
+        // No process can have this id.
         let (dead, live) =
             (socket(place.path(), u32::MAX), socket(place.path(), std::process::id()));
         drop(UnixListener::bind(&dead).unwrap());
         let _listens = UnixListener::bind(&live).unwrap();
         let other = place.path().join("notes.txt");
         fs::write(&other, "").unwrap();
-        sweep(place.path());
+        remove_stale(place.path());
         assert_eq!([&dead, &live, &other].map(|path| path.exists()), [false, true, true]);
     }
 }

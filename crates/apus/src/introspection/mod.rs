@@ -1,33 +1,38 @@
-//! How does a process tell others what its endpoints do?
+//! Inspection of live processes: counters, live RPCs and the time trace, over a unix socket.
 //!
-//! Every process that has an endpoint listens on a unix socket in a folder of its user, and answers one request per
-//! connection: its counters, its live RPCs, its time trace. `apus metrics`, `apus top` and `apus trace` ask; [`processes`] and
-//! [`Process::ask`] are for other tools.
+//! Every process with an endpoint listens on a unix socket in a folder of its user, and responds to
+//! one request per connection. `apus metrics`, `apus top` and `apus trace` are clients;
+//! [`processes`] and [`Process`] serve other tools.
 //!
 //! ```text
-//!   Presence (one per endpoint) ─▶ Service: socket, thread ─▶ request ─▶ its row in REQUESTS ─▶ answer
-//!   processes() ─▶ Process ─▶ ask("metrics") ──────────────────┘
+//!   Registration (one per endpoint) ─▶ Service: socket, thread ─▶ request ─▶ its row in REQUESTS ─▶ response
+//!   processes() ─▶ Process ─▶ request("metrics") ──────────────────┘
 //! ```
 //!
-//! - **Who may ask:** processes of the same user, and root. The folder belongs to the user and is closed to others (0700), and
-//!   the kernel says who is at the other end of a connection (`SO_PEERCRED`). How an endpoint works cannot be changed from
-//!   outside; what can be is whether the time trace goes on or is frozen.
-//! - **Where:** `$APUS_RUNTIME_DIR` if that is set, else `$XDG_RUNTIME_DIR/apus`, else `/tmp/apus-UID`; the name is the process id.
-//! - **What it costs:** a thread that sleeps, two descriptors, and a file that goes with the last endpoint; a fraction of a millisecond
-//!   when the first endpoint of a process starts, and when the last one ends. What a killed process
-//!   has left is removed by the next one that starts or looks.
-//! - **How to do without:** [`EndpointBuilder::observable`](crate::EndpointBuilder::observable), or `APUS_LIVE=0` in the environment. If the system
-//!   refuses something, endpoints work without it.
+//! - **Access:** processes of the same user, and root. The folder belongs to the user and has mode
+//!   0700, and the kernel identifies the process at the other end (`SO_PEERCRED`). No request
+//!   changes how an endpoint works; requests can freeze and resume the time trace.
+//! - **Place:** `$APUS_RUNTIME_DIR` if it is set, else `$XDG_RUNTIME_DIR/apus`, else
+//!   `/tmp/apus-UID`; the name is the process id.
+//! - **Cost:** a sleeping thread, two descriptors, and a file that is removed with the last
+//!   endpoint; a fraction of a millisecond when the first endpoint of a process starts and when the
+//!   last one ends. The file of a killed process is removed by the next process that starts or
+//!   connects.
+//! - **Opt-out:** [`EndpointBuilder::observable`](crate::EndpointBuilder::observable),
+//!   `APUS_LIVE=0` in the environment, or the cargo feature. If the system refuses a resource,
+//!   endpoints work without this service.
 
 mod client;
 mod folder;
-mod presence;
+mod registration;
+mod registry;
 mod requests;
+mod response;
 mod service;
-mod tracing;
+mod trace_status;
 
 pub use client::{Error, Process, processes};
-pub use requests::{RpcRow, own};
-pub use tracing::TraceStatus;
+pub use requests::{RpcRow, own_snapshot};
+pub use trace_status::TraceStatus;
 
-pub(crate) use presence::Presence;
+pub(crate) use registration::Registration;

@@ -1,9 +1,9 @@
-//! What can a live process be asked?
-//!
-//! A new request is a new row in [`REQUESTS`].
+//! The table of requests that a live process responds to. A new request is a new row in
+//! [`REQUESTS`].
 
-use super::presence::shards;
-use super::tracing;
+use super::registry::shards;
+use super::response::{Response, json};
+use super::trace_status;
 use crate::engine::shard::Shard;
 use crate::snapshot::{EndpointSnapshot, Snapshot};
 use apus_proto::{Role, RpcInfo, RpcState};
@@ -13,57 +13,50 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// An answer, or why there is none.
-pub(super) type Answer = Result<Vec<u8>, String>;
-
-/// Something that can be asked.
+/// A request that the service knows.
 struct Request {
     name: &'static str,
-    /// What the answer is.
+    /// Describes the response, in the text of `help`.
     about: &'static str,
-    answer: fn(&[Arc<Shard>]) -> Answer,
+    respond: fn(&[Arc<Shard>]) -> Response,
 }
 
-/// Everything that can be asked.
+/// All requests.
 const REQUESTS: &[Request] = &[
-    Request {
-        name: "help",
-        about: "what can be asked, as text",
-        answer: |_| Ok(help().into_bytes()),
-    },
-    Request { name: "metrics", about: "a snapshot of all counters, as JSON", answer: metrics },
-    Request { name: "rpcs", about: "the RPCs that live, as JSON", answer: rpcs },
+    Request { name: "help", about: "all requests, as text", respond: |_| Ok(help().into_bytes()) },
+    Request { name: "metrics", about: "a snapshot of all counters, as JSON", respond: metrics },
+    Request { name: "rpcs", about: "the live RPCs, as JSON", respond: rpcs },
     Request {
         name: "trace dump",
         about: "the time trace, as the bytes of a file",
-        answer: |_| tracing::dump(),
+        respond: |_| trace_status::dump(),
     },
     Request {
         name: "trace status",
         about: "what is recorded, and whether it is frozen, as JSON",
-        answer: |_| tracing::status(),
+        respond: |_| trace_status::status(),
     },
     Request {
         name: "trace freeze",
-        about: "stop recording and keep what is there; then as `trace status`",
-        answer: |_| tracing::freeze(),
+        about: "stop recording and keep all records; then as `trace status`",
+        respond: |_| trace_status::freeze(),
     },
     Request {
         name: "trace resume",
-        about: "go on recording; then as `trace status`",
-        answer: |_| tracing::resume(),
+        about: "resume recording; then as `trace status`",
+        respond: |_| trace_status::resume(),
     },
 ];
 
-/// The answer to a request.
+/// Responds to a request.
 ///
 /// # Errors
 ///
-/// There is no such request, or it cannot be answered.
-pub(super) fn answer(name: &str) -> Answer {
+/// The request is unknown or cannot be carried out.
+pub(super) fn respond(name: &str) -> Response {
     let request = REQUESTS.iter().find(|request| request.name == name);
     let request = request.ok_or_else(|| format!("there is no request `{name}`; {}", help()))?;
-    (request.answer)(&shards())
+    (request.respond)(&shards())
 }
 
 fn help() -> String {
@@ -72,18 +65,18 @@ fn help() -> String {
     rows.join("; ")
 }
 
-fn metrics(shards: &[Arc<Shard>]) -> Answer {
-    written(&snapshot(shards))
+fn metrics(shards: &[Arc<Shard>]) -> Response {
+    json(&snapshot(shards))
 }
 
-/// All counters of this process's own endpoints, as others see them.
+/// Returns the counters of this process's own observable endpoints, as other processes see them.
 #[must_use]
-pub fn own() -> Snapshot {
+pub fn own_snapshot() -> Snapshot {
     snapshot(&shards())
 }
 
 fn snapshot(shards: &[Arc<Shard>]) -> Snapshot {
-    let endpoint = |shard: &Arc<Shard>| EndpointSnapshot::new(shard.local_addr, &shard.metrics());
+    let endpoint = |shard: &Arc<Shard>| EndpointSnapshot::new(shard.local_addr(), &shard.metrics());
     let nanos = |clock| {
         let time = clock_gettime(clock);
         time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
@@ -100,45 +93,45 @@ fn snapshot(shards: &[Arc<Shard>]) -> Snapshot {
     }
 }
 
-/// Name of the program that this process runs.
+/// Returns the name of the program that this process runs.
 fn program() -> String {
     let path = std::env::current_exe().unwrap_or_default();
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// An RPC that lives, as the request `rpcs` shows it.
+/// A live RPC, as the request `rpcs` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RpcRow {
-    /// The endpoint that it lives in.
+    /// Address of the endpoint.
     pub endpoint: SocketAddr,
-    /// Its even id on the wire.
+    /// The even id of the RPC on the wire.
     pub id: u64,
-    /// The other end.
+    /// Address of the peer.
     pub peer: SocketAddr,
-    /// `client` or `server`.
+    /// Role of the endpoint: `client` or `server`.
     pub role: String,
-    /// `outgoing`, `incoming`, `held` or `in_service`.
+    /// State of the RPC: `outgoing`, `incoming`, `held` or `in_service`.
     pub state: String,
-    /// Nanoseconds since it was created.
+    /// Nanoseconds since the RPC was created.
     pub age_nanos: u64,
-    /// Nanoseconds since the peer showed that it works on it.
+    /// Nanoseconds since the last packet from the peer that showed progress.
     pub silent_nanos: u64,
-    /// RESENDs or NEED_ACKs sent since then.
+    /// Number of RESENDs or NEED_ACKs sent since then.
     pub asks: u32,
-    /// The message to the endpoint: length, received and granted bytes.
+    /// The incoming message: length, received and granted bytes.
     pub incoming: Option<(u32, u32, u32)>,
-    /// The message from it: length, sent and granted bytes.
+    /// The outgoing message: length, sent and granted bytes.
     pub outgoing: Option<(u32, u32, u32)>,
 }
 
-fn rpcs(shards: &[Arc<Shard>]) -> Answer {
+fn rpcs(shards: &[Arc<Shard>]) -> Response {
     let mut rows = Vec::new();
     for shard in shards {
-        let all = shard.lock().transport.info();
-        rows.extend(all.iter().map(|rpc| row(shard.local_addr, rpc)));
+        let all = shard.lock().transport().info();
+        rows.extend(all.iter().map(|rpc| row(shard.local_addr(), rpc)));
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.age_nanos));
-    written(&rows)
+    json(&rows)
 }
 
 fn row(endpoint: SocketAddr, rpc: &RpcInfo) -> RpcRow {
@@ -158,14 +151,10 @@ fn row(endpoint: SocketAddr, rpc: &RpcInfo) -> RpcRow {
         peer: rpc.peer,
         role: role.to_owned(),
         state: state.to_owned(),
-        age_nanos: rpc.age_nanos,
-        silent_nanos: rpc.silent_nanos,
+        age_nanos: rpc.age.as_nanos() as u64,
+        silent_nanos: rpc.silent.as_nanos() as u64,
         asks: rpc.asks,
         incoming: rpc.incoming,
         outgoing: rpc.outgoing,
     }
-}
-
-pub(super) fn written(value: &impl Serialize) -> Answer {
-    serde_json::to_vec(value).map_err(|error| error.to_string())
 }

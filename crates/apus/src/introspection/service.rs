@@ -1,7 +1,8 @@
-//! How does a process answer?
+//! The service thread: accepts connections and responds to requests.
 //!
-//! One connection at a time, one request each: a line of text. The answer is a line of JSON, `{"ok":true,"bytes":N}` and N bytes behind
-//! it, or `{"ok":false,"error":"…"}`. Whoever is slow is hung up on.
+//! It serves one connection at a time, with one request each: a line of text. The response is a
+//! line of JSON, `{"ok":true,"bytes":N}` followed by N bytes, or `{"ok":false,"error":"…"}`. Slow
+//! clients are disconnected.
 
 use super::{folder, requests};
 use crate::engine::signal::Signal;
@@ -17,32 +18,34 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Longest request. Ours: names of requests are shorter.
+/// Longest request in bytes. Chosen by us: longer than the name of any request.
 const MAX_REQUEST: u64 = 256;
-/// How long a read or a write may take. Ours: whoever asks waits for the answer, and does nothing else.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Longest time for a read or a write. Chosen by us: a client does nothing but wait for the
+/// response.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Listens and answers until it is dropped.
+/// Listens and responds until it is dropped.
 pub(super) struct Service {
     path: PathBuf,
-    /// The process that started it. A fork of it has the same memory, but neither the thread nor the socket's name.
+    /// The process that started it. A fork has a copy of this value, but owns neither the thread
+    /// nor the socket.
     pid: u32,
     stop: Arc<Signal>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Service {
-    /// Listens in this user's folder.
+    /// Starts to listen in this user's folder.
     ///
     /// # Errors
     ///
-    /// The folder cannot be trusted, the name is taken by a live process, or the system refuses something.
+    /// The folder cannot be trusted, a live process has the name, or the system refuses a resource.
     pub(super) fn start() -> io::Result<Self> {
         let folder = folder::open()?;
-        folder::sweep(&folder);
+        folder::remove_stale(&folder);
         let pid = std::process::id();
         let path = folder::socket(&folder, pid);
-        // A dead process may have had the same number.
+        // A dead process may have had the same id.
         folder::remove_if_dead(&path);
         let listener = UnixListener::bind(&path)?;
         let remove = |error| {
@@ -51,9 +54,9 @@ impl Service {
         };
         listener.set_nonblocking(true).map_err(remove)?;
         let stop = Arc::new(Signal::new().map_err(remove)?);
-        let told = stop.clone();
+        let stopped = stop.clone();
         let name = thread::Builder::new().name("apus-live".to_owned());
-        let thread = name.spawn(move || listen(&listener, &told)).map_err(remove)?;
+        let thread = name.spawn(move || listen(&listener, &stopped)).map_err(remove)?;
         Ok(Self { path, pid, stop, thread: Some(thread) })
     }
 }
@@ -66,7 +69,7 @@ impl Drop for Service {
         let _ = std::fs::remove_file(&self.path);
         self.stop.raise();
         if let Some(thread) = self.thread.take() {
-            // If it panicked, its message has been printed.
+            // If it panicked, the panic has been printed.
             let _ = thread.join();
         }
     }
@@ -86,27 +89,27 @@ fn listen(listener: &UnixListener, stop: &Signal) {
             continue;
         }
         match listener.accept() {
-            // Whoever hangs up, or is hung up on, has no answer.
-            Ok((stream, _)) => drop(answer(&stream)),
-            // No descriptors: whoever asks will see that nothing comes.
+            // An error concerns this client alone: it has disconnected or is too slow.
+            Ok((stream, _)) => drop(serve(&stream)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            // No descriptors: the client waits in the queue of the socket.
             Err(_) => thread::sleep(Duration::from_millis(100)),
         }
     }
 }
 
-/// Reads a request and answers it.
-fn answer(stream: &UnixStream) -> io::Result<()> {
+/// Reads a request and responds to it.
+fn serve(stream: &UnixStream) -> io::Result<()> {
     let peer = Credentials::of_peer(stream)?;
     if peer.uid != geteuid().as_raw() && peer.uid != 0 {
         return Ok(());
     }
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let mut line = String::new();
     BufReader::new(stream.take(MAX_REQUEST)).read_line(&mut line)?;
-    let (head, body) = match requests::answer(line.trim()) {
+    let (head, body) = match requests::respond(line.trim()) {
         Ok(body) => (json!({ "ok": true, "bytes": body.len() }), body),
         Err(error) => (json!({ "ok": false, "error": error }), Vec::new()),
     };
@@ -114,7 +117,8 @@ fn answer(stream: &UnixStream) -> io::Result<()> {
     write(stream, &body)
 }
 
-/// Writes all of it. Whoever hangs up meanwhile must not end this process by SIGPIPE, which programs may have left as it is.
+/// Writes all bytes. `send` instead of `write`: a client that disconnects must not raise SIGPIPE,
+/// which ends a program that does not ignore it.
 fn write(stream: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match send(stream, bytes, SendFlags::NOSIGNAL) {

@@ -1,49 +1,55 @@
-//! When does a queue towards the application stop the receiving?
+//! Feedback: a queue that fills up stops the reception of packets.
 //!
 //! ```text
 //!   queued      0 ────── 25 % ─────────────── 75 % ────── bound
-//!   receiving   goes on ◀─┘  as it was before  └─▶ stops, for a millisecond at most
+//!   receiving   resumes ◀─┘     unchanged      └─▶ stops, for a millisecond at most
 //! ```
 
-use super::Instant;
+use apus_proto::Instant;
+use std::time::Duration;
 
-/// Watches a bounded queue that packets are received into and that somebody else empties.
+/// Stops reception while the bounded queue behind it is nearly full.
 ///
-/// Without it, a loop goes on receiving for a queue that is full, and drops what it has worked for. With it,
-/// the queue's consumer has the core, and what comes too much is dropped where it costs nothing.
+/// Without feedback a loop continues to receive for a full queue and drops packets that it has
+/// processed. With feedback the queue's consumer gets the core, and excess packets are dropped by
+/// the kernel at no cost.
 #[derive(Clone, Debug)]
 pub struct Feedback {
     stop_at: usize,
-    go_on_at: usize,
-    time_limit: u64,
-    /// Receiving has stopped, until then at most.
+    resume_at: usize,
+    time_limit: Duration,
+    /// The latest end of the current stop.
     stopped_until: Option<Instant>,
     stops: u64,
     timeouts: u64,
 }
 
 impl Feedback {
-    /// Percentage of its bound at which a queue stops the receiving. Source: Mogul & Ramakrishnan.
+    /// Length of the queue at which receiving stops, in per cent of its bound. Source: Mogul &
+    /// Ramakrishnan.
     pub const STOP_PERCENT: usize = 75;
 
-    /// Percentage of its bound at which receiving goes on. Source: Mogul & Ramakrishnan. The distance
-    /// between the two makes a batch of the work: the consumer is not interrupted after each packet.
+    /// Length of the queue at which receiving resumes, in per cent of its bound. Source: Mogul &
+    /// Ramakrishnan. The distance to [`Feedback::STOP_PERCENT`] gives the consumer a batch of work
+    /// without interruption.
     pub const RESUME_PERCENT: usize = 25;
 
-    /// How long receiving stops at most: 1 ms, in nanoseconds. Source: Mogul & Ramakrishnan, a clock tick;
-    /// the consumer may hang, and others wait for packets, too. It suits Homa: receivers ask again for what is
-    /// missing after 5 ms of silence (`resend_ticks`), so grants and acks that wait in the socket buffer for
-    /// a millisecond are not taken for lost.
-    pub const TIME_LIMIT: u64 = 1_000_000;
+    /// Longest time for which receiving stops: 1 ms. Source: Mogul & Ramakrishnan, one clock tick.
+    ///
+    /// A limit is needed because the consumer may hang while others wait for packets. One
+    /// millisecond suits Homa: receivers send a RESEND after 5 ms of silence (`resend_ticks`), so
+    /// grants and acks that wait in the socket buffer for a millisecond do not count as lost.
+    pub const TIME_LIMIT: Duration = Duration::from_millis(1);
 
-    /// For a queue of at most `bound` entries; 0 counts as 1.
+    /// Creates the feedback of a queue with at most `bound` entries; 0 counts as 1.
     #[must_use]
     pub const fn new(bound: usize) -> Self {
-        // Rounded up, so that it is not reached by an empty queue; 128 bits, so that no bound is too large.
+        // Rounded up, so that an empty queue never stops reception; in 128 bits, so that no bound
+        // overflows.
         let stop_at = (bound as u128 * Self::STOP_PERCENT as u128).div_ceil(100) as usize;
         Self {
             stop_at: if stop_at == 0 { 1 } else { stop_at },
-            go_on_at: (bound as u128 * Self::RESUME_PERCENT as u128 / 100) as usize,
+            resume_at: (bound as u128 * Self::RESUME_PERCENT as u128 / 100) as usize,
             time_limit: Self::TIME_LIMIT,
             stopped_until: None,
             stops: 0,
@@ -51,29 +57,30 @@ impl Feedback {
         }
     }
 
-    /// The same with another time limit in nanoseconds; [`u64::MAX`] is none.
+    /// Replaces [`Feedback::TIME_LIMIT`] by `limit`; [`Duration::MAX`] means no limit.
     #[must_use]
-    pub const fn with_time_limit(mut self, nanos: u64) -> Self {
-        self.time_limit = nanos;
+    pub const fn with_time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = limit;
         self
     }
 
-    /// The queue may be of another length from now on. A stop goes on, with the new quarter as its end.
+    /// Changes the bound of the queue. A current stop continues and ends at 25 % of the new bound.
     pub const fn set_bound(&mut self, bound: usize) {
         let new = Self::new(bound);
         self.stop_at = new.stop_at;
-        self.go_on_at = new.go_on_at;
+        self.resume_at = new.resume_at;
     }
 
-    /// Whether to receive now, while so many entries are queued. To be asked before each batch, and as well
-    /// when the queue has become shorter.
+    /// Returns whether to receive now, with `queued` entries in the queue. Must be called before
+    /// each batch; may be called as well when the queue has become shorter.
     ///
-    /// After the time limit it says yes once, however long the queue is; if it is still too long at the next
-    /// look, receiving stops again. So a consumer that hangs leaves one turn in a millisecond to the others.
+    /// After the time limit it returns `true` once, however long the queue is. If the queue is
+    /// still too long at the next check, receiving stops again, so that a consumer that hangs
+    /// leaves one batch per millisecond.
     #[must_use]
     pub fn check(&mut self, queued: usize, now: Instant) -> bool {
         match self.stopped_until {
-            Some(until) if queued > self.go_on_at => {
+            Some(until) if queued > self.resume_at => {
                 if now < until {
                     return false;
                 }
@@ -86,7 +93,7 @@ impl Feedback {
                 true
             }
             None if queued >= self.stop_at => {
-                self.stopped_until = Some(now.plus(self.time_limit));
+                self.stopped_until = Some(now + self.time_limit);
                 self.stops += 1;
                 false
             }
@@ -94,20 +101,21 @@ impl Feedback {
         }
     }
 
-    /// If receiving has stopped: until when at most. It goes on sooner if a [`check`](Self::check) finds the
-    /// queue short.
+    /// Returns the latest end of the current stop; `None` while receiving. A stop ends sooner if
+    /// [`Feedback::check`] finds the queue short enough.
     #[must_use]
     pub const fn until(&self) -> Option<Instant> {
         self.stopped_until
     }
 
-    /// How often receiving has stopped.
+    /// Returns the number of stops so far.
     #[must_use]
     pub const fn stops(&self) -> u64 {
         self.stops
     }
 
-    /// How many of the stops the time limit has ended: the consumer did not keep up, or hung.
+    /// Returns the number of stops that the time limit has ended: the consumer did not keep up, or
+    /// hung.
     #[must_use]
     pub const fn timeouts(&self) -> u64 {
         self.timeouts
@@ -121,7 +129,7 @@ mod tests {
     const START: Instant = Instant::ZERO;
 
     #[test]
-    fn it_stops_at_three_quarters_and_goes_on_at_one() {
+    fn receiving_stops_at_three_quarters_and_resumes_at_one() {
         let mut feedback = Feedback::new(32);
         assert!(feedback.check(23, START));
         assert!(!feedback.check(24, START));
@@ -132,29 +140,32 @@ mod tests {
     }
 
     #[test]
-    fn a_consumer_that_hangs_leaves_one_turn_in_a_time_limit() {
+    fn a_consumer_that_hangs_leaves_one_batch_per_time_limit() {
         let mut feedback = Feedback::new(32);
         assert!(!feedback.check(32, START));
-        let end = START.plus(Feedback::TIME_LIMIT);
+        let end = START + Feedback::TIME_LIMIT;
         assert_eq!(feedback.until(), Some(end));
         assert!(!feedback.check(32, Instant::from_nanos(end.as_nanos() - 1)));
         assert!(feedback.check(32, end));
-        assert!(!feedback.check(32, end), "one turn only");
-        assert_eq!(feedback.until(), Some(end.plus(Feedback::TIME_LIMIT)));
+        assert!(!feedback.check(32, end), "one batch only");
+        assert_eq!(feedback.until(), Some(end + Feedback::TIME_LIMIT));
         assert_eq!((feedback.stops(), feedback.timeouts()), (2, 1));
     }
 
     #[test]
     fn the_time_limit_can_be_changed_and_be_absent() {
-        let mut feedback = Feedback::new(4).with_time_limit(5);
+        let mut feedback = Feedback::new(4).with_time_limit(Duration::from_nanos(5));
         assert!(!feedback.check(3, START));
-        assert!(feedback.check(3, START.plus(5)));
-        let mut feedback = Feedback::new(4).with_time_limit(u64::MAX);
-        assert!(!feedback.check(3, START) && !feedback.check(3, START.plus(u64::MAX - 1)));
+        assert!(feedback.check(3, START + Duration::from_nanos(5)));
+        let mut feedback = Feedback::new(4).with_time_limit(Duration::MAX);
+        assert!(
+            !feedback.check(3, START)
+                && !feedback.check(3, START + Duration::from_nanos(u64::MAX - 1))
+        );
     }
 
     #[test]
-    fn queues_of_any_length_stop_when_full_and_go_on_when_empty() {
+    fn queues_of_any_length_stop_when_full_and_resume_when_empty() {
         for bound in (0..=100).chain([usize::MAX]) {
             let mut feedback = Feedback::new(bound);
             assert!(feedback.check(0, START), "{bound}");

@@ -1,48 +1,51 @@
-//! What keeps a receive path from spending all of its time on packets that are thrown away?
+//! Cures for receive livelock, for loops that receive packets: quotas, feedback from queues, a
+//! share of the core.
 //!
-//! Past the rate that a receiver can bear, a loop that receives whenever there is something to receive does
-//! nothing else: packets are taken in with great effort, find a full queue behind, and are dropped. What comes
-//! out falls towards zero, *receive livelock* (J. Mogul and K. Ramakrishnan, "Eliminating Receive Livelock in
-//! an Interrupt-Driven Kernel", USENIX 1996 and ACM TOCS 15(3), 1997). Their cures, one file each:
+//! Under overload, a loop that receives whenever a packet is available does nothing else: it
+//! processes packets only to drop them at a full queue, and throughput falls towards zero. This is
+//! *receive livelock* (J. Mogul and K. Ramakrishnan, "Eliminating Receive Livelock in an
+//! Interrupt-Driven Kernel", USENIX 1996 and ACM TOCS 15(3), 1997). Their cures:
 //!
-//! | file | what is bounded | then |
+//! | type | bounds | at the bound |
 //! |---|---|---|
-//! | [`quota`](Budget) | what one turn does of each kind of work | the next kind has its turn |
-//! | [`feedback`](Feedback) | what waits for the application | receiving stops until it has caught up |
-//! | [`share`](CoreShare) | how much of a core the loop takes from others | receiving stops until the period ends |
+//! | [`Budget`] | the work of each kind in one pass of the loop | the loop continues with the next kind |
+//! | [`Feedback`] | the queue towards the application | receiving stops until the application has caught up |
+//! | [`CoreShare`] | the share of a core that the loop uses | receiving stops until the period ends |
 //!
-//! Whatever is not received stays in the kernel's socket buffer, and what does not fit there is dropped at
-//! once: the cheapest place, as nothing has been spent on it.
+//! Packets that are not received stay in the kernel's socket buffer. What does not fit there is
+//! dropped at once, which is the cheapest place: no work has been spent on it.
 //!
 //! ```
-//! use apus::overload::{Budget, Feedback, Instant, Quotas, CoreShare, Work};
+//! use apus::overload::{Budget, CoreShare, Feedback, Instant, Quotas, Work};
+//! use std::time::Duration;
 //!
 //! let mut budget = Budget::new(Quotas::default());
 //! let mut feedback = Feedback::new(32);
 //! let mut share = CoreShare::of_percent(50);
 //! # let (mut now, mut queue, mut socket) = (0, 0, 100);
 //! # for _ in 0..10 {
-//! // One turn of a loop, at `now`:
-//! let begins = Instant::from_nanos(now);
+//! // One pass of a loop, at `now`:
+//! let start = Instant::from_nanos(now);
 //! budget.begin();
-//! if share.until(begins).is_none() && feedback.check(queue, begins) {
+//! if share.until(start).is_none() && feedback.check(queue, start) {
 //!     let received = budget.left(Work::Receive).min(socket);
 //!     budget.spend(Work::Receive, received);
 //!     socket -= received;
 //!     queue += received;
 //! }
 //! now += 10_000;
-//! share.charge(10_000, Instant::from_nanos(now));
+//! share.charge(Duration::from_micros(10), Instant::from_nanos(now));
 //! # }
 //! # assert_eq!((queue, socket, feedback.stops()), (32, 68, 1));
 //! ```
 //!
 //! # Invariants
 //!
-//! - **O1** Nothing here reads a clock, calls the system, or decides by chance: time is handed in, and the
-//!   same calls have the same results.
-//! - **O2** Nothing stops receiving for ever: each stop ends at an instant that is known when it begins
-//!   ([`Feedback::until`], [`CoreShare::until`]). Whoever sleeps meanwhile, sleeps until then at most.
+//! - **OVERLOAD-1** No type here reads a clock, calls the system or draws random numbers. The
+//!   caller passes the time, and the same calls have the same results.
+//! - **OVERLOAD-2** Receiving never stops forever: each stop ends at an instant that is known when
+//!   it begins ([`Feedback::until`], [`CoreShare::until`]). A thread that sleeps meanwhile sleeps
+//!   until then at most.
 
 mod feedback;
 mod quota;

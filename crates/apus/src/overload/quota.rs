@@ -1,24 +1,24 @@
-//! How much does one turn of a loop do of each kind of work?
+//! Quotas: bounds for the work of each kind in one pass of a loop.
 
-/// Kinds of work that take turns.
+/// The kinds of work of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Work {
-    /// Taking packets in. Counted in packets.
+    /// Receiving. Counted in packets.
     Receive,
-    /// Sending. Counted in bytes of payload by an engine; whoever forwards packets may count these.
+    /// Sending. The engine counts bytes of payload; a router may count packets.
     Transmit,
-    /// Doing what has become due. Counted in timers.
+    /// Handling timers that are due. Counted in timers.
     Timers,
-    /// Handing over to the application. Counted in messages, or in what else is handed over.
+    /// Delivering to the application. Counted in messages, or in whatever unit is delivered.
     Deliveries,
 }
 
 impl Work {
-    /// All of them, in the order in which a turn does them.
+    /// All kinds, in the order of a pass.
     pub const ALL: [Self; 4] = [Self::Receive, Self::Timers, Self::Transmit, Self::Deliveries];
 }
 
-/// The most that one turn does of each kind of work; at least 1 each.
+/// The most work of each kind in one pass of a loop. 0 counts as 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quotas {
     /// Packets received.
@@ -27,24 +27,27 @@ pub struct Quotas {
     pub transmit: usize,
     /// Timers.
     pub timers: usize,
-    /// Messages handed over.
+    /// Messages delivered.
     pub deliveries: usize,
 }
 
 impl Quotas {
-    /// - `receive`: 32 packets. Mogul & Ramakrishnan found 5, 10 and 20 all right and 100 too many, and
-    ///   recommend 10 to 20 for packets that are taken one by one; a system call here takes many, and 8
-    ///   cost more calls while 64 jumbo packets leave the cache before they are copied out.
-    /// - `transmit`: 128 KiB, two sends that the kernel cuts into packets. What arrives meanwhile may be
-    ///   shorter, and goes first then; with one, the interface runs dry.
-    /// - `timers`: 64, twice as many as packets: a round of timers ends although each packet may start one.
+    /// The quotas of the engine.
+    ///
+    /// - `receive`: 32 packets. Mogul & Ramakrishnan found 5, 10 and 20 good and 100 too many, and
+    ///   recommend 10 to 20 for packets that are received one by one. A system call here receives
+    ///   many: 8 cost more calls, and 64 jumbo packets leave the cache before they are copied.
+    /// - `transmit`: 128 KiB, two sends that the kernel splits into packets. With one, the
+    ///   interface runs dry; with more, a shorter message that arrives meanwhile waits longer.
+    /// - `timers`: 64, twice the number of packets, so that timers are worked off although each
+    ///   packet may start one.
     /// - `deliveries`: 64, for the same reason: 32 packets can complete 32 messages.
     pub const DEFAULT: Self = Self { receive: 32, transmit: 1 << 17, timers: 64, deliveries: 64 };
 
-    /// No limit.
+    /// A quota that is never exhausted.
     pub const UNLIMITED: usize = usize::MAX;
 
-    /// Nothing is limited: what Mogul & Ramakrishnan call polling without a quota.
+    /// No limits: what Mogul & Ramakrishnan call polling without a quota.
     pub const NONE: Self = Self {
         receive: Self::UNLIMITED,
         transmit: Self::UNLIMITED,
@@ -52,7 +55,7 @@ impl Quotas {
         deliveries: Self::UNLIMITED,
     };
 
-    /// The most of one kind of work.
+    /// Returns the quota of one kind of work, at least 1.
     #[must_use]
     pub const fn of(&self, work: Work) -> usize {
         let quota = match work {
@@ -71,17 +74,17 @@ impl Default for Quotas {
     }
 }
 
-/// What is left of the [`Quotas`] in a turn, and how often nothing was.
+/// The rest of the [`Quotas`] in the current pass, and counts of exhausted quotas.
 #[derive(Clone, Debug)]
 pub struct Budget {
     quotas: Quotas,
-    /// By number of the kind of work.
+    /// Indexed by [`Work`].
     left: [usize; 4],
     exhausted: [u64; 4],
 }
 
 impl Budget {
-    /// For turns of at most so much; the first one begins.
+    /// Creates a budget for passes with these quotas, and begins the first pass.
     #[must_use]
     pub const fn new(quotas: Quotas) -> Self {
         let mut budget = Self { quotas, left: [0; 4], exhausted: [0; 4] };
@@ -89,7 +92,7 @@ impl Budget {
         budget
     }
 
-    /// A turn begins: everything may be done again.
+    /// Begins a pass: restores all quotas.
     pub const fn begin(&mut self) {
         self.left = [
             self.quotas.of(Work::Receive),
@@ -99,14 +102,16 @@ impl Budget {
         ];
     }
 
-    /// How much may still be done in this turn.
+    /// Returns the amount of work that is left in this pass.
     #[must_use]
     pub const fn left(&self, work: Work) -> usize {
         self.left[work as usize]
     }
 
-    /// So much was done; whether more may be. It may have been more than was left, as one send may have
-    /// more bytes: the excess is forgiven.
+    /// Subtracts `amount` from what is left. Returns whether anything is left after it.
+    ///
+    /// `amount` may exceed what is left, since one send may have more bytes than that; the excess
+    /// is not subtracted from the next pass.
     pub const fn spend(&mut self, work: Work, amount: usize) -> bool {
         let left = &mut self.left[work as usize];
         let had = *left;
@@ -117,25 +122,26 @@ impl Budget {
         *left > 0
     }
 
-    /// In how many turns so far the quota of this kind was used up: something may have been left over.
+    /// Returns the number of passes that have exhausted the quota of this kind, and may have left
+    /// work undone.
     #[must_use]
     pub const fn exhausted(&self, work: Work) -> u64 {
         self.exhausted[work as usize]
     }
 }
 
-/// Who is first when several sources of work share one quota? In each turn another one.
+/// Rotates the order of sources that share one quota: each pass begins with another source.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoundRobin {
-    turns: usize,
+    next: usize,
 }
 
 impl RoundRobin {
-    /// The numbers of `sources` sources, each once, in the order in which they have their turn now. The next
-    /// turn begins one further.
-    pub fn turn(&mut self, sources: usize) -> impl Iterator<Item = usize> + use<> {
-        let first = if sources == 0 { 0 } else { self.turns % sources };
-        self.turns = first + 1;
+    /// Returns the indices of `sources` sources in the order of this pass. The next pass begins
+    /// with the second of them.
+    pub fn order(&mut self, sources: usize) -> impl Iterator<Item = usize> + use<> {
+        let first = if sources == 0 { 0 } else { self.next % sources };
+        self.next = first + 1;
         (first..sources).chain(0..first)
     }
 }
@@ -145,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_ends_at_its_quota_and_the_next_one_has_it_again() {
+    fn a_pass_ends_at_its_quota_and_the_next_one_has_it_again() {
         let mut budget = Budget::new(Quotas { receive: 5, ..Quotas::default() });
         assert!(budget.spend(Work::Receive, 3));
         assert_eq!(budget.left(Work::Receive), 2);
@@ -180,12 +186,12 @@ mod tests {
     }
 
     #[test]
-    fn each_source_is_first_in_its_turn() {
+    fn each_source_is_first_in_turn() {
         let mut robin = RoundRobin::default();
-        let mut turn = |sources| robin.turn(sources).collect::<Vec<_>>();
-        assert_eq!([turn(3), turn(3), turn(3)], [[0, 1, 2], [1, 2, 0], [2, 0, 1]]);
-        assert_eq!(turn(3), [0, 1, 2]);
-        assert_eq!(turn(0), [0; 0]);
-        assert_eq!((turn(1), turn(2)), (vec![0], vec![1, 0]), "their number may change");
+        let mut order = |sources| robin.order(sources).collect::<Vec<_>>();
+        assert_eq!([order(3), order(3), order(3)], [[0, 1, 2], [1, 2, 0], [2, 0, 1]]);
+        assert_eq!(order(3), [0, 1, 2]);
+        assert_eq!(order(0), [0; 0]);
+        assert_eq!((order(1), order(2)), (vec![0], vec![1, 0]), "their number may change");
     }
 }

@@ -1,43 +1,50 @@
-//! How much of a core does a loop take while others want it?
+//! A bound for the share of a core that a loop uses while other threads need it.
 
-use super::Instant;
+use apus_proto::Instant;
+use std::time::Duration;
 
-/// Limits the time that a loop uses in each period.
+/// Limits the processor time that a loop uses in each period.
 ///
-/// It is for loops whose core others want, too: whoever has it to itself does not ask. What counts is
-/// processor time; a loop that only spins on a core of its own has no need of it.
+/// It suits loops that compete with other threads for a core; a loop that spins on a core of its
+/// own does not need it.
 ///
-/// Time that was not used is not saved up: a loop that was idle for long has no right to run for long. Time
-/// that was used beyond the limit, because a turn is not interrupted, is held against the next period.
+/// Unused time is not saved up: a loop that was idle for long may not run for long. Time used
+/// beyond the limit, because a pass is not interrupted, is subtracted from the next period.
 #[derive(Clone, Debug)]
 pub struct CoreShare {
+    /// Nanoseconds, as are the two below: periods are divided in 64 bits.
     period: u64,
-    /// Nanoseconds of each period that may be used.
+    /// How much of each period may be used.
     allowed: u64,
     began: Instant,
     used: u64,
-    /// The period whose limit was last reached began here.
+    /// Start of the period in which the limit was last reached, so that it is counted once.
     counted: Option<Instant>,
     inhibitions: u64,
 }
 
 impl CoreShare {
-    /// Length of a period: 10 ms, in nanoseconds. Source: Mogul & Ramakrishnan. Long against a turn of some
-    /// microseconds, so that the limit is met; short enough that what waits for its end is not yet missed:
-    /// Homa asks again after 5 ms of silence, and a peer is given up after 20 such questions.
-    pub const PERIOD: u64 = 10_000_000;
+    /// Length of a period: 10 ms. Source: Mogul & Ramakrishnan.
+    ///
+    /// It is long compared with a pass of some microseconds, so that the limit is met closely, and
+    /// short enough for the protocol: Homa sends a RESEND after 5 ms of silence and gives a peer up
+    /// after 20 of them.
+    pub const PERIOD: Duration = Duration::from_millis(10);
 
-    /// That percentage of a core, 1 to 100: lower counts as 1 and higher as 100. With 100 nothing is ever
-    /// inhibited.
+    /// Limits a loop to `percent` of a core: 1 to 100; values outside count as the nearest. With
+    /// 100 receiving is never inhibited.
     #[must_use]
     pub const fn of_percent(percent: u32) -> Self {
         Self::new(percent, Self::PERIOD)
     }
 
-    /// The same with periods of so many nanoseconds; 0 counts as 1.
+    /// Limits a loop to `percent` of a core in periods of `period`; zero counts as a nanosecond.
     #[must_use]
-    pub const fn new(percent: u32, period: u64) -> Self {
-        let period = if period == 0 { 1 } else { period };
+    pub const fn new(percent: u32, period: Duration) -> Self {
+        let period = match period.as_nanos() as u64 {
+            0 => 1,
+            nanos => nanos,
+        };
         let percent = match percent {
             0 => 1,
             100.. => 100,
@@ -53,14 +60,14 @@ impl CoreShare {
         }
     }
 
-    /// The loop has used so many nanoseconds of processor time, which end now.
-    pub fn charge(&mut self, nanos: u64, now: Instant) {
+    /// Records that the loop has used `time` of processor time, up to `now`.
+    pub fn charge(&mut self, time: Duration, now: Instant) {
         self.roll(now);
-        self.used = self.used.saturating_add(nanos);
+        self.used = self.used.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Whether receiving is inhibited now, and until when: the end of the period. Sending, timers and
-    /// deliveries need not stop: they finish what was started.
+    /// Returns the end of the period if receiving is inhibited until then. Sending, timers and
+    /// deliveries may continue: they finish work that was started.
     #[must_use]
     pub fn until(&mut self, now: Instant) -> Option<Instant> {
         self.roll(now);
@@ -71,10 +78,10 @@ impl CoreShare {
             self.counted = Some(self.began);
             self.inhibitions += 1;
         }
-        Some(self.began.plus(self.period))
+        Some(self.began + Duration::from_nanos(self.period))
     }
 
-    /// In how many periods receiving was inhibited.
+    /// Returns the number of periods in which receiving was inhibited.
     #[must_use]
     pub const fn inhibitions(&self) -> u64 {
         self.inhibitions
@@ -82,12 +89,12 @@ impl CoreShare {
 
     /// Begins the period that `now` is in.
     fn roll(&mut self, now: Instant) {
-        let periods = now.since(self.began) / self.period;
+        let periods = (now - self.began).as_nanos() as u64 / self.period;
         if periods == 0 {
             return;
         }
-        self.began = self.began.plus(periods * self.period);
-        // What was overdrawn, less what the periods between allowed; no more than one period can bear.
+        self.began += Duration::from_nanos(periods * self.period);
+        // The excess, less what the periods in between allowed, and at most what one period allows.
         let overdrawn = self.used.saturating_sub(self.allowed.saturating_mul(periods));
         self.used = overdrawn.min(self.allowed);
     }
@@ -97,10 +104,10 @@ impl CoreShare {
 mod tests {
     use super::*;
 
-    const MS: u64 = 1_000_000;
+    const MS: Duration = Duration::from_millis(1);
 
     fn at(ms: u64) -> Instant {
-        Instant::from_nanos(ms * MS)
+        Instant::from_nanos(ms * 1_000_000)
     }
 
     #[test]
@@ -129,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_very_long_turn_costs_one_period_at_most() {
+    fn a_very_long_pass_costs_one_period_at_most() {
         let mut share = CoreShare::of_percent(50);
         share.charge(1_000 * MS, at(9));
         assert_eq!(share.until(at(10)), Some(at(20)));
@@ -138,17 +145,18 @@ mod tests {
 
     #[test]
     fn over_many_periods_a_greedy_loop_gets_its_share() {
+        // Does not divide the period.
+        const PASS: Duration = Duration::from_nanos(70_001);
         for percent in [1, 25, 50, 75, 99] {
             let mut share = CoreShare::of_percent(percent);
-            let (mut now, mut used) = (Instant::ZERO, 0_u64);
+            let (mut now, mut used) = (Instant::ZERO, 0_u128);
             while now < at(10_000) {
                 if let Some(until) = share.until(now) {
                     now = until;
                 } else {
-                    // A turn that does not divide the period.
-                    now = now.plus(70_001);
-                    used += 70_001;
-                    share.charge(70_001, now);
+                    now += PASS;
+                    used += PASS.as_nanos();
+                    share.charge(PASS, now);
                 }
             }
             let got = used as f64 / now.as_nanos() as f64 * 100.0;
@@ -160,12 +168,12 @@ mod tests {
     fn the_whole_core_is_never_inhibited_and_no_number_is_refused() {
         for percent in [100, 101, u32::MAX] {
             let mut share = CoreShare::of_percent(percent);
-            share.charge(u64::MAX, at(1));
+            share.charge(Duration::from_nanos(u64::MAX), at(1));
             assert_eq!(share.until(at(1)), None);
         }
-        let mut share = CoreShare::new(0, 0);
+        let mut share = CoreShare::new(0, Duration::ZERO);
         assert_eq!(share.until(at(0)), None);
-        share.charge(1, at(1));
+        share.charge(Duration::from_nanos(1), at(1));
         assert!(share.until(at(1)).is_some());
         assert_eq!(share.until(Instant::NEVER), None);
     }

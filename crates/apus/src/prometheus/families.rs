@@ -1,7 +1,8 @@
-//! What does Prometheus call the counters?
+//! Encoding of families for Prometheus.
 //!
-//! `apus_NAME_total` with the label of the family and the endpoint's address. Units are its base units: nanoseconds become seconds.
-//! The durations of RPCs that OpenTelemetry has names for have those names.
+//! A counter is named `apus_NAME_total`, with the label of the family and the endpoint's address.
+//! Units are Prometheus's base units: nanoseconds become seconds. Durations of RPCs have
+//! OpenTelemetry's names.
 
 use crate::snapshot::{Buckets, EndpointSnapshot, Family, FamilyKind, Snapshot, families};
 use apus_proto::COARSE_BOUNDS;
@@ -14,16 +15,16 @@ use std::fmt;
 
 const NANOS: f64 = 1e9;
 
-/// All families of some snapshots.
+/// Encodes all families of a set of snapshots.
 #[derive(Debug)]
-pub(super) struct Families {
+pub(super) struct FamilyCollector {
     pub(super) snapshots: Vec<Snapshot>,
     pub(super) by_process: bool,
 }
 
 type Labels = Vec<(&'static str, String)>;
 
-impl Collector for Families {
+impl Collector for FamilyCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         for family in families() {
             if family.name.starts_with("rpc_") {
@@ -48,8 +49,8 @@ impl Collector for Families {
     }
 }
 
-impl Families {
-    /// The labels of a value: those given, and which process it is of, if that is to be said.
+impl FamilyCollector {
+    /// Returns the labels of a value: those given, and the process if `by_process` is set.
     fn labels(&self, snapshot: &Snapshot, labels: &[(&'static str, String)]) -> Labels {
         let mut labels = labels.to_vec();
         if self.by_process {
@@ -60,13 +61,13 @@ impl Families {
     }
 
     fn encode_family(&self, family: &Family, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let Named { name, unit, scale } = named(family);
-        let sort = match family.sort {
+        let PrometheusName { name, unit, scale } = prometheus_name(family);
+        let kind = match family.kind {
             FamilyKind::Counter => MetricType::Counter,
             FamilyKind::Gauge => MetricType::Gauge,
             FamilyKind::Histogram => MetricType::Histogram,
         };
-        let mut metric = encoder.encode_descriptor(&name, &family.help, unit.as_ref(), sort)?;
+        let mut metric = encoder.encode_descriptor(&name, &family.help, unit.as_ref(), kind)?;
         for snapshot in &self.snapshots {
             for endpoint in &snapshot.endpoints {
                 let address = ("endpoint", endpoint.address.to_string());
@@ -75,11 +76,13 @@ impl Families {
                     let labels: Labels = [address.clone()].into_iter().chain(own).collect();
                     let labels = self.labels(snapshot, &labels);
                     match value {
-                        Value::Count(count) => counter(&mut metric, &labels, count as f64 / scale)?,
-                        Value::Stand(value) => {
+                        Value::Counter(count) => {
+                            counter(&mut metric, &labels, count as f64 / scale)?;
+                        }
+                        Value::Gauge(value) => {
                             metric.encode_family(&labels)?.encode_gauge(&value)?;
                         }
-                        Value::Seen(buckets) => {
+                        Value::Histogram(buckets) => {
                             let bounds = bounds(&family.name);
                             histogram(&mut metric, &labels, buckets, bounds.into_iter(), scale)?;
                         }
@@ -90,7 +93,8 @@ impl Families {
         Ok(())
     }
 
-    /// The families of OpenTelemetry, which know processes and services but no endpoints: those of clients are added up.
+    /// Encodes a family of OpenTelemetry. Its attributes identify a service but no endpoint, so all
+    /// clients of a process are added up.
     fn encode_otel(&self, family: &Family, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let is_server = family.name.contains("server");
         let seconds = Unit::Seconds;
@@ -110,7 +114,7 @@ impl Families {
             }
             for (labels, endpoint) in &all {
                 for (member, value) in members(endpoint, family) {
-                    let Value::Seen(buckets) = value else { continue };
+                    let Value::Histogram(buckets) = value else { continue };
                     let failed = (member != "ok").then(|| ("error_type", member.to_owned()));
                     let labels: Labels = labels.iter().cloned().chain(failed).collect();
                     let labels = self.labels(snapshot, &labels);
@@ -122,15 +126,15 @@ impl Families {
     }
 }
 
-/// What Prometheus calls a family.
-struct Named {
+/// Name and unit of a family in Prometheus.
+struct PrometheusName {
     name: String,
     unit: Option<Unit>,
-    /// By what its values are divided.
+    /// Divisor from the family's unit to Prometheus's.
     scale: f64,
 }
 
-fn named(family: &Family) -> Named {
+fn prometheus_name(family: &Family) -> PrometheusName {
     let (stem, unit, scale) = match family.name.strip_suffix("_nanos") {
         Some(stem) => (stem, Some(Unit::Seconds), NANOS),
         None => match family.name.strip_suffix("_bytes") {
@@ -139,55 +143,56 @@ fn named(family: &Family) -> Named {
         },
     };
     let stem = match stem {
-        // What takes time has a name that says so.
+        // The unit alone does not say that these are durations and sizes.
         "call" | "serve" => format!("{stem}_duration"),
         "message" => "message_size".to_owned(),
         stem => stem.to_owned(),
     };
-    Named { name: format!("apus_{stem}"), unit, scale }
+    PrometheusName { name: format!("apus_{stem}"), unit, scale }
 }
 
 /// A value of a family.
 enum Value<'a> {
-    Count(u64),
-    Stand(u64),
-    Seen(&'a Buckets),
+    Counter(u64),
+    Gauge(u64),
+    Histogram(&'a Buckets),
 }
 
-/// The members of a family that an endpoint has, by what they differ in.
+/// Returns the members of a family in an endpoint, with the values of their label.
 fn members<'a>(endpoint: &'a EndpointSnapshot, family: &'a Family) -> Vec<(&'a str, Value<'a>)> {
     let member = |name: &'a str| match name.split_once('.') {
         Some((own, member)) => (own == family.name).then_some(member),
         None => (name == family.name).then_some(""),
     };
-    match family.sort {
+    match family.kind {
         FamilyKind::Counter => {
             let all = endpoint.counters.iter();
-            all.filter_map(|(name, value)| Some((member(name)?, Value::Count(*value)))).collect()
+            all.filter_map(|(name, value)| Some((member(name)?, Value::Counter(*value)))).collect()
         }
         FamilyKind::Gauge => {
             let all = endpoint.gauges.iter();
-            all.filter_map(|(name, value)| Some((member(name)?, Value::Stand(*value)))).collect()
+            all.filter_map(|(name, value)| Some((member(name)?, Value::Gauge(*value)))).collect()
         }
         FamilyKind::Histogram => {
             let all = endpoint.histograms.iter();
-            all.filter_map(|(name, value)| Some((member(name)?, Value::Seen(value)))).collect()
+            all.filter_map(|(name, value)| Some((member(name)?, Value::Histogram(value)))).collect()
         }
     }
 }
 
-/// Bounds of a histogram's buckets, always the same ones: what Prometheus compares over time.
+/// Returns the bounds of a histogram's buckets. They are fixed, since Prometheus compares buckets
+/// over time.
 fn bounds(name: &str) -> Vec<u64> {
     match name {
-        // Where buckets of 64 bytes and of 1 KiB end, too.
+        // Multiples of 64 bytes and of 1 KiB, at which buckets of the source end.
         "message_bytes" => (6..=17).map(|power| 1 << power).collect(),
-        // From a microsecond to 17 s: where fine buckets end.
+        // From 1 µs to 17 s, at which fine buckets of the source end.
         _ => (10..=34).map(|power| (1 << power) - 1).collect(),
     }
 }
 
 fn counter(metric: &mut MetricEncoder<'_>, labels: &Labels, value: f64) -> fmt::Result {
-    // Whole numbers as such: a float loses the lowest digits of large ones only from 2^53 on.
+    // Integers are written as such up to 2^53, from where on a float is not exact.
     if value.fract() == 0.0 && value < 9e15 {
         metric.encode_family(labels)?.encode_counter::<NoLabelSet, u64, u64>(&(value as u64), None)
     } else {

@@ -1,6 +1,6 @@
-//! How are the counters served over HTTP?
+//! The HTTP exporter for Prometheus.
 
-use super::{CONTENT_TYPE, text};
+use super::text::{CONTENT_TYPE, text};
 use crate::introspection;
 use crate::snapshot::Snapshot;
 use http_body_util::Full;
@@ -20,15 +20,15 @@ use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::sync::{Semaphore, oneshot};
 
-/// How long a request's head may take to arrive. Ours: those who scrape send it at once.
-const HEAD: Duration = Duration::from_secs(10);
-/// Connections at a time; further ones wait. Ours: those who scrape are few.
+/// Longest time until a request's head is complete. Chosen by us: scrapers send it at once.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Connections at a time; further ones wait. Chosen by us: there are few scrapers.
 const CONNECTIONS: usize = 64;
 
-/// Where snapshots come from.
+/// Takes snapshots for a request.
 type Source = Arc<dyn Fn() -> Vec<Snapshot> + Send + Sync>;
 
-/// Serves counters at `/metrics` until it is dropped. A thread of its own does that, which sleeps between requests.
+/// Serves counters at `/metrics` until it is dropped, in a thread that sleeps between requests.
 #[derive(Debug)]
 pub struct Exporter {
     address: SocketAddr,
@@ -37,22 +37,26 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Serves the counters of this process's endpoints at `address`; port 0 takes any free one. Anybody who reaches the
-    /// address can read them: 127.0.0.1 is this host only.
+    /// Serves the counters of this process's observable endpoints at `address`. Port 0 selects a
+    /// free port.
+    ///
+    /// Every host that reaches the address can read the counters; 127.0.0.1 restricts them to this
+    /// host.
     ///
     /// # Errors
     ///
-    /// The address cannot be bound, or the system gives no thread.
+    /// The address cannot be bound, or the system refuses a thread.
     pub fn start(address: SocketAddr) -> io::Result<Self> {
-        Self::of(address, false, || vec![introspection::own()])
+        Self::with_source(address, false, || vec![introspection::own_snapshot()])
     }
 
-    /// The same for the snapshots that `source` takes at each request. With `by_process` each value says which process it is of.
+    /// Serves the snapshots that `source` returns for each request. With `by_process` each value
+    /// has the labels `pid` and `program`.
     ///
     /// # Errors
     ///
-    /// As for [`Exporter::start`].
-    pub fn of(
+    /// The address cannot be bound, or the system refuses a thread.
+    pub fn with_source(
         address: SocketAddr,
         by_process: bool,
         source: impl Fn() -> Vec<Snapshot> + Send + Sync + 'static,
@@ -75,7 +79,7 @@ impl Exporter {
         Ok(Self { address, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// Returns the address at which it listens.
     #[must_use]
     pub const fn local_addr(&self) -> SocketAddr {
         self.address
@@ -85,7 +89,7 @@ impl Exporter {
 impl Drop for Exporter {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.take() {
-            // It may have ended by a panic.
+            // Fails if the thread has panicked.
             let _ = stop.send(());
         }
         if let Some(thread) = self.thread.take() {
@@ -98,28 +102,32 @@ async fn serve(listener: std::net::TcpListener, by_process: bool, source: Source
     let Ok(listener) = TcpListener::from_std(listener) else { return };
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
-        let Ok(place) = room.clone().acquire_owned().await else { return };
+        let Ok(permit) = room.clone().acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
-            // No descriptors: others may be closed meanwhile.
+            // No descriptors: retry when some may have been closed.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
         let source = source.clone();
         tokio::spawn(async move {
-            let answer = service_fn(|request| {
-                let answer = answer(&request, by_process, &source);
-                async { Ok::<_, Infallible>(answer) }
+            let service = service_fn(|request| {
+                let response = respond(&request, by_process, &source);
+                async { Ok::<_, Infallible>(response) }
             });
             let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new()).header_read_timeout(HEAD);
-            // Whoever hangs up has no answer.
-            let _ = http.serve_connection(TokioIo::new(stream), answer).await;
-            drop(place);
+            http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+            // An error concerns this connection alone.
+            let _ = http.serve_connection(TokioIo::new(stream), service).await;
+            drop(permit);
         });
     }
 }
 
-fn answer(request: &Request<Incoming>, by_process: bool, source: &Source) -> Response<Full<Bytes>> {
+fn respond(
+    request: &Request<Incoming>,
+    by_process: bool,
+    source: &Source,
+) -> Response<Full<Bytes>> {
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
     let (status, kind, body) = match request.uri().path() {
         _ if !is_read => (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "GET only\n".to_owned()),

@@ -1,4 +1,4 @@
-//! What does a file say of time traces?
+//! Section `[trace]` of a settings file.
 
 use std::time::Duration;
 
@@ -7,29 +7,30 @@ use serde::{Deserialize, Serialize};
 use crate::builder::EndpointBuilder;
 use crate::trace::{FreezeTriggers, TraceFiles};
 
-/// What freezes the time trace, and which files that leaves behind.
+/// Triggers that freeze the time trace, and the files that are written then.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TraceSettings {
-    /// Where files go when the trace freezes by itself: [`EndpointBuilder::trace_files`]. Nowhere if it is empty.
+    /// Folder for a file each time a trigger freezes the trace: [`EndpointBuilder::trace_files`].
+    /// Empty: no files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// How many files that may hold: [`TraceFiles::at_most`].
+    /// Number of files after which the folder gets no more: [`TraceFiles::at_most`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_files: Option<usize>,
-    /// [`FreezeTriggers::slow_rpc`], in microseconds; 0: however long it takes.
+    /// Freeze when a call takes longer, in microseconds: [`FreezeTriggers::slow_rpc`]. 0: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slow_rpc_usecs: Option<u64>,
-    /// [`FreezeTriggers::restart`].
+    /// Freeze when a server was restarted: [`FreezeTriggers::restart`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart: Option<bool>,
-    /// [`FreezeTriggers::lost_packet`].
+    /// Freeze when a packet is retransmitted: [`FreezeTriggers::lost_packet`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_packet: Option<bool>,
-    /// [`FreezeTriggers::freeze_peers`].
+    /// Ask peers to freeze their traces as well: [`FreezeTriggers::freeze_peers`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tell_peers: Option<bool>,
-    /// [`FreezeTriggers::obey_peers`].
+    /// Freeze when a peer asks for it: [`FreezeTriggers::obey_peers`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heed_peers: Option<bool>,
 }
@@ -39,7 +40,7 @@ impl TraceSettings {
         *self == Self::default()
     }
 
-    /// The same for an endpoint.
+    /// Adds these settings to a builder.
     pub(super) fn apply(&self, builder: EndpointBuilder) -> EndpointBuilder {
         let builder = builder.freeze_triggers(self.triggers());
         match self.files() {
@@ -49,7 +50,7 @@ impl TraceSettings {
     }
 
     fn triggers(&self) -> FreezeTriggers {
-        let yes = |said: Option<bool>| said.unwrap_or(false);
+        let yes = |option: Option<bool>| option.unwrap_or(false);
         let triggers = FreezeTriggers::new()
             .restart(yes(self.restart))
             .lost_packet(yes(self.lost_packet))

@@ -1,30 +1,32 @@
-//! What does a histogram look like outside of the code that counts?
+//! The buckets of a histogram, independent of the type that counted.
 
-/// How often values were seen, by size. Only buckets that hold something are there.
+/// The non-empty buckets of a histogram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "introspection", derive(serde::Serialize, serde::Deserialize))]
 pub struct Buckets {
     /// Sum of all values.
     pub sum: u64,
-    /// The greatest value that belongs to a bucket, rising; `None` for no bound, at the end. And how many it holds.
+    /// The largest value of each bucket and the number of its values, in ascending order. The bound
+    /// is `None` for the last bucket if it is unbounded.
     pub buckets: Vec<(Option<u64>, u64)>,
 }
 
 impl Buckets {
-    /// Of bounds where `u64::MAX` stands for no bound.
+    /// Creates buckets from pairs of bound and count, where the bound `u64::MAX` means none.
     pub(super) fn new(sum: u64, buckets: impl Iterator<Item = (u64, u64)>) -> Self {
         let bound = |upto| (upto != u64::MAX).then_some(upto);
         Self { sum, buckets: buckets.map(|(upto, count)| (bound(upto), count)).collect() }
     }
 
-    /// Number of all values.
+    /// Returns the number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|(_, count)| count).sum()
     }
 
-    /// A value that `share` of all values do not exceed, 0.5 for the median: the bound of its bucket. `None` without
-    /// values, and if it is in the bucket without a bound.
+    /// Returns the bound of the bucket that holds the quantile `share`: 0.5 for the median. `None`
+    /// if there are no values, or if the quantile is in the unbounded bucket. Shares outside 0 to 1
+    /// count as the nearest.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let wanted = (share.clamp(0.0, 1.0) * self.count() as f64).ceil().max(1.0);
@@ -36,14 +38,14 @@ impl Buckets {
         bucket.and_then(|(upto, _)| *upto)
     }
 
-    /// The mean of all values; `None` without any.
+    /// Returns the mean of all values; `None` if there are none.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let count = self.count();
         (count > 0).then(|| self.sum as f64 / count as f64)
     }
 
-    /// What was counted since `before`; all, if that has counted more.
+    /// Returns what was counted since `before`; everything, if `before` has counted more.
     pub(super) fn since(&self, before: &Self) -> Self {
         let earlier =
             |upto| before.buckets.iter().find(|(bound, _)| *bound == upto).map(|(_, n)| *n);
@@ -60,11 +62,11 @@ impl Buckets {
         }
     }
 
-    /// Adds all that another one holds.
+    /// Adds the values of another histogram.
     pub(super) fn add(&mut self, other: &Self) {
         self.sum = self.sum.saturating_add(other.sum);
         for (upto, count) in &other.buckets {
-            // No bound comes last.
+            // The unbounded bucket is the last one.
             let key = |bound: &Option<u64>| bound.unwrap_or(u64::MAX);
             match self.buckets.binary_search_by_key(&key(upto), |(bound, _)| key(bound)) {
                 Ok(index) => self.buckets[index].1 += count,
@@ -86,7 +88,7 @@ mod tests {
     fn quantiles_are_bounds() {
         let buckets = of(&[(10, 50), (20, 49), (u64::MAX, 1)]);
         assert_eq!([0.0, 0.5, 0.51, 0.99].map(|q| buckets.quantile(q)), [10, 10, 20, 20].map(Some));
-        assert_eq!(buckets.quantile(1.0), None, "it has no bound");
+        assert_eq!(buckets.quantile(1.0), None, "the bucket has no bound");
         assert_eq!(Buckets::default().quantile(0.5), None);
     }
 
@@ -97,6 +99,6 @@ mod tests {
         assert_eq!(sum, of(&[(5, 1), (10, 2), (20, 3), (u64::MAX, 2)]));
         assert_eq!(sum.since(&of(&[(10, 1), (20, 3)])), of(&[(5, 1), (10, 1), (u64::MAX, 2)]));
         let less = of(&[(5, 1)]);
-        assert_eq!(less.since(&sum), less, "it began anew");
+        assert_eq!(less.since(&sum), less, "the endpoint was restarted");
     }
 }

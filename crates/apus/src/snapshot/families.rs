@@ -1,67 +1,68 @@
-//! What does each counter mean?
+//! The catalogue of counters: families with their group, kind and meaning.
 
-use crate::endpoint::Queues;
 use crate::engine::metrics::EngineMetrics;
+use crate::metrics::Queues;
 use apus_proto::{Admission, Live, Metadata, Progress, Recovery, Scheduling};
 
-/// What a family consists of.
+/// The kind of values in a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FamilyKind {
-    /// Counts that only grow.
+    /// Counts that only increase.
     Counter,
-    /// Values that stand at the moment.
+    /// Current values.
     Gauge,
-    /// How often values were seen, by size.
+    /// Histograms.
     Histogram,
 }
 
-/// Counters that count the same, of different things.
+/// A counter, gauge or histogram, or several that differ in one label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Family {
-    /// What it belongs to, like `recovery`.
+    /// Name of its group, such as `recovery`.
     pub group: &'static str,
-    /// Its name: what stands before the dot in the name of a counter.
+    /// Name of the family: the part of a counter's name before the dot.
     pub name: String,
-    /// What its members differ in, like `type`: what stands behind the dot. `None` if there is only one.
+    /// The label in which its members differ, such as `type`: the part of a counter's name after
+    /// the dot. `None` if the family has one member.
     pub label: Option<&'static str>,
-    /// What it consists of.
-    pub sort: FamilyKind,
-    /// What it means, in one line.
+    /// Kind of its values.
+    pub kind: FamilyKind,
+    /// Meaning, in one line.
     pub help: String,
 }
 
 impl Family {
-    /// What its group is about.
+    /// Returns the title of its group.
     #[must_use]
     pub fn title(&self) -> &'static str {
         GROUPS.iter().find(|(name, _)| *name == self.group).map_or(self.group, |(_, title)| title)
     }
 }
 
-/// Groups in the order in which people read them, with what each is about.
+/// Names and titles of the groups, in the order of presentation.
 const GROUPS: &[(&str, &str)] = &[
     ("progress", "Progress of RPCs"),
-    ("reception", "How messages are received, and who is woken"),
+    ("reception", "Reception and wake-ups"),
     ("packets", "Packets by type and priority"),
-    ("recovery", "Loss, reordering and the cures"),
-    ("drops", "Packets that were not used"),
+    ("recovery", "Loss, reordering and recovery"),
+    ("drops", "Dropped packets"),
     ("scheduling", "Grants and pacing"),
     ("admission", "At most once, and admission"),
     ("driver", "The UDP driver and its system calls"),
-    ("live", "What lives at the moment"),
+    ("live", "Current state"),
     ("histograms", "Sizes and durations"),
 ];
 
-/// All families, group by group.
+/// Returns all families, group by group.
 #[must_use]
 pub fn families() -> Vec<Family> {
     let mut all = Vec::new();
-    let mut group = |group, sort, prefix: &str, meanings: &[Metadata]| {
+    let mut group = |group, kind, prefix: &str, meanings: &[Metadata]| {
         let family = |meaning: &Metadata| Family {
             group,
             name: format!("{prefix}{}", meaning.name),
             label: None,
-            sort,
+            kind,
             help: meaning.text(),
         };
         all.extend(meanings.iter().map(family));
@@ -83,7 +84,7 @@ pub fn families() -> Vec<Family> {
     all
 }
 
-/// Families with several members, and histograms.
+/// Returns families with several members, and histograms.
 fn labelled() -> impl Iterator<Item = Family> {
     use FamilyKind::{Counter, Histogram};
     let families = [
@@ -93,7 +94,7 @@ fn labelled() -> impl Iterator<Item = Family> {
             "packets_received",
             Some("type"),
             Counter,
-            "Packets received that parsed and were meant for us.",
+            "Packets received that parsed and were addressed to this endpoint.",
         ),
         (
             "packets",
@@ -114,30 +115,30 @@ fn labelled() -> impl Iterator<Item = Family> {
             "packets_dropped",
             Some("reason"),
             Counter,
-            "Packets that were not used, or not as their sender wished.",
+            "Packets that were dropped, entirely or in part.",
         ),
         (
             "histograms",
             "message_bytes",
             None,
             Histogram,
-            "Lengths of the messages that the application got, in the buckets of the kernel module (`msg_bytes_N`).",
+            "Lengths of the messages that the application received, in the buckets of the kernel module (`msg_bytes_N`).",
         ),
         (
             "histograms",
             "call_nanos",
             None,
             Histogram,
-            "Durations of calls that ended with a response, from the call to the end of the response's arrival. Of calls \
-             through memory one in 64 is timed, and counts for all.",
+            "Durations of calls that ended with a response, from the call until the response was complete. Of calls \
+             through shared memory one in 64 is timed, and counts for all.",
         ),
         (
             "histograms",
             "serve_nanos",
             None,
             Histogram,
-            "Durations of requests that were served over the network, from the arrival of the first packet to the \
-             application's reply.",
+            "Durations of requests that were served over the network, from the first packet to the application's \
+             reply.",
         ),
         (
             "histograms",
@@ -155,11 +156,11 @@ fn labelled() -> impl Iterator<Item = Family> {
             "Durations of served requests in the buckets that OpenTelemetry recommends for `rpc.server.call.duration`.",
         ),
     ];
-    families.into_iter().map(|(group, name, label, sort, help)| Family {
+    families.into_iter().map(|(group, name, label, kind, help)| Family {
         group,
         name: name.to_owned(),
         label,
-        sort,
+        kind,
         help: help.to_owned(),
     })
 }
@@ -167,7 +168,7 @@ fn labelled() -> impl Iterator<Item = Family> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::Metrics;
+    use crate::metrics::Metrics;
     use crate::snapshot::{CANARIES, EndpointSnapshot};
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_counted_has_a_family_and_each_family_counts() {
+    fn every_counter_has_a_family_and_every_family_has_counters() {
         let all = families();
         let known: BTreeMap<&str, &Family> = all.iter().map(|f| (f.name.as_str(), f)).collect();
         assert_eq!(known.len(), all.len(), "names differ");
@@ -190,11 +191,11 @@ mod tests {
         let gauges = endpoint.gauges.keys().map(|name| (name, FamilyKind::Gauge));
         let histograms = endpoint.histograms.keys().map(|name| (name, FamilyKind::Histogram));
         let mut seen = BTreeSet::new();
-        for (name, sort) in counted.chain(gauges).chain(histograms) {
+        for (name, kind) in counted.chain(gauges).chain(histograms) {
             let (family, member) =
                 name.split_once('.').map_or((&name[..], None), |(f, m)| (f, Some(m)));
             let known = known.get(family).unwrap_or_else(|| panic!("{name} has no family"));
-            assert_eq!((known.sort, known.label.is_some()), (sort, member.is_some()), "{name}");
+            assert_eq!((known.kind, known.label.is_some()), (kind, member.is_some()), "{name}");
             assert!(!known.help.is_empty() && !known.help.contains("]("), "{name}: {}", known.help);
             seen.insert(family.to_owned());
         }

@@ -1,9 +1,11 @@
-//! What did a process count up to a moment, in a form that can be kept and compared?
+//! Snapshots of a process's counters by name, which can be stored, compared and added.
 //!
-//! [`crate::Metrics`] has a field for each counter; a [`Snapshot`] has their names, so that it can be written into a file,
-//! read by another version, and held against a later one. [`FAMILIES`](families()) says what each name means.
+//! [`crate::Metrics`] has a field for each counter. A [`Snapshot`] has their names, so that it can
+//! be written to a file, read by another version of apus, and subtracted from a later one.
+//! [`families()`] describes every name.
 //!
-//! A name like `packets_sent.data` is one of the family `packets_sent`, whose members differ in their type.
+//! A name such as `packets_sent.data` belongs to the family `packets_sent`, whose members differ in
+//! the packet type.
 
 mod buckets;
 mod canaries;
@@ -14,7 +16,7 @@ pub use buckets::Buckets;
 pub use canaries::{CANARIES, Canary};
 pub use families::{Family, FamilyKind, families};
 
-use crate::endpoint::Metrics;
+use crate::metrics::Metrics;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -22,19 +24,19 @@ use std::net::SocketAddr;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "introspection", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Snapshot {
-    /// Version of apus that counted.
+    /// Version of apus in the process.
     pub version: String,
-    /// The process.
+    /// Process id.
     pub pid: u32,
-    /// Name of its program.
+    /// Name of the program.
     pub program: String,
-    /// When, in nanoseconds of the system's monotonic clock: what differences are divided by.
+    /// Time of the snapshot in nanoseconds of the system's monotonic clock, for rates.
     pub monotonic_nanos: u64,
-    /// When, in milliseconds since 1970.
+    /// Time of the snapshot in milliseconds since 1970.
     pub unix_millis: u64,
-    /// Nanoseconds of processor time that the process has used, all threads together.
+    /// Processor time of all threads of the process, in nanoseconds.
     pub cpu_nanos: u64,
-    /// Its endpoints.
+    /// The counters of each endpoint.
     pub endpoints: Vec<EndpointSnapshot>,
 }
 
@@ -42,21 +44,21 @@ pub struct Snapshot {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "introspection", derive(serde::Serialize, serde::Deserialize))]
 pub struct EndpointSnapshot {
-    /// Where it is.
+    /// Address of the endpoint.
     pub address: SocketAddr,
-    /// What only grows.
+    /// Counters, which only increase, by name.
     #[cfg_attr(feature = "introspection", serde(default))]
     pub counters: BTreeMap<String, u64>,
-    /// What stands at the moment.
+    /// Gauges, which have current values, by name.
     #[cfg_attr(feature = "introspection", serde(default))]
     pub gauges: BTreeMap<String, u64>,
-    /// How often which values were seen.
+    /// Histograms by name.
     #[cfg_attr(feature = "introspection", serde(default))]
     pub histograms: BTreeMap<String, Buckets>,
 }
 
 impl EndpointSnapshot {
-    /// The counters of an endpoint at `address`.
+    /// Names the counters of the endpoint at `address`.
     #[must_use]
     pub fn new(address: SocketAddr, metrics: &Metrics) -> Self {
         let named = |pairs: Vec<(String, u64)>| pairs.into_iter().collect();
@@ -68,8 +70,9 @@ impl EndpointSnapshot {
         }
     }
 
-    /// What was counted since `before`; gauges stay as they are. What `before` does not know, or knows more of, as
-    /// another endpoint at the same address may, counts as a whole.
+    /// Returns what was counted since `before`. Gauges keep their current values. A counter that
+    /// `before` lacks, or in which it is ahead because it is of an earlier endpoint at the same
+    /// address, counts in full.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let mut change = self.clone();
@@ -85,7 +88,7 @@ impl EndpointSnapshot {
         change
     }
 
-    /// Adds all that another endpoint has.
+    /// Adds all counters, gauges and histograms of another endpoint.
     pub fn add(&mut self, other: &Self) {
         for (name, value) in &other.counters {
             *self.counters.entry(name.clone()).or_default() += value;
@@ -98,19 +101,19 @@ impl EndpointSnapshot {
         }
     }
 
-    /// The value of a counter; 0 if it is not known.
+    /// Returns the value of a counter; 0 if there is no such counter.
     #[must_use]
     pub fn counter(&self, name: &str) -> u64 {
         self.counters.get(name).copied().unwrap_or(0)
     }
 
-    /// The value of a gauge; 0 if it is not known.
+    /// Returns the value of a gauge; 0 if there is no such gauge.
     #[must_use]
     pub fn gauge(&self, name: &str) -> u64 {
         self.gauges.get(name).copied().unwrap_or(0)
     }
 
-    /// All counters of a family together.
+    /// Returns the sum of all counters of a family.
     #[must_use]
     pub fn sum(&self, family: &str) -> u64 {
         let member = |name: &str| name.split_once('.').map_or(name, |(family, _)| family) == family;
@@ -119,8 +122,8 @@ impl EndpointSnapshot {
 }
 
 impl Snapshot {
-    /// What was counted since `before`, endpoint by endpoint; those that `before` does not know count as a whole. The
-    /// times are differences, too.
+    /// Returns what was counted since `before`, endpoint by endpoint. Endpoints that `before` lacks
+    /// count in full. All times are differences.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let endpoint = |now: &EndpointSnapshot| {
@@ -136,7 +139,8 @@ impl Snapshot {
         }
     }
 
-    /// All endpoints as if they were one; its address is that of the first one.
+    /// Returns the sum of all endpoints, with the address of the first one; `None` if there are no
+    /// endpoints.
     #[must_use]
     pub fn total(&self) -> Option<EndpointSnapshot> {
         let (first, others) = self.endpoints.split_first()?;
@@ -165,19 +169,19 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_of_what_grows() {
+    fn counters_are_subtracted_and_gauges_are_not() {
         let change = snapshot(5).since(&snapshot(2));
         assert_eq!(change.monotonic_nanos, 3_000);
         let endpoint = &change.endpoints[0];
         assert_eq!(endpoint.counter("client_responses_done"), 3);
         assert_eq!(endpoint.counter("packets_sent.data"), 6);
         assert_eq!(endpoint.sum("packets_sent"), 6);
-        assert_eq!(endpoint.gauge("peers"), 3, "stands as it stands");
+        assert_eq!(endpoint.gauge("peers"), 3, "a current value");
         assert_eq!(endpoint.histograms["call_nanos"].count(), 3);
     }
 
     #[test]
-    fn an_endpoint_that_began_anew_counts_as_a_whole() {
+    fn an_endpoint_that_was_restarted_counts_in_full() {
         let change = snapshot(2).since(&snapshot(5));
         assert_eq!(change.endpoints[0].counter("client_responses_done"), 2);
         assert_eq!(change.endpoints[0].histograms["call_nanos"].count(), 2);
@@ -194,10 +198,10 @@ mod tests {
 
     #[cfg(feature = "introspection")]
     #[test]
-    fn what_is_written_can_be_read() {
+    fn a_snapshot_survives_serialisation() {
         let text = serde_json::to_string(&snapshot(7)).unwrap();
         assert_eq!(serde_json::from_str::<Snapshot>(&text).unwrap(), snapshot(7));
-        // Of a version that knows less, or more.
+        // From a version with fewer fields, and with unknown ones.
         let other = r#"{"pid":5,"color":"red","endpoints":[{"address":"[::1]:7"}]}"#;
         let other: Snapshot = serde_json::from_str(other).unwrap();
         assert_eq!((other.pid, other.endpoints[0].counter("messages")), (5, 0));

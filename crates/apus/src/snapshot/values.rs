@@ -1,10 +1,10 @@
-//! What are the names of an endpoint's counters, and their values?
+//! Names and values of an endpoint's counters, gauges and histograms.
 
 use super::Buckets;
-use crate::endpoint::Metrics;
+use crate::metrics::Metrics;
 use apus_proto::{COARSE_BOUNDS, CoarseHistogram, DropReason, Kind};
 
-/// What only grows.
+/// Returns all counters.
 pub(super) fn counters(metrics: &Metrics) -> Vec<(String, u64)> {
     let Metrics { protocol, engine, driver, .. } = metrics;
     let mut all = Vec::new();
@@ -32,13 +32,13 @@ pub(super) fn counters(metrics: &Metrics) -> Vec<(String, u64)> {
     all
 }
 
-/// What stands at the moment.
+/// Returns all gauges.
 pub(super) fn gauges(metrics: &Metrics) -> Vec<(String, u64)> {
     let all = metrics.protocol.live.iter().chain(metrics.queues.iter());
     all.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// How often which values were seen.
+/// Returns all histograms.
 pub(super) fn histograms(metrics: &Metrics) -> Vec<(String, Buckets)> {
     let calls = &metrics.protocol.calls;
     let mut answered = calls.answered;

@@ -1,48 +1,49 @@
-//! What does an async application talk to?
+//! The async endpoint.
 
 use super::Request;
 use crate::builder::EndpointBuilder;
 use crate::call::{CallId, CallOptions, Completion};
-use crate::endpoint::Metrics;
 use crate::engine::asynchronous::{self, WaitFor};
-use crate::engine::shard::{Opened, Shard};
-use crate::engine::want::{AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room};
+use crate::engine::shard::{DriverSetup, Shard};
+use crate::engine::wait_target::{
+    AllAcknowledged, AnyCompletion, AnyRequest, EndOf, Room, WaitTarget,
+};
 use crate::error::{BindError, CallError, Closed};
-#[cfg(feature = "introspection")]
-use crate::introspection::Presence;
-use crate::submit::{Submission, cancel};
+use crate::handle::EndpointHandle;
+use crate::submission::{Submission, cancel};
 use apus_driver::Driver;
-use apus_proto::{Payload, RpcInfo};
+use apus_proto::Payload;
 use bytes::Bytes;
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::sync::Arc;
 use tokio::net::{ToSocketAddrs, lookup_host};
 
-/// Client and server at once, for async applications. See [`crate::Endpoint`].
+/// Client and server at once, for async applications; the counterpart of [`crate::Endpoint`].
 ///
-/// Clones are the same endpoint. When the last clone is dropped, it is shut down.
+/// Clones refer to the same endpoint, which is shut down when the last clone is dropped. Methods
+/// that do not wait, such as [`local_addr`](EndpointHandle::local_addr),
+/// [`metrics`](EndpointHandle::metrics) and [`shutdown`](EndpointHandle::shutdown), are those of
+/// [`EndpointHandle`].
+///
+/// Any future may be dropped before it is ready: no message is lost, and a call is cancelled.
 #[derive(Clone)]
 pub struct Endpoint {
-    shard: Arc<Shard>,
-    _open: Arc<Open>,
+    handle: EndpointHandle,
 }
 
-/// Shuts the endpoint down when the last clone goes.
-struct Open {
-    #[cfg(feature = "introspection")]
-    _presence: Option<Presence>,
-    shard: Arc<Shard>,
-}
+impl Deref for Endpoint {
+    type Target = EndpointHandle;
 
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.shard.lock().close(Closed::ShutDown);
+    fn deref(&self) -> &EndpointHandle {
+        &self.handle
     }
 }
 
 impl Endpoint {
-    /// An endpoint with a UDP socket at `address`, that serves requests. Port 0 takes any free one.
+    /// Opens a UDP socket at `address` and starts an endpoint that serves requests. Port 0 selects
+    /// a free port.
     ///
     /// # Errors
     ///
@@ -55,16 +56,18 @@ impl Endpoint {
         Self::bind_with(EndpointBuilder::default(), address).await
     }
 
-    /// The same with other settings than the defaults. Its [`crate::Engine`] and [`crate::PollMode`] have
-    /// no meaning here: a task of the runtime turns the loop, and sleeps when there is nothing to do.
+    /// Opens a socket at `address` and starts an endpoint with the settings of `builder`.
+    ///
+    /// The builder's [`Engine`](crate::Engine) and [`PollMode`](crate::PollMode) have no effect: a
+    /// task of the runtime runs the endpoint's loop and sleeps when there is nothing to do.
     ///
     /// # Errors
     ///
-    /// As for [`Endpoint::bind`].
+    /// [`BindError`]: the address cannot be resolved or bound, or the system refuses a resource.
     ///
     /// # Panics
     ///
-    /// As for [`Endpoint::bind`].
+    /// Outside of a tokio runtime with IO enabled.
     pub async fn bind_with(
         builder: EndpointBuilder,
         address: impl ToSocketAddrs + std::fmt::Debug,
@@ -79,34 +82,36 @@ impl Endpoint {
         Self::start(&builder, opened)
     }
 
-    /// An endpoint at any free port that does not serve requests.
+    /// Opens a UDP socket at a free port and starts an endpoint that does not serve requests.
     ///
     /// # Errors
     ///
-    /// As for [`Endpoint::bind`].
+    /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
     ///
     /// # Panics
     ///
-    /// As for [`Endpoint::bind`].
+    /// Outside of a tokio runtime with IO enabled.
     pub fn client() -> Result<Self, BindError> {
         Self::client_with(EndpointBuilder::default())
     }
 
-    /// The same with other settings than the defaults.
+    /// Opens a socket at a free port and starts an endpoint with the settings of `builder` that
+    /// does not serve requests.
     ///
     /// # Errors
     ///
-    /// As for [`Endpoint::bind`].
+    /// [`BindError`]: the socket cannot be opened, or the system refuses a resource.
     ///
     /// # Panics
     ///
-    /// As for [`Endpoint::bind`].
+    /// Outside of a tokio runtime with IO enabled.
     pub fn client_with(builder: EndpointBuilder) -> Result<Self, BindError> {
         let opened = builder.open_any()?;
         Self::start(&builder.serve(false), opened)
     }
 
-    /// An endpoint on top of another driver. It has no way through memory to peers of the same host.
+    /// Starts an endpoint on a driver other than the built-in ones; see
+    /// [`EndpointBuilder::with_driver`].
     ///
     /// # Errors
     ///
@@ -114,37 +119,27 @@ impl Endpoint {
     ///
     /// # Panics
     ///
-    /// As for [`Endpoint::bind`].
+    /// Outside of a tokio runtime with IO enabled.
     pub fn with_driver(
         builder: &EndpointBuilder,
         driver: Box<dyn Driver>,
     ) -> Result<Self, BindError> {
-        Self::start(builder, builder.on_top_of(driver))
+        Self::start(builder, builder.on_driver(driver))
     }
 
-    fn start(builder: &EndpointBuilder, opened: Opened) -> Result<Self, BindError> {
+    fn start(builder: &EndpointBuilder, opened: DriverSetup) -> Result<Self, BindError> {
         let shard = builder.shard(opened, crate::PollMode::Block)?;
-        let address = shard.local_addr;
+        let address = shard.local_addr();
         asynchronous::start(&shard).map_err(|source| BindError::Start { address, source })?;
-        let open = Open {
-            #[cfg(feature = "introspection")]
-            _presence: builder.is_observable().then(|| Presence::enter(&shard)).flatten(),
-            shard: shard.clone(),
-        };
-        Ok(Self { _open: Arc::new(open), shard })
-    }
-
-    /// The address of the socket. The IP address is unspecified if it listens on all of the host's.
-    #[must_use]
-    pub fn local_addr(&self) -> SocketAddr {
-        self.shard.local_addr
+        Ok(Self { handle: EndpointHandle::new(shard, None, builder.is_observable()) })
     }
 
     /// Sends a request and waits for the response. Dropping the future cancels the call.
     ///
     /// # Errors
     ///
-    /// [`CallError`], which also says whether the request may have been executed.
+    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
+    /// been executed.
     pub async fn call(
         &self,
         to: SocketAddr,
@@ -153,33 +148,32 @@ impl Endpoint {
         self.call_with(to, request, CallOptions::new()).await
     }
 
-    /// The same with options.
+    /// Sends a request with `options`, such as a timeout, and waits for the response. Dropping the
+    /// future cancels the call.
     ///
     /// # Errors
     ///
-    /// [`CallError`], which also says whether the request may have been executed.
+    /// [`CallError`]; its [`execution`](CallError::execution) says whether the request may have
+    /// been executed.
     pub async fn call_with(
         &self,
         to: SocketAddr,
         request: impl Into<Payload>,
         options: CallOptions,
     ) -> Result<Bytes, CallError> {
-        let mut submission =
-            Submission { to, payload: request.into(), options, shared: None, called: 0 };
+        let mut submission = Submission::new(to, request.into(), options, None);
         let call = self.submit(&mut submission).await?;
         let mut guard = CancelOnDrop { shard: &self.shard, call: Some(call) };
-        let ended = WaitFor::new(&self.shard, EndOf(call.key)).await;
-        // It has ended; there is nothing to cancel any more.
+        let response = self.recv(EndOf(call.key)).await;
+        // The call has ended: there is nothing left to cancel.
         guard.call = None;
-        match ended {
-            Some(response) => response.give().map_err(CallError::Failed),
-            None => Err(self.shard.lock().closed_error().into()),
-        }
+        response?.into_result().map_err(CallError::Failed)
     }
 
-    /// Sends a request. Its end will come out of [`Endpoint::recv_completion`], together with `cookie`.
+    /// Sends a request and returns without waiting for the response: [`Endpoint::recv_completion`]
+    /// returns the outcome later, together with `cookie`.
     ///
-    /// Waits for room if too much is under way (see [`CallOptions::no_wait`]).
+    /// Waits for room if a limit of the configuration is reached (see [`CallOptions::no_wait`]).
     ///
     /// # Errors
     ///
@@ -193,7 +187,11 @@ impl Endpoint {
         self.send_with(to, request, cookie, CallOptions::new()).await
     }
 
-    /// The same with options.
+    /// Sends a request with `options` and returns without waiting for the response:
+    /// [`Endpoint::recv_completion`] returns the outcome later, together with `cookie`.
+    ///
+    /// Waits for room if a limit of the configuration is reached, unless
+    /// [`CallOptions::no_wait`] is set.
     ///
     /// # Errors
     ///
@@ -205,130 +203,67 @@ impl Endpoint {
         cookie: u64,
         options: CallOptions,
     ) -> Result<CallId, CallError> {
-        let mut submission =
-            Submission { to, payload: request.into(), options, shared: Some(cookie), called: 0 };
+        let mut submission = Submission::new(to, request.into(), options, Some(cookie));
         self.submit(&mut submission).await
     }
 
-    /// Waits for the end of any call that was sent.
+    /// Waits until any call that was sent has ended, and returns its completion.
     ///
     /// # Errors
     ///
-    /// [`Closed`]: the endpoint does not work any more, and all ends have been received.
+    /// [`Closed`]: the endpoint is closed and all completions have been received.
     pub async fn recv_completion(&self) -> Result<Completion, Closed> {
-        let ended = WaitFor::new(&self.shard, AnyCompletion).await;
-        match ended {
-            Some(ended) => Ok(ended.into()),
-            None => Err(self.shard.lock().closed_error()),
-        }
+        self.recv(AnyCompletion).await.map(Completion::from)
     }
 
-    /// Waits for the end of any call that was sent, and appends it and all others that are there, at most
-    /// `limit`, to `ends`. Returns how many.
+    /// Waits until any call that was sent has ended, then appends up to `limit` available
+    /// completions to `completions`. Returns their number, which is 0 only if `limit` is.
     ///
-    /// For tasks with many calls under way: cheaper than receiving them one by one.
+    /// With many outstanding calls this is cheaper than receiving completions one by one.
     ///
     /// # Errors
     ///
-    /// As for [`Endpoint::recv_completion`].
+    /// [`Closed`]: the endpoint is closed and all completions have been received.
     pub async fn recv_completions(
         &self,
-        ends: &mut Vec<Completion>,
+        completions: &mut Vec<Completion>,
         limit: usize,
     ) -> Result<usize, Closed> {
-        if limit == 0 {
-            return Ok(0);
-        }
-        let first = WaitFor::new(&self.shard, AnyCompletion).await;
-        let mut core = self.shard.lock();
-        match first {
-            Some(first) => {
-                Ok(core.take_all(&AnyCompletion, first, limit, |ended| ends.push(ended.into())))
-            }
-            None => Err(core.closed_error()),
-        }
+        self.recv_batch(AnyCompletion, limit, |ended| completions.push(ended.into())).await
     }
 
-    /// Waits for a request of any client.
+    /// Waits for a request from any client.
     ///
     /// # Errors
     ///
-    /// [`Closed`]: the endpoint does not work any more.
+    /// [`Closed`]: the endpoint is closed.
     pub async fn recv_request(&self) -> Result<Request, Closed> {
-        let arrived = WaitFor::new(&self.shard, AnyRequest).await;
-        match arrived {
-            Some(arrived) => Ok(Request::new(self.shard.clone(), arrived)),
-            None => Err(self.shard.lock().closed_error()),
-        }
+        let arrived = self.recv(AnyRequest).await?;
+        Ok(Request::new(self.shard.clone(), arrived))
     }
 
-    /// Waits for a request of any client, and appends it and all others that are there, at most `limit`, to
-    /// `requests`. Returns how many.
+    /// Waits for a request from any client, then appends up to `limit` available requests to
+    /// `requests`. Returns their number, which is 0 only if `limit` is.
     ///
-    /// For tasks that serve many small requests: cheaper than receiving them one by one. Other tasks that
-    /// wait get none of those.
+    /// For many small requests this is cheaper than receiving them one by one. Other waiting tasks
+    /// get none of the requests that one task has received in this way.
     ///
     /// # Errors
     ///
-    /// As for [`Endpoint::recv_request`].
+    /// [`Closed`]: the endpoint is closed.
     pub async fn recv_requests(
         &self,
         requests: &mut Vec<Request>,
         limit: usize,
     ) -> Result<usize, Closed> {
-        if limit == 0 {
-            return Ok(0);
-        }
-        let first = WaitFor::new(&self.shard, AnyRequest).await;
-        let mut core = self.shard.lock();
-        let Some(first) = first else { return Err(core.closed_error()) };
         let request = |arrived| Request::new(self.shard.clone(), arrived);
-        Ok(core.take_all(&AnyRequest, first, limit, |arrived| requests.push(request(arrived))))
+        self.recv_batch(AnyRequest, limit, |arrived| requests.push(request(arrived))).await
     }
 
-    /// Lets a call go that was sent: its end will not come out of [`Endpoint::recv_completion`]. `false` if it has
-    /// ended already. The server may have executed it.
-    pub fn cancel(&self, call: CallId) -> bool {
-        cancel(&mut self.shard.lock(), call)
-    }
-
-    /// Waits until all messages that were sent have arrived, or the endpoint is closed.
+    /// Waits until the peers have acknowledged all messages that were sent, or the endpoint is
+    /// closed.
     pub async fn drain(&self) {
         WaitFor::new(&self.shard, AllAcknowledged).await;
-    }
-
-    /// Ends everything: calls under way fail, requests are refused, and whoever waits is told. Does
-    /// nothing if the endpoint is closed already.
-    pub fn shutdown(&self) {
-        self.shard.lock().close(Closed::ShutDown);
-    }
-
-    /// Asks all peers with whom this endpoint has a session, or shares memory, to freeze their traces
-    /// ([`trace`](crate::trace)), and freezes that of this process; how many were asked: whoever is met in both ways is asked
-    /// in both, and counts twice. They do so if they are set up to
-    /// ([`FreezeTriggers::obey_peers`](crate::trace::FreezeTriggers::obey_peers)), and nobody answers. Packets may be lost: ask
-    /// again, it does no harm.
-    pub fn freeze_peers(&self) -> usize {
-        self.shard.lock().freeze_peers()
-    }
-
-    /// Whether calls to peers of this host can go through memory ([`EndpointBuilder::local`]): it was wanted, and the system
-    /// gave what it takes.
-    #[must_use]
-    pub fn has_local_path(&self) -> bool {
-        self.shard.has_local_path()
-    }
-
-    /// All RPCs that live, in either role.
-    #[must_use]
-    pub fn info(&self) -> Vec<RpcInfo> {
-        self.shard.lock().transport.info()
-    }
-
-    /// All counters as they stand.
-    #[must_use]
-    pub fn metrics(&self) -> Metrics {
-        self.shard.metrics()
     }
 
     /// Makes a call, waiting for room if necessary.
@@ -362,9 +297,27 @@ impl Endpoint {
             },
         }
     }
+
+    async fn recv<W: WaitTarget + Unpin>(&self, want: W) -> Result<W::Output, Closed> {
+        let output = WaitFor::new(&self.shard, want).await;
+        output.ok_or_else(|| self.shard.lock().closed_error())
+    }
+
+    async fn recv_batch<W: WaitTarget + Unpin + Copy>(
+        &self,
+        want: W,
+        limit: usize,
+        push: impl FnMut(W::Output),
+    ) -> Result<usize, Closed> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        let first = self.recv(want).await?;
+        Ok(self.shard.lock().take_all(&want, first, limit, push))
+    }
 }
 
-/// Cancels a call whose future is dropped before it has ended.
+/// Cancels a call whose future is dropped before the call has ended.
 struct CancelOnDrop<'a> {
     shard: &'a Arc<Shard>,
     call: Option<CallId>,

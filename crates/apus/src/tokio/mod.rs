@@ -1,4 +1,5 @@
-//! The endpoint for async applications: the names of [`crate::Endpoint`], with `.await` behind them.
+//! The endpoint for async applications: the methods of [`crate::Endpoint`], with `.await` behind
+//! them.
 //!
 //! ```
 //! use apus::tokio::Endpoint;
@@ -20,8 +21,8 @@
 //! # }
 //! ```
 //!
-//! A task of the runtime turns the endpoint's loop. Dropping a future cancels what it waits for: a call
-//! that is dropped is cancelled at the server too.
+//! A task of the runtime runs the endpoint's loop; the endpoint is closed when the runtime ends.
+//! Dropping a future cancels what it waits for; the server is notified of a cancelled call.
 
 mod endpoint;
 mod request;

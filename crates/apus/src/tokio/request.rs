@@ -1,58 +1,54 @@
-//! What does an async server get?
+//! A request at an async server.
 
 use crate::engine::asynchronous::WaitFor;
-use crate::engine::core::Arrived;
+use crate::engine::message::IncomingRequest;
 use crate::engine::shard::Shard;
 use crate::engine::tracer::stage;
-use crate::engine::want::Room;
+use crate::engine::wait_target::Room;
 use crate::error::ReplyError;
 use apus_proto::Payload;
 use apus_trace::Event;
-use bytes::Bytes;
-use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// A request that has arrived, to be answered once.
+/// A request that has arrived, to be answered once; dereferences to [`crate::Request`], which has
+/// the payload and the client's address.
 ///
-/// Dropped without a reply, it is let go: the client gets an error that says so.
+/// If it is dropped without a reply, the client gets an error that says so.
 #[derive(Debug)]
 #[must_use = "reply to it; dropped, it fails at the client"]
 pub struct Request {
-    inner: crate::Request,
+    request: crate::Request,
+}
+
+impl Deref for Request {
+    type Target = crate::Request;
+
+    fn deref(&self) -> &crate::Request {
+        &self.request
+    }
+}
+
+impl DerefMut for Request {
+    fn deref_mut(&mut self) -> &mut crate::Request {
+        &mut self.request
+    }
 }
 
 impl Request {
-    pub(super) fn new(shard: Arc<Shard>, arrived: Arrived) -> Self {
-        Self { inner: crate::Request::new(shard, arrived) }
+    pub(super) fn new(shard: Arc<Shard>, arrived: IncomingRequest) -> Self {
+        Self { request: crate::Request::new(shard, arrived) }
     }
 
-    /// The client's message.
-    #[must_use]
-    pub const fn payload(&self) -> &Bytes {
-        self.inner.payload()
-    }
-
-    /// Takes the client's message: to send it back or to keep it, without a copy. Nothing is left
-    /// behind.
-    #[must_use]
-    pub fn take_payload(&mut self) -> Bytes {
-        self.inner.take_payload()
-    }
-
-    /// The client's address.
-    #[must_use]
-    pub const fn peer_addr(&self) -> SocketAddr {
-        self.inner.peer_addr()
-    }
-
-    /// Answers. Waits for room if too many bytes wait to be sent.
+    /// Sends the response. Waits for room if a limit of the configuration is reached.
     ///
     /// # Errors
     ///
-    /// [`ReplyError`]: the client has gone, or the reply is empty or too long.
+    /// [`ReplyError`]: the client does not wait any more, the response is empty or too long, or the
+    /// endpoint is closed.
     pub async fn reply(mut self, payload: impl Into<Payload>) -> Result<(), ReplyError> {
         let mut payload = payload.into();
-        let pending = &mut self.inner.inner;
+        let pending = &mut self.request.pending;
         stage(pending.rpc, Event::Reply, payload.len());
         loop {
             match pending.try_reply(&mut payload) {

@@ -1,4 +1,4 @@
-//! Calls and their ends.
+//! Calls and their completions, cancellation, deadlines, refusals.
 
 use crate::{assert_at_rest, bytes, echo_pair, pair};
 use apus::{
@@ -20,7 +20,7 @@ fn messages_of_all_sizes_come_back_unchanged() {
 }
 
 #[test]
-fn a_message_is_given_in_slices_and_comes_as_one() {
+fn a_message_in_slices_arrives_as_one() {
     let (client, server, _echo) = echo_pair(&EndpointBuilder::default());
     let slices = [bytes(1, 10), bytes(2, 3_000), bytes(3, 1)];
     let whole = slices.concat();
@@ -29,7 +29,7 @@ fn a_message_is_given_in_slices_and_comes_as_one() {
 }
 
 #[test]
-fn ends_of_sent_calls_come_with_their_cookies() {
+fn completions_have_the_cookies_of_their_calls() {
     let (client, server, echo) = echo_pair(&EndpointBuilder::default());
     for cookie in 0..200 {
         client.send(server, bytes(cookie, 1 + cookie * 20), cookie as u64).unwrap();
@@ -39,14 +39,14 @@ fn ends_of_sent_calls_come_with_their_cookies() {
         let end = client.recv_completion().unwrap();
         let cookie = end.cookie as usize;
         assert_eq!(end.result.unwrap(), bytes(cookie, 1 + cookie * 20));
-        assert!(!std::mem::replace(&mut seen[cookie], true), "each end comes once");
+        assert!(!std::mem::replace(&mut seen[cookie], true), "each completion is received once");
     }
     assert!(client.try_recv_completion().unwrap().is_none());
     assert_at_rest(&[&client, &echo.endpoint]);
 }
 
 #[test]
-fn what_is_there_is_received_together() {
+fn available_messages_are_received_together() {
     let (client, server) = pair(&EndpointBuilder::default());
     for cookie in 0..50 {
         client.send(server.local_addr(), bytes(cookie, 10), cookie as u64).unwrap();
@@ -92,10 +92,10 @@ fn an_endpoint_calls_and_serves_at_the_same_time() {
 }
 
 #[test]
-fn a_cancelled_call_has_no_end_and_its_server_is_told() {
+fn a_cancelled_call_has_no_completion_and_its_server_is_notified() {
     let (client, server) = pair(&EndpointBuilder::default());
     let call = client.send(server.local_addr(), "never mind", 1).unwrap();
-    // The confirmation of a first contact is the client's loop's work.
+    // The client's loop must run to confirm the first contact.
     let request = std::thread::scope(|scope| {
         let receiver = scope.spawn(|| server.recv_request().unwrap());
         while !receiver.is_finished() {
@@ -106,7 +106,7 @@ fn a_cancelled_call_has_no_end_and_its_server_is_told() {
     assert!(client.cancel(call));
     assert!(!client.cancel(call), "once");
     let answered = std::thread::scope(|scope| {
-        // The word of the cancellation is on the wire: let the server hear it.
+        // The cancellation is on the wire: the server must receive it.
         let late = scope.spawn(|| server.recv_request_timeout(Duration::from_millis(50)));
         assert!(late.join().unwrap().unwrap().is_none());
         request.reply("too late")

@@ -1,5 +1,5 @@
-//! Over a network that loses, duplicates, reorders and corrupts: nothing is lost, nothing is executed
-//! twice.
+//! A network that loses, duplicates, reorders and corrupts: no message is lost, and no request is
+//! executed twice.
 
 use crate::{ShutDown, assert_at_rest, bytes};
 use apus::{Endpoint, EndpointBuilder, PollMode};
@@ -16,21 +16,21 @@ fn endpoint(network: &LoopbackNetwork, seed: u64, faults: Faults) -> Endpoint {
     EndpointBuilder::default().poll_mode(PollMode::Block).with_driver(Box::new(driver)).unwrap()
 }
 
-/// Calls of all sizes from one endpoint to another, all of which must come back intact, and be executed
-/// once.
+/// Calls of all sizes from one endpoint to another, all of which must come back intact, and be
+/// executed once.
 fn all_calls_survive(seed: u64, faults: Faults, calls: usize) {
     let network = LoopbackNetwork::new();
     let client = endpoint(&network, seed, faults);
     let server = endpoint(&network, seed + 1, faults);
     let executed = Mutex::new(HashSet::new());
     std::thread::scope(|scope| {
-        let _end = ShutDown(&[&server]);
+        let _shutdown = ShutDown(&[&server]);
         scope.spawn(|| {
             while let Ok(request) = server.recv_request() {
                 let payload = request.payload().clone();
                 let number = u64::from_be_bytes(payload[..8].try_into().unwrap());
                 assert!(executed.lock().unwrap().insert(number), "call {number} executed twice");
-                // A client that has all it needs does not wait for the acknowledgment.
+                // Fails if the client has the response already.
                 let _ = request.reply(payload);
             }
         });

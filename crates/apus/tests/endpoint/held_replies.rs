@@ -1,4 +1,4 @@
-//! Replies that wait, under overload, for the next look at the network.
+//! Replies that are held back, under overload, until the next poll of the network.
 
 use crate::overload::UNDER_WAY;
 use crate::{Endpoint, ShutDown, roomy_pair};
@@ -7,19 +7,20 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Serves requests under pressure until a reply waits for the next look at the network; what its thread does `then`, the
-/// client must get that reply. Its requests are numbered.
+/// Serves requests under pressure until a reply is held back for the next poll of the network.
+/// Whatever the thread does `then`, the client must receive that reply. Requests are numbered.
 ///
-/// Replies wait while requests do, if each takes little time and the keeper has not got the turn. On a busy machine the
-/// keeper gets it now and then, and gives it back when somebody waits for a request: so these come in bursts.
-fn a_reply_that_waits_arrives_whatever_its_thread_does(then: impl FnOnce(&Endpoint) + Send) {
+/// Replies are held back while requests wait, if each takes little time and the background poller
+/// does not have the poll role. On a busy machine it gets the role now and then, and releases it
+/// when a thread waits for a request; therefore the requests are sent in bursts.
+fn a_held_reply_arrives_whatever_its_thread_does(then: impl FnOnce(&Endpoint) + Send) {
     let (client, server) = roomy_pair(
         &EndpointBuilder::default().poll_mode(PollMode::Block),
         400 * UNDER_WAY as usize,
     );
     let held = AtomicU64::new(u64::MAX);
     std::thread::scope(|scope| {
-        let _ends = ShutDown(&[&client, &server]);
+        let _shutdown = ShutDown(&[&client, &server]);
         scope.spawn(|| {
             while let Ok(mut request) = server.recv_request() {
                 let payload = request.take_payload();
@@ -34,13 +35,14 @@ fn a_reply_that_waits_arrives_whatever_its_thread_does(then: impl FnOnce(&Endpoi
             }
         });
         let (mut sent, mut ended, mut answered) = (0_u64, 0, HashSet::new());
-        let has_come = |answered: &HashSet<u64>| answered.contains(&held.load(Ordering::Relaxed));
-        while !has_come(&answered) {
+        let has_arrived =
+            |answered: &HashSet<u64>| answered.contains(&held.load(Ordering::Relaxed));
+        while !has_arrived(&answered) {
             for _ in 0..UNDER_WAY {
                 client.send(server.local_addr(), sent.to_le_bytes().to_vec(), sent).unwrap();
                 sent += 1;
             }
-            while ended < sent && !has_come(&answered) {
+            while ended < sent && !has_arrived(&answered) {
                 if let Some(end) = client.recv_completion_timeout(Duration::from_millis(1)).unwrap()
                 {
                     ended += 1;
@@ -53,15 +55,15 @@ fn a_reply_that_waits_arrives_whatever_its_thread_does(then: impl FnOnce(&Endpoi
     });
 }
 
-/// Invariant B3 of the engine's backlog: a reply waits for the next look at the network, and whoever made it may
-/// never look again.
+/// BACKLOG-3: a held reply waits for the next poll of the network, and its thread may never poll
+/// again.
 #[test]
-fn a_reply_that_waits_for_others_leaves_although_its_thread_is_busy() {
-    a_reply_that_waits_arrives_whatever_its_thread_does(|_| {});
+fn a_held_reply_leaves_although_its_thread_is_busy() {
+    a_held_reply_arrives_whatever_its_thread_does(|_| {});
 }
 
-/// The protocol forgets what has not left when the endpoint is shut down.
+/// The protocol discards what has not left when the endpoint is shut down.
 #[test]
-fn a_reply_that_waits_for_others_leaves_before_its_endpoint_is_shut_down() {
-    a_reply_that_waits_arrives_whatever_its_thread_does(Endpoint::shutdown);
+fn a_held_reply_leaves_before_its_endpoint_is_shut_down() {
+    a_held_reply_arrives_whatever_its_thread_does(|server| server.shutdown());
 }

@@ -1,4 +1,4 @@
-//! Back-pressure: a caller waits for room, or is told that there is none.
+//! Back-pressure: a caller waits for room, or gets a typed error.
 
 use crate::{ShutDown, assert_at_rest, bytes, echo, echo_pair, pair};
 use apus::{CallOptions, Config, EndpointBuilder};
@@ -16,7 +16,7 @@ fn small() -> EndpointBuilder {
 #[test]
 fn a_caller_waits_for_room() {
     let (client, server, echo) = echo_pair(&small());
-    // Far more than fits, from one thread: `send` lets the loop turn while it waits.
+    // Far more than there is room for, from one thread: `send` runs the loop while it waits.
     std::thread::scope(|scope| {
         let receiver = scope.spawn(|| {
             for _ in 0..100 {
@@ -32,11 +32,11 @@ fn a_caller_waits_for_room() {
 }
 
 #[test]
-fn a_caller_that_does_not_wait_is_told() {
+fn a_caller_that_does_not_wait_gets_an_error() {
     let (client, server) = pair(&small());
     let options = CallOptions::new().no_wait(true);
     let mut sent = 0;
-    // Nobody answers yet, which would make room.
+    // No responses yet, which would make room.
     let error = loop {
         match client.send_with(server.local_addr(), bytes(0, 9_000), 0, options) {
             Ok(_) => sent += 1,
@@ -45,7 +45,7 @@ fn a_caller_that_does_not_wait_is_told() {
         assert!(sent <= 2, "20,000 bytes are the limit");
     };
     assert!(error.is_back_pressure(), "{error}");
-    let _ends = ShutDown(&[&server]);
+    let _shutdown = ShutDown(&[&server]);
     echo(server.clone());
     for _ in 0..sent {
         client.recv_completion().unwrap().result.unwrap();
@@ -54,12 +54,12 @@ fn a_caller_that_does_not_wait_is_told() {
 
 /// Requirement CAP-12.
 #[test]
-fn ends_that_nobody_receives_count_as_calls() {
+fn completions_that_are_not_received_count_as_calls() {
     let (client, server, _echo) = echo_pair(&small());
     for cookie in 0..8 {
         client.send(server, "x", cookie).unwrap();
     }
-    // All eight end, but nobody receives them.
+    // All eight end, but their completions are not received.
     let options = CallOptions::new().timeout(Duration::from_millis(30));
     let error = client.send_with(server, "one too many", 8, options).unwrap_err();
     assert!(error.to_string().contains("deadline"), "{error}");
@@ -67,7 +67,7 @@ fn ends_that_nobody_receives_count_as_calls() {
     client.send(server, "now", 8).unwrap();
 }
 
-/// CAP-2: the end of a call makes room, whoever receives it.
+/// CAP-2: the end of a call makes room, whichever thread receives it.
 #[test]
 fn callers_take_turns_when_one_call_is_the_limit() {
     let builder =

@@ -1,25 +1,25 @@
 //! The blocking endpoint, over a network in memory and over UDP.
 
 #[cfg(feature = "tokio")]
-mod asynchronous;
+mod async_order;
 mod calls;
+mod concurrency;
 mod echo;
 mod faults;
-mod full;
+mod fixtures;
+mod full_socket;
 mod held_replies;
+mod lifecycle;
 mod limits;
-mod lives;
-mod many;
 mod metrics;
 mod modes;
 mod overload;
 mod packets;
-mod partners;
 
 use apus::{Endpoint, EndpointBuilder};
 use apus_driver::loopback::{LoopbackConfig, LoopbackNetwork};
 use echo::echo;
-use partners::{ShutDown, assert_at_rest, bytes, echo_pair};
+use fixtures::{ShutDown, assert_at_rest, bytes, echo_pair};
 
 /// Two endpoints on a network of their own.
 fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
@@ -28,7 +28,7 @@ fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     (on(), on())
 }
 
-/// The same, on a network with room for so many packets at each host.
+/// Two endpoints on a network of their own that has room for `queue` packets at each host.
 fn roomy_pair(builder: &EndpointBuilder, queue: usize) -> (Endpoint, Endpoint) {
     let network =
         LoopbackNetwork::with_config(LoopbackConfig { queue, ..LoopbackConfig::default() });

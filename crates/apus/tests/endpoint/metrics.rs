@@ -1,4 +1,4 @@
-//! Situation: somebody looks at the counters of endpoints that have done something.
+//! Counters of endpoints: their values, their names, and the page that describes them.
 
 use crate::{bytes, echo_pair, pair};
 use apus::snapshot::{EndpointSnapshot as Counted, FamilyKind, families};
@@ -34,7 +34,7 @@ fn sizes_and_durations_of_calls_are_counted() {
 #[test]
 fn calls_that_fail_are_counted_by_reason() {
     let (client, server) = pair(&EndpointBuilder::default());
-    // Nobody receives the request.
+    // The server's application does not receive the request.
     let options = CallOptions::new().timeout(Duration::from_millis(1));
     client.call_with(server.local_addr(), "x", options).unwrap_err();
     let counted = counted(&client);
@@ -62,7 +62,8 @@ fn processor_time_is_sampled() {
         let counted = counted(endpoint);
         PARTS.iter().any(|part| counted.counter(part) == 0)
     };
-    // One pass in 251 is timed, and it may be one that found nothing: as many calls as that takes, and far more.
+    // One pass in 251 is timed, possibly one that found nothing: the bound is far more calls than
+    // that takes.
     let mut calls = 0;
     while is_missing(&client) || is_missing(&server.endpoint) {
         assert!(calls < 100_000, "{:?}", [counted(&client), counted(&server.endpoint)]);
@@ -72,10 +73,10 @@ fn processor_time_is_sampled() {
 }
 
 #[test]
-fn whoever_finds_the_lock_taken_is_counted() {
+fn waiting_for_the_lock_is_counted() {
     let (client, address, _server) = echo_pair(&EndpointBuilder::default());
     let misses = || counted(&client).counter("lock_misses");
-    // Threads that do nothing but take it: sooner or later two meet, and the first count ends it.
+    // Two threads that contend for the lock until the first wait is counted.
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -89,7 +90,7 @@ fn whoever_finds_the_lock_taken_is_counted() {
 }
 
 #[test]
-fn what_waits_is_seen() {
+fn queue_lengths_are_reported() {
     let (client, server) = pair(&EndpointBuilder::default());
     let call = client.send(server.local_addr(), "x", 0).unwrap();
     assert_eq!(client.metrics().queues.calls, 1);
@@ -97,7 +98,7 @@ fn what_waits_is_seen() {
     assert_eq!(client.metrics().queues.calls, 0);
 }
 
-/// What `docs/metrics.md` has to say.
+/// The text of `docs/metrics.md`.
 fn page() -> String {
     let mut page = String::from(include_str!("metrics_head.md"));
     let mut group = "";
@@ -105,16 +106,16 @@ fn page() -> String {
         if family.group != group {
             group = family.group;
             page +=
-                &format!("\n## {}\n\n| name | sort | meaning |\n|---|---|---|\n", family.title());
+                &format!("\n## {}\n\n| name | kind | meaning |\n|---|---|---|\n", family.title());
         }
         let label =
             family.label.map_or_else(String::new, |label| format!(".{}", label.to_uppercase()));
-        let sort = match family.sort {
+        let kind = match family.kind {
             FamilyKind::Counter => "counter",
             FamilyKind::Gauge => "gauge",
             FamilyKind::Histogram => "histogram",
         };
-        page += &format!("| `{}{label}` | {sort} | {} |\n", family.name, family.help);
+        page += &format!("| `{}{label}` | {kind} | {} |\n", family.name, family.help);
     }
     page +=
         "\n## Canaries\n\nCounters that should not move; `apus metrics` says so if they do.\n\n";
@@ -125,7 +126,7 @@ fn page() -> String {
     page
 }
 
-/// `APUS_WRITE_DOCS=1 cargo test -p apus --test endpoint metrics` writes the page anew.
+/// `APUS_WRITE_DOCS=1 cargo test -p apus --test endpoint metrics` writes the page.
 #[test]
 fn the_page_about_metrics_says_what_the_code_says() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
@@ -139,7 +140,7 @@ fn the_page_about_metrics_says_what_the_code_says() {
     assert!(found == page(), "docs/metrics.md is not what the code says; see this test's comment");
 }
 
-/// What a recorder has got: name and labels, unit, help, value.
+/// An entry of the recorder: name and labels, unit, help, value.
 type Recorded = (
     metrics_util::CompositeKey,
     Option<metrics::Unit>,
@@ -148,7 +149,7 @@ type Recorded = (
 );
 
 #[test]
-fn a_recorder_of_the_facade_gets_what_has_changed() {
+fn a_recorder_of_the_facade_gets_differences() {
     use metrics_util::debugging::DebuggingRecorder;
 
     let (client, address, _server) = echo_pair(&EndpointBuilder::default());
@@ -184,6 +185,6 @@ fn a_recorder_of_the_facade_gets_what_has_changed() {
     assert_eq!(durations.split(", ").count(), 2, "one for each call: {value}");
     assert!(find(&first, "apus.peers").3.starts_with("Gauge("));
     client.call(address, bytes(1, 100)).unwrap();
-    // The recorder starts anew with each snapshot; without differences it would have got 3.
+    // The recorder is reset by each snapshot; without differences it would have 3.
     assert_eq!(find(&publish(), "apus.client_responses_done").3, "Counter(1)");
 }

@@ -1,4 +1,4 @@
-//! Ways to turn the loop, and what they cost in handoffs.
+//! Engines and poll modes, and their cost in handoffs.
 
 use crate::{ShutDown, assert_at_rest, bytes, echo_pair, pair};
 use apus::{Endpoint, EndpointBuilder, Engine, PollMode};
@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 #[test]
-fn every_way_to_wait_works() {
+fn every_engine_works_with_every_poll_mode() {
     for poll in [PollMode::Spin, PollMode::default(), PollMode::Block] {
         for engine in [Engine::Waiters, Engine::Dedicated { cpu: None }] {
             let builder = EndpointBuilder::default().poll_mode(poll).engine(engine);
@@ -19,7 +19,7 @@ fn every_way_to_wait_works() {
     }
 }
 
-/// With nothing arriving and no timer set, only the deadline ends a wait.
+/// If no packet arrives and no timer is set, only the deadline ends a wait.
 #[test]
 fn a_deadline_ends_every_way_to_wait() {
     for poll in [PollMode::Spin, PollMode::default(), PollMode::Block] {
@@ -34,7 +34,7 @@ fn a_deadline_ends_every_way_to_wait() {
     }
 }
 
-/// Whoever waits polls: the message needs no handoff and nobody is woken.
+/// A waiting thread polls the network itself: its message needs no handoff and no wake-up.
 #[test]
 fn a_receiver_that_polls_itself_needs_no_handoff() {
     let (client, server, echo) = echo_pair(&EndpointBuilder::default().poll_mode(PollMode::Spin));
@@ -47,21 +47,21 @@ fn a_receiver_that_polls_itself_needs_no_handoff() {
         let metrics = endpoint.metrics().engine;
         assert_eq!(metrics.messages - before, 500);
         assert_eq!(metrics.spurious_wakeups, 0);
-        // A thread that the system stops for milliseconds leaves the loop to the keeper meanwhile.
+        // While the system stops a thread for milliseconds, the background poller runs the loop.
         let most = if metrics.keeper_turns == 0 { 0 } else { 50 };
         assert!(metrics.handoffs <= most, "{metrics:?}");
     }
 }
 
-/// Somebody who asks again and again without ever waiting polls as well as one who waits, even if the
-/// keeper had the turn when it began.
+/// A thread that calls `try_recv` repeatedly polls as well as one that waits, even if the
+/// background poller had the poll role when the thread began.
 #[test]
-fn a_thread_that_never_waits_takes_the_turn_from_the_keeper() {
+fn a_thread_that_never_waits_takes_the_poll_role_from_the_background_poller() {
     let (client, server, _echo) = echo_pair(&EndpointBuilder::default());
     while client.metrics().engine.keeper_turns == 0 {
         std::thread::yield_now();
     }
-    // On a busy machine the keeper may have the turn for a while, but not for ever.
+    // On a busy machine the background poller may have the poll role for a while, but not forever.
     let (mut own, mut handoffs) = (0, 0);
     for cookie in 0..100_000 {
         client.send(server, "hello", cookie).unwrap();
@@ -74,12 +74,12 @@ fn a_thread_that_never_waits_takes_the_turn_from_the_keeper() {
             return;
         }
     }
-    panic!("the keeper handed over {handoffs} messages, and only {own} came without it");
+    panic!("the background poller handed off {handoffs} messages, and only {own} came without it");
 }
 
 /// Row H-7: exactly one handoff per message, whatever the number of receivers.
 #[test]
-fn a_dedicated_engine_hands_each_message_over_once() {
+fn a_dedicated_engine_hands_each_message_off_once() {
     for receivers in 1..=4 {
         let builder = EndpointBuilder::default().poll_mode(PollMode::Block);
         let (client, server) = {

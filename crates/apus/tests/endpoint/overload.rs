@@ -1,4 +1,4 @@
-//! More than an endpoint can do: what is refused, what goes on, and who gives way.
+//! Overload: refusals, progress of accepted requests, and the share of the core.
 
 use crate::{ShutDown, bytes, roomy_pair};
 use apus::{
@@ -11,16 +11,17 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Requests under way: several times as many as wait before anybody is refused.
+/// Outstanding requests: several times as many as may wait before a server refuses.
 pub(crate) const UNDER_WAY: u64 = 2_000;
 
-/// Two endpoints on a network that loses none of these: a client that misses its refusal is told when it asks that
-/// the server is through with it, and not why.
+/// Two endpoints on a network with room for all of these packets: a client that loses its refusal
+/// learns from the answer to its RESEND that the server has finished the request, but not why.
 ///
-/// Nobody gives up: on a busy machine a server may get to nothing but answering RESENDs for longer than a second.
+/// No call times out: on a busy machine a server may do nothing but answer RESENDs for longer than
+/// a second.
 pub(crate) fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     let patient = Config::builder().timeout_usecs(3_600_000_000).build().unwrap();
-    // A client that the system stops for a while is asked again and again meanwhile.
+    // A client that the system stops for a while gets many RESENDs meanwhile.
     roomy_pair(&builder.clone().config(patient), 400 * UNDER_WAY as usize)
 }
 
@@ -28,7 +29,7 @@ fn is_overloaded(error: &RpcError) -> bool {
     matches!(error.kind, FailureKind::Refused(Refusal::Overloaded))
 }
 
-/// Serves one request after the other, each with 50 µs of work, and counts.
+/// Serves one request after the other, each with 50 µs of work. Returns their number.
 fn serve_slowly(server: &Endpoint) -> u64 {
     let mut served = 0;
     while let Ok(mut request) = server.recv_request() {
@@ -43,8 +44,8 @@ fn serve_slowly(server: &Endpoint) -> u64 {
     served
 }
 
-/// Keeps requests under way until one is refused, or for so many; then waits for the ends of all. How many were
-/// answered and refused.
+/// Keeps requests outstanding until one is refused or `most` are sent, then waits for all
+/// completions. Returns the numbers of answered and of refused requests.
 fn press(client: &Endpoint, to: SocketAddr, most: u64) -> (u64, u64) {
     let (mut sent, mut ended, mut refused) = (0, 0, 0);
     while ended < sent || sent == 0 || (refused == 0 && sent < most) {
@@ -64,7 +65,7 @@ fn press(client: &Endpoint, to: SocketAddr, most: u64) -> (u64, u64) {
     (sent - refused, refused)
 }
 
-/// Requirement CAP-16, and that what was accepted is answered.
+/// Requirement CAP-16, and that every accepted request is answered.
 #[test]
 fn far_too_many_requests_are_refused_and_those_accepted_are_all_answered() {
     for engine in [Engine::Waiters, Engine::Dedicated { cpu: None }] {
@@ -75,7 +76,7 @@ fn far_too_many_requests_are_refused_and_those_accepted_are_all_answered() {
             let serving = scope.spawn(|| serve_slowly(&server));
             let (answered, refused) = press(&client, server.local_addr(), u64::MAX);
             assert!(refused > 0);
-            // It recovers by itself.
+            // The server recovers by itself.
             while let Err(error) = client.call(server.local_addr(), "again") {
                 assert!(
                     matches!(&error, CallError::Failed(error) if is_overloaded(error)),
@@ -86,7 +87,8 @@ fn far_too_many_requests_are_refused_and_those_accepted_are_all_answered() {
             server.shutdown();
             assert_eq!(serving.join().unwrap(), answered + 1);
             assert!(metrics.engine.feedback_stops > 0, "{metrics:?}");
-            // They wait for a thread that looks now and then, and a dedicated one looks all the time.
+            // Replies are held back only for threads that poll from time to time; a dedicated
+            // engine polls all the time.
             if let Engine::Dedicated { .. } = engine {
                 assert_eq!(metrics.engine.held_replies, 0, "{metrics:?}");
             }
@@ -95,7 +97,8 @@ fn far_too_many_requests_are_refused_and_those_accepted_are_all_answered() {
     }
 }
 
-/// A reply that was accepted leaves: the protocol forgets what has not when the endpoint is shut down.
+/// An accepted reply leaves before the shutdown, after which the protocol discards what has not
+/// left.
 #[test]
 fn a_reply_under_a_cork_leaves_before_its_endpoint_is_shut_down() {
     let (client, server) = pair(&EndpointBuilder::default());
@@ -108,10 +111,10 @@ fn a_reply_under_a_cork_leaves_before_its_endpoint_is_shut_down() {
     assert_eq!(client.recv_completion().unwrap().result.unwrap(), "world");
 }
 
-/// A thread that always finds a request looks at the network now and then, and so keeps the keeper away: its timers
-/// must have their turn there, though nothing arrives.
+/// A thread that always finds a request polls the network from time to time, so that the background
+/// poller does not take over. It must serve timers as well, although no packet arrives.
 #[test]
-fn timers_have_their_turn_while_requests_wait() {
+fn timers_are_served_while_requests_wait() {
     const REQUESTS: u64 = 10;
     let network = LoopbackNetwork::new();
     let on = || {
@@ -129,7 +132,7 @@ fn timers_have_their_turn_while_requests_wait() {
     let mut requests = Vec::new();
     for _ in 0..REQUESTS {
         requests.push(server.recv_request().unwrap());
-        // A backend that does not answer.
+        // A backend that does not respond.
         let options = CallOptions::new().timeout(Duration::from_micros(300));
         server.send_with(silent.local_addr(), "and you?", 0, options).unwrap();
         let began = Instant::now();
@@ -141,7 +144,7 @@ fn timers_have_their_turn_while_requests_wait() {
 }
 
 #[test]
-fn an_endpoint_that_is_told_so_lets_requests_wait_for_as_long_as_they_like() {
+fn without_a_queueing_limit_requests_wait_and_are_not_refused() {
     let (client, server) = pair(&EndpointBuilder::default().max_queueing(Duration::MAX));
     std::thread::scope(|scope| {
         let _ends = ShutDown(&[&client, &server]);
@@ -152,9 +155,9 @@ fn an_endpoint_that_is_told_so_lets_requests_wait_for_as_long_as_they_like() {
     });
 }
 
-/// A dedicated engine that spins, on the core of somebody who has work to do.
+/// A dedicated engine that spins shares its core with a thread that computes.
 #[test]
-fn an_engine_with_a_share_leaves_its_core_to_others() {
+fn an_engine_with_a_share_leaves_its_core_to_other_threads() {
     let cpu = first_cpu();
     let settings = EndpointBuilder::default()
         .poll_mode(PollMode::Spin)

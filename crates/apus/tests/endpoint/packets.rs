@@ -1,10 +1,10 @@
-//! What only a way with packets shows.
+//! Behaviour that shows only on a path with packets: corks, batches, quotas, live RPCs.
 
 use crate::{assert_at_rest, bytes, echo_pair, pair};
 use apus::EndpointBuilder;
 
 #[test]
-fn what_lives_can_be_looked_at() {
+fn live_rpcs_are_reported() {
     let (client, server) = pair(&EndpointBuilder::default());
     client.send(server.local_addr(), bytes(0, 100), 0).unwrap();
     let info = client.info();
@@ -23,11 +23,11 @@ fn a_cork_lets_messages_leave_together() {
         client.send(server, bytes(0, 100), cookie).unwrap();
     }
     let sent = || client.metrics().protocol.packets_sent.iter().sum::<u64>();
-    assert_eq!(sent(), 0, "they wait");
+    assert_eq!(sent(), 0, "they are held back");
     for cookie in 10..64 {
         client.send(server, bytes(0, 100), cookie).unwrap();
     }
-    assert!(sent() >= 64, "enough have gathered");
+    assert!(sent() >= 64, "the cork is full");
     client.send(server, bytes(0, 100), 64).unwrap();
     drop(cork);
     for _ in 0..65 {
@@ -48,11 +48,11 @@ fn a_receive_batch_is_as_large_as_the_builder_says() {
     }
 }
 
-/// While the application computes, the keeper grants, asks again and acknowledges.
+/// While the application computes, the background poller sends GRANTs, RESENDs and ACKs.
 #[test]
-fn the_loop_turns_while_nobody_waits() {
+fn the_loop_runs_while_no_thread_waits() {
     let (client, server) = pair(&EndpointBuilder::default());
-    // Far more than is unscheduled: it needs grants.
+    // Far more than the unscheduled bytes: it needs grants.
     client.send(server.local_addr(), bytes(1, 400_000), 0).unwrap();
     while server.metrics().protocol.progress.server_requests_done == 0 {
         // Neither side waits for anything.

@@ -1,48 +1,50 @@
-//! The blocking endpoint through memory that two endpoints of this host share: the same suite as over a network in
-//! memory, and what only this way can show.
+//! The blocking endpoint over the shared-memory path: the suite of `tests/endpoint`, and tests of
+//! this path alone.
 
 #[path = "../endpoint/calls.rs"]
 mod calls;
+#[path = "../endpoint/concurrency.rs"]
+mod concurrency;
 #[path = "../endpoint/echo.rs"]
 mod echo;
+#[path = "../endpoint/fixtures.rs"]
+mod fixtures;
 #[path = "../endpoint/limits.rs"]
 mod limits;
-#[path = "../endpoint/many.rs"]
-mod many;
 #[path = "../endpoint/modes.rs"]
 mod modes;
 #[path = "../endpoint/overload.rs"]
 mod overload;
-#[path = "../endpoint/partners.rs"]
-mod partners;
 
-mod killed;
+mod paths;
+mod process_death;
 #[cfg(feature = "tokio")]
 mod tasks;
-mod ways;
 
 use apus::{Endpoint, EndpointBuilder};
 use echo::echo;
-use partners::{ShutDown, assert_at_rest, bytes, echo_pair};
+use fixtures::{ShutDown, assert_at_rest, bytes, echo_pair};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Two endpoints, each of which has found the other in memory.
+/// Two endpoints that are connected through shared memory in both directions.
 fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     let bind = || builder.clone().bind("127.0.0.1:0").unwrap();
     let (a, b) = (bind(), bind());
-    acquaint(&a, &b);
-    acquaint(&b, &a);
+    connect(&a, &b);
+    connect(&b, &a);
     (a, b)
 }
 
-/// The same: memory loses nothing.
+/// Two connected endpoints; the length of a network's queue does not matter, since shared memory
+/// loses nothing.
 fn roomy_pair(builder: &EndpointBuilder, _: usize) -> (Endpoint, Endpoint) {
     pair(builder)
 }
 
-/// Calls `server` until the calls go through memory, or it turns out not to serve.
-fn acquaint(client: &Endpoint, server: &Endpoint) {
+/// Calls `server` until calls go through shared memory, or until one fails because the endpoint
+/// does not serve.
+fn connect(client: &Endpoint, server: &Endpoint) {
     let to = server.local_addr();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {

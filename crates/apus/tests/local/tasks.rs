@@ -1,4 +1,4 @@
-//! Tasks that exchange messages through memory: their runtime sleeps on what local peers ring.
+//! Async endpoints over the shared-memory path: their runtime sleeps on the doorbell.
 
 use crate::bytes;
 use apus::tokio::Endpoint;
@@ -18,13 +18,13 @@ fn several_threads() -> Runtime {
 async fn echo(server: Endpoint) {
     while let Ok(request) = server.recv_request().await {
         let payload = request.payload().clone();
-        // The client may have gone.
+        // The client may have vanished.
         let _ = request.reply(payload).await;
     }
 }
 
-/// Calls until calls go through memory.
-async fn acquaint(client: &Endpoint, server: &Endpoint) {
+/// Calls until calls go through shared memory.
+async fn connect(client: &Endpoint, server: &Endpoint) {
     while client.metrics().engine.local_calls == 0 {
         client.call(server.local_addr(), "are you there?").await.unwrap();
     }
@@ -37,7 +37,7 @@ fn tasks_of_one_runtime_call_each_other() {
             let server = Endpoint::bind("127.0.0.1:0").await.unwrap();
             tokio::spawn(echo(server.clone()));
             let client = Endpoint::client().unwrap();
-            acquaint(&client, &server).await;
+            connect(&client, &server).await;
             for (seed, size) in [1, 100, 4_000, 100_000, 1_000_000].into_iter().enumerate() {
                 let request = bytes(seed, size);
                 let response = client.call(server.local_addr(), request.clone()).await.unwrap();
@@ -46,14 +46,14 @@ fn tasks_of_one_runtime_call_each_other() {
             client.drain().await;
             server.drain().await;
             assert!(client.metrics().engine.local_calls >= 6);
-            assert_eq!(client.metrics().engine.spurious_wakeups, 0, "E3");
+            assert_eq!(client.metrics().engine.spurious_wakeups, 0, "ENGINE-3");
         });
     }
 }
 
-/// A thread that blocks, and a runtime that sleeps.
+/// A thread that blocks and a runtime that sleeps call each other.
 #[test]
-fn a_thread_calls_a_task_and_the_other_way_round() {
+fn a_thread_calls_a_task_and_a_task_calls_a_thread() {
     let runtime = several_threads();
     let server = runtime.block_on(Endpoint::bind("127.0.0.1:0")).unwrap();
     runtime.spawn(echo(server.clone()));
@@ -73,10 +73,11 @@ fn a_thread_calls_a_task_and_the_other_way_round() {
     thread.join().unwrap();
 }
 
-/// A packet has woken whoever sleeps, and its socket was left alone since messages had just come through memory: threads
-/// went to sleep, and were woken, a thousand times; tasks, which are woken once, waited for a second.
+/// A packet woke a sleeper that then did not poll the socket, since messages had just arrived
+/// through shared memory: threads slept and were woken a thousand times; tasks, which are woken
+/// once, waited for a second.
 #[test]
-fn a_sleeper_looks_at_the_network_that_has_woken_it_whatever_came_through_memory() {
+fn a_sleeper_polls_the_network_that_has_woken_it_whatever_arrived_through_memory() {
     let runtime = several_threads();
     let task = runtime.block_on(Endpoint::bind("127.0.0.1:0")).unwrap();
     runtime.spawn(echo(task.clone()));
@@ -110,7 +111,7 @@ fn a_deadline_ends_a_call_of_a_task() {
         let server = Endpoint::bind("127.0.0.1:0").await.unwrap();
         let answering = tokio::spawn(echo(server.clone()));
         let client = Endpoint::client().unwrap();
-        acquaint(&client, &server).await;
+        connect(&client, &server).await;
         answering.abort();
         let _ = answering.await;
         let options = CallOptions::new().timeout(Duration::from_millis(10));

@@ -1,5 +1,5 @@
-//! Endpoints over raw IP, between hosts that are network namespaces with a cable between them. What this machine does
-//! not allow or lacks is said, and passes.
+//! Endpoints over raw IP, between two network namespaces that are connected by a veth pair. A test
+//! that this machine cannot run says so and passes.
 
 #[path = "../../../socket/tests/raw/namespace.rs"]
 mod namespace;
@@ -14,10 +14,10 @@ use apus::{
     RawConfig,
 };
 use apus_proto::Kind;
-use namespace::{Namespace, Pair, possible};
+use namespace::{Namespace, Pair, can_run};
 
-/// The limits of the kernel module: asked again every 5 ms, given up after 100 ms (rows T-3, T-4).
-fn kernels_patience() -> EndpointBuilder {
+/// The limits of the kernel module: RESEND every 5 ms, timeout after 100 ms (rows T-3, T-4).
+fn kernel_limits() -> EndpointBuilder {
     let config = Config::builder().profile(Profile::Kernel).timeout_usecs(100_000);
     Endpoint::builder().config(config.build().unwrap())
 }
@@ -30,7 +30,7 @@ fn client(host: &Namespace, settings: EndpointBuilder) -> Endpoint {
     host.inside(|| settings.raw(RawConfig::default()).client().unwrap())
 }
 
-/// Answers each request with what `answer` makes of it, until the endpoint is shut down.
+/// Starts a thread that responds to each request with `answer` until the endpoint is shut down.
 fn serve(
     host: &Arc<Namespace>,
     endpoint: &Endpoint,
@@ -46,18 +46,18 @@ fn serve(
     })
 }
 
-/// Bytes that differ from message to message.
+/// Returns bytes that depend on offset and `salt`.
 fn message(len: usize, salt: usize) -> Vec<u8> {
     (0..len).map(|at| (at.wrapping_mul(31) ^ (at >> 8) ^ salt) as u8).collect()
 }
 
-/// A response as long as the request, in which nothing is where it was.
+/// Returns the bytes in reverse order, so that a misplaced byte shows.
 fn reversed(mut request: Vec<u8>) -> Vec<u8> {
     request.reverse();
     request
 }
 
-/// What an echo with `reversed` must give.
+/// Calls a server that responds with [`reversed`], and checks the response.
 fn check(endpoint: &Endpoint, server: SocketAddr, len: usize, salt: usize) {
     let request = message(len, salt);
     let response =
@@ -70,7 +70,7 @@ const SIZES: [usize; 12] =
 
 #[test]
 fn messages_of_all_sizes_go_both_ways_and_in_both_families() {
-    if !possible("messages_of_all_sizes_go_both_ways_and_in_both_families") {
+    if !can_run("messages_of_all_sizes_go_both_ways_and_in_both_families") {
         return;
     }
     let pair = Arc::new(Pair::new());
@@ -94,7 +94,7 @@ fn messages_of_all_sizes_go_both_ways_and_in_both_families() {
 #[test]
 fn twenty_clients_at_a_time_through_a_network_that_loses_one_packet_in_a_hundred() {
     let name = "twenty_clients_at_a_time_through_a_network_that_loses_one_packet_in_a_hundred";
-    if !possible(name) {
+    if !can_run(name) {
         return;
     }
     if !namespace::works("nft add table inet lossy") {
@@ -125,16 +125,17 @@ fn twenty_clients_at_a_time_through_a_network_that_loses_one_packet_in_a_hundred
         })
         .collect();
     clients.into_iter().for_each(|client| client.join().unwrap());
-    let lost = pair.right.told("nft list table inet lossy");
+    let lost = pair.right.output_of("nft list table inet lossy");
     assert!(!lost.contains("packets 0 "), "nothing was lost: {lost}");
     server.shutdown();
     servers.into_iter().for_each(|serving| serving.join().unwrap());
 }
 
-/// Reference 8.2 item 13: a peer with the kernel's limits must hear of a request that is being executed.
+/// Reference 8.2 item 13: a client with the kernel's limits must be answered while its request is
+/// executed.
 #[test]
-fn a_server_that_thinks_for_a_second_is_not_given_up_by_who_waits_as_the_kernel_does() {
-    if !possible("a_server_that_thinks_for_a_second") {
+fn a_server_that_computes_for_a_second_keeps_a_client_with_the_kernels_limits() {
+    if !can_run("a_server_that_computes_for_a_second_keeps_a_client_with_the_kernels_limits") {
         return;
     }
     let pair = Arc::new(Pair::new());
@@ -142,19 +143,19 @@ fn a_server_that_thinks_for_a_second_is_not_given_up_by_who_waits_as_the_kernel_
         let settings = Endpoint::builder().engine(engine);
         let server = bind(&pair.right, settings, &format!("10.9.0.2:{port}"));
         let serving = serve(&pair.right, &server, |request| {
-            // It computes: what is under test is that somebody else answers meanwhile.
+            // The thread computes: another thread must answer RESENDs meanwhile.
             let began = Instant::now();
             while began.elapsed() < Duration::from_secs(1) {
                 std::hint::spin_loop();
             }
             request
         });
-        let client = client(&pair.left, kernels_patience());
+        let client = client(&pair.left, kernel_limits());
         let began = Instant::now();
         let response = client.call(server.local_addr(), "think");
         assert_eq!(response.unwrap_or_else(|error| panic!("{engine:?}: {error}")), "think");
         assert!(began.elapsed() >= Duration::from_secs(1));
-        // Every 5 ms it was asked for the response.
+        // The client sent a RESEND every 5 ms.
         let busy = server.metrics().protocol.sent(Kind::Busy);
         assert!(busy >= 10, "{engine:?}: {busy} times");
         server.shutdown();
@@ -164,17 +165,17 @@ fn a_server_that_thinks_for_a_second_is_not_given_up_by_who_waits_as_the_kernel_
 
 #[test]
 fn pauses_change_nothing() {
-    if !possible("pauses_change_nothing") {
+    if !can_run("pauses_change_nothing") {
         return;
     }
     let pair = Arc::new(Pair::new());
     let server = bind(&pair.right, Endpoint::builder(), "10.9.0.2:4000");
     let serving = serve(&pair.right, &server, reversed);
     pair.left.enter();
-    let client = kernels_patience().raw(RawConfig::default()).client().unwrap();
+    let client = kernel_limits().raw(RawConfig::default()).client().unwrap();
     for round in 0..3 {
         check(&client, server.local_addr(), 50_000, round);
-        // A second in which nothing comes.
+        // A second without packets.
         assert!(client.recv_completion_timeout(Duration::from_secs(1)).unwrap().is_none());
     }
     server.shutdown();
@@ -183,7 +184,7 @@ fn pauses_change_nothing() {
 
 #[test]
 fn a_host_without_the_protocol_ends_calls_to_it_at_once_and_others_go_on() {
-    if !possible("a_host_without_the_protocol_ends_calls_to_it_at_once_and_others_go_on") {
+    if !can_run("a_host_without_the_protocol_ends_calls_to_it_at_once_and_others_go_on") {
         return;
     }
     let pair = Arc::new(Pair::new());
@@ -198,14 +199,14 @@ fn a_host_without_the_protocol_ends_calls_to_it_at_once_and_others_go_on() {
     serving.join().unwrap();
 }
 
-/// "Fragmentation needed" is handled by shrinking segments, and not by failing.
+/// "Fragmentation needed" shrinks segments instead of failing the call.
 #[test]
-fn a_path_that_turns_out_to_be_narrow_delivers_all_the_same() {
-    if !possible("a_path_that_turns_out_to_be_narrow_delivers_all_the_same") {
+fn a_path_with_a_smaller_mtu_than_the_interface_delivers() {
+    if !can_run("a_path_with_a_smaller_mtu_than_the_interface_delivers") {
         return;
     }
     let pair = Arc::new(Pair::new());
-    // The address behind the router is on another cable, which carries less.
+    // The address behind the router is on a link with a smaller MTU.
     let far = Arc::new(Namespace::new());
     pair.right.run(&format!(
         "ip link add narrow type veth peer name narrow netns {}
@@ -235,10 +236,11 @@ fn a_path_that_turns_out_to_be_narrow_delivers_all_the_same() {
     serving.join().unwrap();
 }
 
-/// Two endpoints of one host call the same server at the same time: it knows their calls by their ids alone.
+/// Endpoints of one host call the same server at the same time: it distinguishes their calls by
+/// their ids alone.
 #[test]
-fn endpoints_of_one_host_are_told_apart_by_their_ids() {
-    if !possible("endpoints_of_one_host_are_told_apart_by_their_ids") {
+fn endpoints_of_one_host_are_distinguished_by_their_ids() {
+    if !can_run("endpoints_of_one_host_are_distinguished_by_their_ids") {
         return;
     }
     let pair = Arc::new(Pair::new());

@@ -1,4 +1,4 @@
-//! Calls and their ends.
+//! Calls and their completions, cancellation, deadlines, refusals.
 
 use crate::{assert_at_rest, bytes, echo, echo_pair, on_each_runtime, pair, until};
 use apus::tokio::Endpoint;
@@ -23,7 +23,7 @@ fn messages_of_all_sizes_come_back_unchanged() {
 }
 
 #[test]
-fn a_message_is_given_in_slices_and_comes_as_one() {
+fn a_message_in_slices_arrives_as_one() {
     on_each_runtime(async || {
         let (client, _server, address) = echo_pair(&EndpointBuilder::default());
         let slices = [bytes(1, 10), bytes(2, 3_000), bytes(3, 1)];
@@ -34,7 +34,7 @@ fn a_message_is_given_in_slices_and_comes_as_one() {
 }
 
 #[test]
-fn ends_of_sent_calls_come_with_their_cookies() {
+fn completions_have_the_cookies_of_their_calls() {
     on_each_runtime(async || {
         let (client, server, address) = echo_pair(&EndpointBuilder::default());
         for cookie in 0..200 {
@@ -45,7 +45,10 @@ fn ends_of_sent_calls_come_with_their_cookies() {
             let end = client.recv_completion().await.unwrap();
             let cookie = end.cookie as usize;
             assert_eq!(end.result.unwrap(), bytes(cookie, 1 + cookie * 20));
-            assert!(!std::mem::replace(&mut seen[cookie], true), "each end comes once");
+            assert!(
+                !std::mem::replace(&mut seen[cookie], true),
+                "each completion is received once"
+            );
         }
         assert_at_rest(&[&client, &server]).await;
     });
@@ -113,7 +116,7 @@ fn a_request_that_is_dropped_fails_at_its_client() {
 }
 
 #[test]
-fn a_sent_call_that_is_cancelled_has_no_end() {
+fn a_cancelled_call_has_no_completion() {
     on_each_runtime(async || {
         let (client, server) = pair(&EndpointBuilder::default());
         let call = client.send(server.local_addr(), "never mind", 1).await.unwrap();
@@ -124,7 +127,11 @@ fn a_sent_call_that_is_cancelled_has_no_end() {
         assert!(matches!(request.reply("too late").await, Err(apus::ReplyError::ClientGone)));
         client.send(server.local_addr(), "another", 2).await.unwrap();
         server.recv_request().await.unwrap().reply("yes").await.unwrap();
-        assert_eq!(client.recv_completion().await.unwrap().cookie, 2, "nothing comes of the first");
+        assert_eq!(
+            client.recv_completion().await.unwrap().cookie,
+            2,
+            "the first has no completion"
+        );
         assert_at_rest(&[&client, &server]).await;
     });
 }
@@ -163,7 +170,7 @@ fn arguments_out_of_range_are_refused() {
 }
 
 #[test]
-fn what_lives_can_be_looked_at() {
+fn live_rpcs_are_reported() {
     on_each_runtime(async || {
         let (client, server) = pair(&EndpointBuilder::default());
         client.send(server.local_addr(), bytes(0, 100), 0).await.unwrap();

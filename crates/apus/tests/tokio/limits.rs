@@ -1,4 +1,4 @@
-//! Back-pressure: a caller waits for room, or is told that there is none.
+//! Back-pressure: a caller waits for room, or gets a typed error.
 
 use crate::{assert_at_rest, bytes, echo_pair, on_each_runtime, pair};
 use apus::{CallOptions, Config, EndpointBuilder};
@@ -17,7 +17,7 @@ fn small() -> EndpointBuilder {
 fn callers_wait_for_room() {
     on_each_runtime(async || {
         let (client, server, address) = echo_pair(&small());
-        // Far more than fits, from many tasks at once.
+        // Far more than there is room for, from many tasks at once.
         let calls: Vec<_> = (0..100)
             .map(|i| {
                 let client = client.clone();
@@ -32,7 +32,7 @@ fn callers_wait_for_room() {
 }
 
 #[test]
-fn a_sender_waits_for_a_receiver_of_ends() {
+fn a_sender_waits_for_a_receiver_of_completions() {
     on_each_runtime(async || {
         let (client, server, address) = echo_pair(&small());
         let sender = async {
@@ -51,7 +51,7 @@ fn a_sender_waits_for_a_receiver_of_ends() {
 }
 
 #[test]
-fn a_caller_that_does_not_wait_is_told() {
+fn a_caller_that_does_not_wait_gets_an_error() {
     on_each_runtime(async || {
         let (client, server) = pair(&small());
         let options = CallOptions::new().no_wait(true);

@@ -3,10 +3,10 @@
 #![cfg(feature = "tokio")]
 
 mod calls;
-mod dropped;
+mod cancellation;
+mod concurrency;
+mod lifecycle;
 mod limits;
-mod lives;
-mod many;
 
 use apus::EndpointBuilder;
 use apus::tokio::Endpoint;
@@ -29,21 +29,22 @@ fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     (on(), on())
 }
 
-/// A task that answers each request with the same bytes, until the endpoint is shut down.
+/// Starts a task that responds to each request with the same bytes until the endpoint is shut down.
+/// Returns the number of requests.
 fn echo(server: Endpoint) -> JoinHandle<u64> {
     tokio::spawn(async move {
         let mut served = 0;
         while let Ok(request) = server.recv_request().await {
             served += 1;
             let payload = request.payload().clone();
-            // The client may have gone.
+            // The client may have vanished.
             let _ = request.reply(payload).await;
         }
         served
     })
 }
 
-/// A client, and an echo server with its address. The server's task ends with its runtime.
+/// Returns a client, and an echo server with its address. The server's task ends with its runtime.
 fn echo_pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint, SocketAddr) {
     let (client, server) = pair(builder);
     let address = server.local_addr();
@@ -51,25 +52,25 @@ fn echo_pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint, SocketAddr) {
     (client, server, address)
 }
 
-/// Bytes that differ from offset to offset and from seed to seed.
+/// Returns bytes that depend on offset and seed.
 fn bytes(seed: usize, length: usize) -> Vec<u8> {
     (0..length).map(|i| (i * 31 + i / 251 + seed * 7) as u8).collect()
 }
 
-/// Waits until `done`, letting other tasks work.
+/// Waits until `done`, and lets other tasks run.
 async fn until(done: impl Fn() -> bool) {
     while !done() {
         tokio::task::yield_now().await;
     }
 }
 
-/// Waits until everything is acknowledged; then nothing lives at any end but peers.
+/// Waits until all messages are acknowledged, and checks that nothing is alive but peers.
 async fn assert_at_rest(endpoints: &[&Endpoint]) {
     for endpoint in endpoints {
         endpoint.drain().await;
         let mut live = endpoint.metrics().protocol.live;
         live.peers = 0;
         assert_eq!(live, apus_proto::Live::default());
-        assert_eq!(endpoint.metrics().engine.spurious_wakeups, 0, "E3");
+        assert_eq!(endpoint.metrics().engine.spurious_wakeups, 0, "ENGINE-3");
     }
 }

@@ -1,12 +1,12 @@
-//! What does a trace leave behind when it freezes?
+//! Files that are written when a trigger freezes the trace.
 
 use crate::{Tracing, pair, serve_while};
-use apus::trace::{self, Event, FreezeReason, FreezeTriggers, Trace, TraceFiles, left};
+use apus::trace::{self, Event, FreezeReason, FreezeTriggers, Trace, TraceFiles, saved_files};
 use apus::{BindError, Endpoint, EndpointBuilder, PollMode};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Whose every call is slow.
+/// Options with which every call counts as slow.
 fn slow(files: TraceFiles) -> EndpointBuilder {
     let triggers = FreezeTriggers::new().slow_rpc(Duration::ZERO);
     EndpointBuilder::default()
@@ -15,7 +15,7 @@ fn slow(files: TraceFiles) -> EndpointBuilder {
         .trace_files(files)
 }
 
-/// The files in a folder by their names, without host and process.
+/// Returns the files in a folder by their names without host and process.
 fn files(folder: &Path) -> Vec<(String, PathBuf)> {
     let process = format!("-{}-", std::process::id());
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -32,27 +32,30 @@ fn names(folder: &Path) -> Vec<String> {
     files(folder).into_iter().map(|(name, _)| name).collect()
 }
 
-/// The reason in the head of a file.
+/// Returns the reason in the head of a file.
 fn reason(file: &Path) -> Option<FreezeReason> {
     Trace::load(file).unwrap().head.frozen.map(|frozen| frozen.reason)
 }
 
 #[test]
-fn each_slow_call_leaves_a_file_until_there_are_enough() {
+fn each_slow_call_writes_a_file_up_to_the_limit() {
     let _tracing = Tracing::all();
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("not/there/yet");
     let (client, server) = pair(&slow(TraceFiles::new(&folder).at_most(3)));
-    let before = left().files;
+    let before = saved_files().files;
     serve_while(&server, || {
-        while left().problem.is_none() {
+        while saved_files().problem.is_none() {
             client.call(server.local_addr(), "hello").unwrap();
         }
     });
-    let left = left();
+    let left = saved_files();
     assert_eq!((left.files - before, &left.folders[..]), (3, &[folder.clone()][..]));
     let problem = left.problem.unwrap();
-    assert!(problem.contains("holds 3 traces") && problem.contains("not/there/yet"), "{problem}");
+    assert!(
+        problem.contains("contains 3 traces") && problem.contains("not/there/yet"),
+        "{problem}"
+    );
     assert_eq!(
         trace::frozen().map(|frozen| frozen.reason),
         Some(FreezeReason::SlowRpc),
@@ -63,7 +66,7 @@ fn each_slow_call_leaves_a_file_until_there_are_enough() {
         assert_eq!(reason(&file), Some(FreezeReason::SlowRpc));
         assert!(Trace::load(&file).unwrap().all(Event::Slow).count() > 0);
     }
-    // Recording goes on by hand; with room there is a file again.
+    // With room in the folder, and after a manual thaw, the next freeze writes a file again.
     std::fs::remove_file(&files(&folder)[0].1).unwrap();
     trace::thaw();
     let (client, server) = pair(&slow(TraceFiles::new(&folder).at_most(3)));
@@ -75,7 +78,7 @@ fn each_slow_call_leaves_a_file_until_there_are_enough() {
 }
 
 #[test]
-fn what_was_frozen_last_is_written_when_the_endpoints_end() {
+fn the_last_freeze_is_written_when_the_endpoints_end() {
     let _tracing = Tracing::all();
     let place = tempfile::tempdir().unwrap();
     let (client, server) = pair(&slow(TraceFiles::new(place.path())));
@@ -83,11 +86,11 @@ fn what_was_frozen_last_is_written_when_the_endpoints_end() {
     drop((client, server));
     assert_eq!(names(place.path()), ["slow_rpc-1.tt"]);
     assert_eq!(trace::frozen(), None, "and recording goes on");
-    assert_eq!(left().folders, Vec::<PathBuf>::new());
+    assert_eq!(saved_files().folders, Vec::<PathBuf>::new());
 }
 
 #[test]
-fn what_is_frozen_on_demand_stays_and_leaves_no_file() {
+fn a_freeze_on_demand_stays_and_writes_no_file() {
     let _tracing = Tracing::all();
     let place = tempfile::tempdir().unwrap();
     let (client, server) = pair(&slow(TraceFiles::new(place.path())));
@@ -98,19 +101,19 @@ fn what_is_frozen_on_demand_stays_and_leaves_no_file() {
 }
 
 #[test]
-fn what_a_peer_has_frozen_leaves_a_file() {
+fn a_freeze_by_a_peer_writes_a_file() {
     let _tracing = Tracing::all();
     let place = tempfile::tempdir().unwrap();
-    let heeding =
+    let obedient =
         EndpointBuilder::default().freeze_triggers(FreezeTriggers::new().obey_peers(true));
-    let (client, server) = pair(&heeding.trace_files(TraceFiles::new(place.path())));
+    let (client, server) = pair(&obedient.trace_files(TraceFiles::new(place.path())));
     std::thread::scope(|scope| {
         scope.spawn(|| server.recv_request().unwrap().reply("hello").unwrap());
         client.call(server.local_addr(), "hello").unwrap();
     });
     while names(place.path()).is_empty() {
         assert_eq!(client.freeze_peers(), 1);
-        // Both are in this process, and the client has frozen its own.
+        // Both are in this process, and the client has frozen their trace.
         trace::thaw();
         assert!(server.try_recv_request().unwrap().is_none());
     }
@@ -120,7 +123,7 @@ fn what_a_peer_has_frozen_leaves_a_file() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_an_error() {
+fn a_folder_that_cannot_be_created_is_an_error() {
     let files = TraceFiles::new("/dev/null/traces");
     let error = Endpoint::builder().trace_files(files).bind("127.0.0.1:0").err().unwrap();
     assert!(matches!(error, BindError::TraceFiles { .. }), "{error:?}");

@@ -1,6 +1,6 @@
-//! What does a trace say of what endpoints did?
+//! Time traces of endpoints: stages, files, triggers.
 //!
-//! The recorder is one for the process: these tests take turns.
+//! There is one recorder per process, so these tests run one after the other.
 
 mod files;
 mod stages;
@@ -14,28 +14,28 @@ use apus_driver::loopback::LoopbackNetwork;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-static TURN: Mutex<()> = Mutex::new(());
+static RECORDER: Mutex<()> = Mutex::new(());
 
-/// The recorder to oneself, from now on.
+/// Exclusive use of the recorder, and of what it records from now on.
 struct Tracing {
-    _turn: MutexGuard<'static, ()>,
+    _exclusive: MutexGuard<'static, ()>,
     since: u64,
 }
 
 impl Tracing {
-    /// Everything is recorded.
+    /// Records every RPC.
     fn all() -> Self {
         Self::with(Sampling::All)
     }
 
     fn with(sampling: Sampling) -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let exclusive = RECORDER.lock().unwrap_or_else(PoisonError::into_inner);
         trace::thaw();
         trace::set_sampling(sampling);
-        Self { _turn: turn, since: apus_trace::clock::ticks() }
+        Self { _exclusive: exclusive, since: apus_trace::clock::ticks() }
     }
 
-    /// What has been recorded, thread by thread.
+    /// Returns what has been recorded since, thread by thread.
     fn trace(&self) -> Trace {
         let mut trace = trace::snapshot();
         for thread in &mut trace.threads {
@@ -45,7 +45,7 @@ impl Tracing {
         trace
     }
 
-    /// What happened to this endpoint's side of RPCs, in the order of time.
+    /// Returns the records of one side of an endpoint's RPCs in the order of time.
     fn of(&self, endpoint: SocketAddr, side: Side) -> Vec<Record> {
         let trace = self.trace();
         let is_ours = |rpc: Rpc| {
@@ -62,12 +62,12 @@ impl Tracing {
     }
 }
 
-/// Names of events.
+/// Returns the names of the records' events.
 fn names(records: &[Record]) -> Vec<&'static str> {
     records.iter().map(|record| record.event().unwrap().name()).collect()
 }
 
-/// Those of one event.
+/// Returns the records of one event.
 fn only(records: &[Record], event: Event) -> Vec<Record> {
     records.iter().copied().filter(|record| record.event() == Some(event)).collect()
 }
@@ -79,7 +79,7 @@ fn pair(builder: &EndpointBuilder) -> (Endpoint, Endpoint) {
     (on(), on())
 }
 
-/// Makes calls to a server that answers each with the same bytes.
+/// Runs `calls` while an echo server serves.
 fn serve_while(server: &Endpoint, calls: impl FnOnce()) {
     std::thread::scope(|scope| {
         let _end = ShutDown(server);
@@ -93,7 +93,7 @@ fn serve_while(server: &Endpoint, calls: impl FnOnce()) {
     });
 }
 
-/// Shuts a server down, also after a failed assertion: its thread then ends.
+/// Shuts a server down, also after a failed assertion, so that its thread ends.
 struct ShutDown<'a>(&'a Endpoint);
 
 impl Drop for ShutDown<'_> {

@@ -1,11 +1,11 @@
-//! Which stages does a call go through, and in which order?
+//! Stages of a call in the time trace, and their order.
 
 use crate::{Tracing, names, only, pair, serve_while};
 use apus::trace::{Event, Record, Sampling, Side};
 use apus::{Endpoint, EndpointBuilder, Engine, PollMode};
 use std::collections::BTreeSet;
 
-/// The stages of the last call of `client`, and what they are for its server.
+/// Returns the records of the last call of `client`, at the client and at its server.
 fn last_call(tracing: &Tracing, client: &Endpoint, server: &Endpoint) -> [Vec<Record>; 2] {
     let mine = tracing.of(client.local_addr(), Side::Client);
     let last = only(&mine, Event::Call).last().unwrap().rpc().unwrap().id();
@@ -15,7 +15,7 @@ fn last_call(tracing: &Tracing, client: &Endpoint, server: &Endpoint) -> [Vec<Re
     [of_last(mine), of_last(tracing.of(server.local_addr(), Side::Server))]
 }
 
-/// Only those events that are stages.
+/// Returns the names of the events that are stages, without those of packets.
 fn stages(records: &[Record]) -> Vec<&'static str> {
     let packets = ["data_sent", "data_received", "cutoffs_sent", "cutoffs_received"];
     names(records).into_iter().filter(|name| !packets.contains(name)).collect()
@@ -60,7 +60,7 @@ fn a_call_goes_through_all_stages_in_order_on_both_sides() {
         for [handed_off, woken] in [&mine, &theirs]
             .map(|records| [Event::HandedOff, Event::Woken].map(|event| only(records, event)[0].b))
         {
-            assert_eq!(handed_off, woken, "who was told is who woke up");
+            assert_eq!(handed_off, woken, "the notified waiter is the one that woke up");
         }
         let trace = tracing.trace();
         let peer = trace.head.peer(mine[0].peer).unwrap();
@@ -69,7 +69,7 @@ fn a_call_goes_through_all_stages_in_order_on_both_sides() {
 }
 
 #[test]
-fn with_an_engine_of_its_own_messages_are_handed_to_threads_that_are_named() {
+fn a_dedicated_engine_hands_messages_off_to_named_threads() {
     let tracing = Tracing::all();
     let builder = EndpointBuilder::default()
         .engine(Engine::Dedicated { cpu: None })
@@ -81,17 +81,20 @@ fn with_an_engine_of_its_own_messages_are_handed_to_threads_that_are_named() {
         }
     });
     let mine = tracing.of(client.local_addr(), Side::Client);
-    let told: BTreeSet<u64> =
+    let notified: BTreeSet<u64> =
         only(&mine, Event::HandedOff).iter().map(|record| record.b).filter(|b| *b > 0).collect();
-    assert!(!told.is_empty(), "some caller waited");
-    // Whoever was told had gone to sleep under this name, or spun; and somebody else told it.
+    assert!(!notified.is_empty(), "some caller waited");
+    // The notified waiter slept or spun under this name, and another thread notified it.
     let trace = tracing.trace();
     let thread_of = |event| {
-        trace.all(event).find(|(_, record)| told.contains(&record.b)).map(|(thread, _)| thread.tid)
+        trace
+            .all(event)
+            .find(|(_, record)| notified.contains(&record.b))
+            .map(|(thread, _)| thread.tid)
     };
-    let (teller, woken) = (thread_of(Event::HandedOff), thread_of(Event::Woken));
-    assert!(teller.is_some() && woken.is_some());
-    assert_ne!(teller, woken);
+    let (notifier, woken) = (thread_of(Event::HandedOff), thread_of(Event::Woken));
+    assert!(notifier.is_some() && woken.is_some());
+    assert_ne!(notifier, woken);
     assert!(trace.threads.iter().any(|thread| thread.name == "apus-engine"));
 }
 
@@ -115,7 +118,7 @@ fn many_calls_at_a_time_go_through_the_same_stages() {
     for event in [Event::Call, Event::Queued, Event::Parsed, Event::HandedOff, Event::Returned] {
         assert_eq!(only(&mine, event).len(), 21, "{event:?}");
     }
-    // Those that left together left at the same time, in one call that has a record of its own.
+    // Messages that left together have one time, and their system call has a record of its own.
     let left: BTreeSet<u64> =
         only(&mine, Event::ToKernel).iter().map(|record| record.ticks).collect();
     assert!(left.len() < 21, "{left:?}");
@@ -125,7 +128,7 @@ fn many_calls_at_a_time_go_through_the_same_stages() {
 }
 
 #[test]
-fn a_long_message_says_when_it_was_granted_what_it_sent_and_when() {
+fn a_long_message_records_its_grants_and_packets() {
     let tracing = Tracing::all();
     let (client, server) = pair(&EndpointBuilder::default());
     serve_while(&server, || {
@@ -141,25 +144,25 @@ fn a_long_message_says_when_it_was_granted_what_it_sent_and_when() {
     assert!(sent[0].ticks <= used[0].ticks);
     let granted = only(&theirs, Event::GrantSent);
     assert!(request(&granted) && granted[0].ticks <= sent[0].ticks);
-    // What is given to the kernel is all that was made up.
+    // Every packet that was built was passed to the kernel.
     let left: u64 = only(&mine, Event::ToKernel).iter().map(|record| u64::from(record.a)).sum();
-    let made_up = only(&mine, Event::DataSent);
-    let made_up: u64 = made_up
+    let built = only(&mine, Event::DataSent);
+    let built: u64 = built
         .iter()
         .map(|record| {
             u64::from(apus_trace::event::DataFields::from_numbers(record.a, record.b).packets)
         })
         .sum();
-    assert_eq!(left, made_up);
+    assert_eq!(left, built);
 }
 
 #[test]
-fn what_comes_through_memory_has_stages_as_well() {
+fn a_call_through_memory_has_stages_as_well() {
     let tracing = Tracing::all();
     let bind = || Endpoint::builder().bind("127.0.0.1:0").unwrap();
     let (client, server) = (bind(), bind());
     if !client.has_local_path() || !server.has_local_path() {
-        eprintln!("SKIPPED: the system gives no way through memory");
+        eprintln!("SKIPPED: the shared-memory path is not available");
         return;
     }
     serve_while(&server, || {
@@ -176,7 +179,7 @@ fn what_comes_through_memory_has_stages_as_well() {
 }
 
 #[test]
-fn threads_that_sleep_and_what_they_do_when_awake_are_recorded() {
+fn sleeping_and_waking_threads_are_recorded() {
     let tracing = Tracing::all();
     let (client, server) = pair(&EndpointBuilder::default().poll_mode(PollMode::Block));
     serve_while(&server, || {
@@ -194,7 +197,7 @@ fn threads_that_sleep_and_what_they_do_when_awake_are_recorded() {
         assert!(asleep.abs_diff(awake) <= 1, "{}: {asleep} {awake}", thread.name);
     }
     let look = trace.all(Event::Look).map(|(_, record)| record).next().unwrap();
-    assert!(look.a > 0, "looks that find nothing are not recorded");
+    assert!(look.a > 0, "polls that find nothing are not recorded");
     let second = trace.head.clock.ticks_per_second();
     assert!(trace.all(Event::Pass).all(|(_, record)| record.b < 60 * second));
 }
@@ -220,7 +223,7 @@ fn both_ends_trace_the_same_calls_and_no_others() {
 }
 
 #[test]
-fn nothing_is_recorded_while_it_is_off_and_all_is_well() {
+fn nothing_is_recorded_while_tracing_is_off() {
     let tracing = Tracing::with(Sampling::Off);
     let (client, server) = pair(&EndpointBuilder::default());
     serve_while(&server, || {

@@ -1,4 +1,4 @@
-//! Which stages does a call of a task go through?
+//! Stages of a call between tasks.
 
 use crate::{Tracing, names, only};
 use apus::EndpointBuilder;
@@ -7,7 +7,7 @@ use apus::trace::{Event, Side};
 use apus_driver::loopback::LoopbackNetwork;
 
 #[test]
-fn tasks_are_handed_their_messages_and_woken() {
+fn messages_are_handed_off_to_tasks_that_are_woken() {
     let tracing = Tracing::all();
     let runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = { runtime }.worker_threads(2).enable_all().build().unwrap();

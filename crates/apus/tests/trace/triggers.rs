@@ -1,4 +1,4 @@
-//! What freezes a trace?
+//! Triggers that freeze the trace, of this process and of peers.
 
 use crate::{ShutDown, Tracing, only, pair, serve_while};
 use apus::trace::{self, Event, FreezeReason, FreezeTriggers, Record, Sampling, Side};
@@ -7,13 +7,13 @@ use apus_driver::fault::{FaultConfig, Faults, Faulty, PER_MILLION};
 use apus_driver::loopback::LoopbackNetwork;
 use std::time::Duration;
 
-/// Why the trace is frozen.
+/// Returns the reason why the trace is frozen.
 fn reason() -> Option<FreezeReason> {
     trace::frozen().map(|frozen| frozen.reason)
 }
 
 #[test]
-fn nothing_freezes_a_trace_unless_it_is_said() {
+fn no_trigger_is_enabled_by_default() {
     let tracing = Tracing::all();
     let (client, server) = lossy_pair(FreezeTriggers::new());
     serve_while(&server, || {
@@ -23,12 +23,12 @@ fn nothing_freezes_a_trace_unless_it_is_said() {
         assert!(client.metrics().protocol.recovery.resent_packets > 0);
         assert!(client.freeze_peers() > 0);
     });
-    assert_eq!(reason(), Some(FreezeReason::Demand), "our own");
+    assert_eq!(reason(), Some(FreezeReason::Demand), "by `freeze_peers` itself");
     drop(tracing);
 }
 
 #[test]
-fn a_slow_call_freezes_the_trace_though_it_is_not_traced() {
+fn a_slow_call_freezes_the_trace_even_if_it_is_not_traced() {
     let tracing = Tracing::with("sampled=4000000000".parse().unwrap());
     let slow = FreezeTriggers::new().slow_rpc(Duration::from_millis(5));
     let (client, server) =
@@ -36,7 +36,7 @@ fn a_slow_call_freezes_the_trace_though_it_is_not_traced() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let request = server.recv_request().unwrap();
-            // The condition is on the time, and not on what happens in it.
+            // The trigger is about time alone.
             let since = std::time::Instant::now();
             while since.elapsed() < Duration::from_millis(6) {
                 std::thread::yield_now();
@@ -55,7 +55,7 @@ fn a_slow_call_freezes_the_trace_though_it_is_not_traced() {
     assert_eq!(trace.all(Event::Frozen).count(), 1);
 }
 
-/// Makes calls to a server that takes 6 ms for those that say `wait`.
+/// Runs `calls` while a server serves that takes 6 ms for requests that say `wait`.
 fn serve_slowly_while(server: &Endpoint, calls: impl FnOnce()) {
     std::thread::scope(|scope| {
         let _end = ShutDown(server);
@@ -73,7 +73,7 @@ fn serve_slowly_while(server: &Endpoint, calls: impl FnOnce()) {
 }
 
 #[test]
-fn a_slow_call_through_memory_freezes_the_trace_too() {
+fn a_slow_call_through_memory_freezes_the_trace_as_well() {
     let hour = Duration::from_secs(3_600);
     for (limit, expected) in [(5, Some(FreezeReason::SlowRpc)), (hour.as_millis() as u64, None)] {
         let tracing = Tracing::with("sampled=4000000000".parse().unwrap());
@@ -82,7 +82,8 @@ fn a_slow_call_through_memory_freezes_the_trace_too() {
         let bind = || builder.clone().bind("127.0.0.1:0").unwrap();
         let (client, server) = (bind(), bind());
         let local_calls = || client.metrics().engine.local_calls;
-        // Nothing freezes what is frozen: until they have met in memory, calls may take as long as they like.
+        // A frozen trace is not frozen again: calls before the path through memory is open may be
+        // slow.
         trace::freeze(FreezeReason::Demand);
         serve_slowly_while(&server, || {
             while local_calls() == 0 {
@@ -98,16 +99,12 @@ fn a_slow_call_through_memory_freezes_the_trace_too() {
         assert_eq!(slow.len(), usize::from(expected.is_some()));
         assert!(slow.iter().all(|slow| slow.b >= 5_000_000), "{slow:?}");
         assert!(only(&records, Event::LocalReceived).is_empty(), "the call is not traced");
-        let told = client.metrics().protocol.sent(apus_proto::Kind::Freeze);
-        assert_eq!(
-            told,
-            slow.len() as u64,
-            "peers that are known over the network are told at once"
-        );
+        let sent = client.metrics().protocol.sent(apus_proto::Kind::Freeze);
+        assert_eq!(sent, slow.len() as u64, "peers with a session get a FREEZE at once");
     }
 }
 
-/// Two endpoints, whose network loses one packet in five.
+/// Two endpoints on a network that loses one packet in five.
 fn lossy_pair(triggers: FreezeTriggers) -> (Endpoint, Endpoint) {
     let network = LoopbackNetwork::new();
     let faults = Faults { loss: PER_MILLION / 5, ..Faults::none() };
@@ -132,15 +129,15 @@ fn a_lost_packet_freezes_the_trace_with_what_led_to_it() {
     });
     assert_eq!(reason(), Some(FreezeReason::LostPacket));
     let trace = tracing.trace();
-    let asked = trace.all(Event::ResendSent).count() + trace.all(Event::ResendReceived).count();
-    assert!(asked > 0, "somebody asked for it");
-    let again = [Event::DataSent, Event::DataReceived].map(|event| {
+    let resends = trace.all(Event::ResendSent).count() + trace.all(Event::ResendReceived).count();
+    assert!(resends > 0, "one side sent a RESEND");
+    let retransmitted = [Event::DataSent, Event::DataReceived].map(|event| {
         let data = trace
             .all(event)
             .map(|(_, record)| apus_trace::event::DataFields::from_numbers(record.a, record.b));
         data.filter(|data| data.retransmitted).count()
     });
-    assert!(again[0] + again[1] > 0, "and got it again, traced or not");
+    assert!(retransmitted[0] + retransmitted[1] > 0, "retransmissions are recorded, traced or not");
 }
 
 #[test]
@@ -158,8 +155,8 @@ fn a_lost_request_is_restarted_and_freezes_the_trace() {
     assert_eq!(tracing.trace().value("restart", restarts[0].a.into()), Some("rpc unknown"));
 }
 
-/// Two endpoints that have made a call to each other, set up like this.
-fn acquainted(client: FreezeTriggers, server: FreezeTriggers) -> (Endpoint, Endpoint) {
+/// Two endpoints with these triggers that have a session.
+fn pair_with_session(client: FreezeTriggers, server: FreezeTriggers) -> (Endpoint, Endpoint) {
     let network = LoopbackNetwork::new();
     let on = |triggers| {
         EndpointBuilder::default()
@@ -176,26 +173,26 @@ fn acquainted(client: FreezeTriggers, server: FreezeTriggers) -> (Endpoint, Endp
 }
 
 #[test]
-fn peers_freeze_theirs_if_they_are_set_up_to() {
-    for heed in [false, true] {
+fn peers_freeze_their_traces_if_they_obey() {
+    for obey in [false, true] {
         let tracing = Tracing::all();
-        let heeding = FreezeTriggers::new().obey_peers(heed);
-        let (client, server) = acquainted(FreezeTriggers::new(), heeding);
+        let obedient = FreezeTriggers::new().obey_peers(obey);
+        let (client, server) = pair_with_session(FreezeTriggers::new(), obedient);
         let mut frozen = false;
         for round in 1.. {
             assert_eq!(client.freeze_peers(), 1);
-            assert_eq!(reason(), Some(FreezeReason::Demand), "our own");
-            // Both are in this process, and share a trace. Thawed again, it shows what the server does, unless its keeper
-            // was faster.
+            assert_eq!(reason(), Some(FreezeReason::Demand), "by `freeze_peers` itself");
+            // Both are in this process and share a trace. After the thaw it shows what the server
+            // does, unless the background poller was faster.
             trace::thaw();
             assert!(server.try_recv_request().unwrap().is_none());
             frozen = reason() == Some(FreezeReason::Peer);
             let received = tracing.trace().all(Event::FreezeReceived).count();
-            if frozen || (!heed && received > 0 && round > 10) {
+            if frozen || (!obey && received > 0 && round > 10) {
                 break;
             }
         }
-        assert_eq!(frozen, heed);
+        assert_eq!(frozen, obey);
         let trace = tracing.trace();
         let (_, received) = trace.all(Event::FreezeReceived).last().unwrap();
         assert_eq!(trace.head.peer(received.peer).unwrap().address, client.local_addr());
@@ -205,7 +202,7 @@ fn peers_freeze_theirs_if_they_are_set_up_to() {
 }
 
 #[test]
-fn peers_that_are_met_in_memory_are_asked_there_too() {
+fn peers_on_this_host_are_asked_over_both_paths() {
     let tracing = Tracing::all();
     let bind =
         || EndpointBuilder::default().poll_mode(PollMode::Block).bind("127.0.0.1:0").unwrap();
@@ -220,7 +217,8 @@ fn peers_that_are_met_in_memory_are_asked_there_too() {
             client.call(server.local_addr(), "hello").unwrap();
         }
     });
-    // Over the network and through memory; what is recorded of it is lost if it comes before the trace is thawed.
+    // One request over the network and one through memory. A request that arrives before the thaw
+    // is not recorded.
     let received = || tracing.trace().all(Event::FreezeReceived).count() as u64;
     let over_network = || server.metrics().protocol.received(apus_proto::Kind::Freeze);
     loop {
@@ -236,35 +234,36 @@ fn peers_that_are_met_in_memory_are_asked_there_too() {
     let trace = tracing.trace();
     let peer = |record: &Record| trace.head.peer(record.peer).unwrap().address;
     assert!(trace.all(Event::FreezeReceived).all(|(_, it)| peer(it) == client.local_addr()));
-    // And the other way round.
+    // In the other direction as well.
     assert_eq!(server.freeze_peers(), 2);
 }
 
 #[test]
-fn whoever_is_frozen_by_itself_tells_its_peers_if_it_shall() {
-    for tell in [false, true] {
+fn a_trigger_freezes_the_peers_traces_if_enabled() {
+    for enabled in [false, true] {
         let _tracing = Tracing::with(Sampling::default());
-        let triggers = FreezeTriggers::new().slow_rpc(Duration::ZERO).freeze_peers(tell);
-        let (client, server) = acquainted(triggers, FreezeTriggers::new());
+        let triggers = FreezeTriggers::new().slow_rpc(Duration::ZERO).freeze_peers(enabled);
+        let (client, server) = pair_with_session(triggers, FreezeTriggers::new());
         assert_eq!(reason(), Some(FreezeReason::SlowRpc), "every call is slow");
         std::thread::scope(|scope| {
             scope.spawn(|| server.recv_request().unwrap().reply("hello").unwrap());
             client.call(server.local_addr(), "hello").unwrap();
         });
         let sent = client.metrics().protocol.sent(apus_proto::Kind::Freeze);
-        assert_eq!(sent, u64::from(tell), "once");
+        assert_eq!(sent, u64::from(enabled), "once");
     }
 }
 
 #[test]
-fn a_stranger_freezes_nothing() {
+fn a_peer_without_a_session_freezes_nothing() {
     let tracing = Tracing::all();
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let heeding =
+    let obedient =
         EndpointBuilder::default().freeze_triggers(FreezeTriggers::new().obey_peers(true));
-    let server = heeding.bind("127.0.0.1:0").unwrap();
+    let server = obedient.bind("127.0.0.1:0").unwrap();
     let mut freeze = [0; 28];
-    // From this port to that one, its type, the length of its header, the version, and a session that nobody has.
+    // Source and destination port, packet type, length of the header, version, and a session that
+    // does not exist.
     freeze[..2].copy_from_slice(&socket.local_addr().unwrap().port().to_be_bytes());
     freeze[2..4].copy_from_slice(&server.local_addr().port().to_be_bytes());
     freeze[11] = apus_proto::Kind::Freeze as u8;

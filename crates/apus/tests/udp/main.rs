@@ -1,4 +1,4 @@
-//! The blocking endpoint over real UDP sockets: what only they can show.
+//! The blocking endpoint over real UDP sockets.
 
 #[path = "../endpoint/echo.rs"]
 mod echo;
@@ -7,12 +7,12 @@ use apus::{Bytes, CallOptions, Config, EndpointBuilder, Execution, FailureKind, 
 use echo::echo;
 use std::net::{IpAddr, SocketAddr};
 
-/// The two sides are on one host, and shall not notice it.
+/// Options that keep two endpoints on one host from using shared memory.
 fn over_udp() -> EndpointBuilder {
     EndpointBuilder::default().local(false)
 }
 
-/// How a call failed that was sent.
+/// Returns the failure of a call that was sent.
 fn failure(result: Result<Bytes, apus::CallError>) -> apus::RpcError {
     match result {
         Err(apus::CallError::Failed(error)) => error,
@@ -20,8 +20,8 @@ fn failure(result: Result<Bytes, apus::CallError>) -> apus::RpcError {
     }
 }
 
-/// A call to a port where nobody listens fails by what the system reports, not by silence, which is
-/// an hour here.
+/// A call to a closed port fails by the ICMP error that the system reports, not by silence, which
+/// would take an hour here.
 #[test]
 fn a_closed_port_is_reported_by_the_system() {
     let config = Config::builder().timeout_usecs(3_600_000_000).build().unwrap();
@@ -40,7 +40,7 @@ fn a_closed_port_is_reported_by_the_system() {
     }
 }
 
-/// Each way to bind with each address that reaches it.
+/// Each form of bind address with each address that reaches it.
 #[test]
 fn both_families_and_one_socket_for_both() {
     let ways = [
@@ -66,7 +66,7 @@ fn both_families_and_one_socket_for_both() {
                 let request = server.recv_request().ok()?;
                 let from = request.peer_addr();
                 request.reply("you").ok()?;
-                // The acknowledgment is the client's loop's work.
+                // The client's loop must run to acknowledge.
                 server.drain(std::time::Duration::from_secs(60)).then_some(from)
             }
         });
@@ -79,11 +79,11 @@ fn both_families_and_one_socket_for_both() {
     }
 }
 
-/// The longest message there is, both ways.
-/// What is written in two pieces over TCP waits for an acknowledgement between them; a message is whole when it is given.
+/// Over TCP the second of two writes waits for a delayed acknowledgement. A message in slices is
+/// sent as a whole.
 #[test]
 fn a_request_and_a_reply_in_slices_are_one_packet_each() {
-    // Nobody asks again, however slow the machine is.
+    // No retransmissions, however slow the machine is.
     let config = Config::builder().resend_usecs(10_000_000).timeout_usecs(3_600_000_000);
     let over_udp = || over_udp().config(config.clone().build().unwrap());
     let server = over_udp().bind("127.0.0.1:0").unwrap();
@@ -109,6 +109,7 @@ fn a_request_and_a_reply_in_slices_are_one_packet_each() {
     drop(thread.join().unwrap());
 }
 
+/// The longest message, in both directions.
 #[test]
 fn sixty_four_megabytes() {
     let server = over_udp().poll_mode(PollMode::Block).bind("127.0.0.1:0").unwrap();
@@ -128,8 +129,8 @@ fn sixty_four_megabytes() {
     assert_eq!(thread.join().unwrap(), 1);
 }
 
-/// A server comes back at its port without memory. A call that relied on its earlier life fails with
-/// that reason, an idempotent one is sent again, and the next one knows.
+/// A server is restarted at its port without state. A call that relied on the earlier incarnation
+/// fails with that reason, an idempotent call is sent again, and the next call succeeds.
 #[test]
 fn a_restarted_server_is_recognised() {
     for idempotent in [false, true] {
@@ -161,10 +162,10 @@ fn a_restarted_server_is_recognised() {
     }
 }
 
-/// Somebody throws anything at the port: nobody else notices, each packet is counted, and little comes
-/// back.
+/// Garbage sent to the port does not disturb other clients. Each packet is counted, and the
+/// responses are small.
 #[test]
-fn garbage_disturbs_nobody() {
+fn garbage_disturbs_no_client() {
     let server = over_udp().bind("127.0.0.1:0").unwrap();
     let address = server.local_addr();
     let thread = echo(server.clone());
@@ -181,12 +182,12 @@ fn garbage_disturbs_nobody() {
             })
             .collect();
         if round % 2 == 0 && packet.len() > 20 {
-            // A header that is nearly right: our port, a kind, the version.
+            // A nearly valid header: the right port, a packet type, the version.
             packet[2..4].copy_from_slice(&address.port().to_be_bytes());
             packet[11] = 0x10 + (round / 2 % 9) as u8;
             packet[13] = 0x10 | (round / 18 % 16) as u8;
         }
-        // A socket that is full for a moment takes nothing.
+        // Fails while the socket is full.
         if vandal.send_to(&packet, address).is_ok() {
             sent += packet.len() + 28;
         }

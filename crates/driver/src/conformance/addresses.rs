@@ -1,11 +1,11 @@
-//! Who sent it, and where does the answer go?
+//! Addresses of received packets, and of responses to them.
 
 use super::Fixture;
 use super::host::{HEADER_LEN, Host, pattern};
 use crate::Burst;
 
-/// `Arrival::from` is an address that answers reach.
-pub fn an_answer_reaches_the_sender(fixture: &dyn Fixture) {
+/// `Arrival::from` is an address that responses reach.
+pub fn a_response_reaches_the_sender(fixture: &dyn Fixture) {
     let mut server = Host::open(fixture);
     let mut clients: Vec<_> = (0..5).map(|_| Host::open(fixture)).collect();
     for (number, client) in clients.iter_mut().enumerate() {
@@ -21,8 +21,9 @@ pub fn an_answer_reaches_the_sender(fixture: &dyn Fixture) {
     }
 }
 
-/// A driver that listens on all addresses says which one was asked, and can answer from it.
-pub fn an_answer_leaves_from_the_address_that_was_asked(fixture: &dyn Fixture) {
+/// A driver that listens on all addresses reports the one that a request was sent to, and can
+/// respond from it.
+pub fn a_response_leaves_from_the_address_of_the_request(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     client.send(server.address, &pattern(40, 1));
     client.flush();
@@ -42,17 +43,17 @@ pub fn an_answer_leaves_from_the_address_that_was_asked(fixture: &dyn Fixture) {
             segment: len,
         });
         server.flush();
-        let answer = &client.collect(1)[0];
-        assert_eq!(answer.from, server.address, "another address would look like another peer");
+        let response = &client.collect(1)[0];
+        assert_eq!(response.from, server.address, "another address would look like another peer");
     }
 }
 
-/// The sender's address as the receiver sees it is the sender's own.
+/// The receiver sees the sender's own address.
 pub fn the_local_address_is_where_peers_send_to(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     client.send(server.address, &pattern(40, 1));
     client.flush();
     let request = &server.collect(1)[0];
     assert_eq!(request.from.port(), client.address.port());
-    assert_eq!(request.from.is_ipv4(), client.address.is_ipv4(), "mapped addresses are not shown");
+    assert_eq!(request.from.is_ipv4(), client.address.is_ipv4(), "no IPv4-mapped address");
 }

@@ -1,10 +1,10 @@
-//! D1, D5, D6: what each call promises.
+//! Calls of the halves: DRIVER-1, DRIVER-5, DRIVER-6.
 
 use super::Fixture;
 use super::host::{Host, assert_same, pattern};
 
-/// What `send` accepted is on its way after `flush`, and then nothing is pending.
-pub fn flush_sends_what_was_held_back(fixture: &dyn Fixture) {
+/// Packets accepted by `send` are sent by `flush`, and then no packet is pending.
+pub fn flush_sends_pending_packets(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     for round in 0..50 {
         let packets: Vec<_> = (0..=round % 5).map(|index| pattern(80 + index, round)).collect();
@@ -16,38 +16,38 @@ pub fn flush_sends_what_was_held_back(fixture: &dyn Fixture) {
     }
 }
 
-/// Flushing costs nothing and sends nothing if nothing is there.
-pub fn a_flush_without_packets_is_fine(fixture: &dyn Fixture) {
+/// Flushing sends nothing if no packet is pending.
+pub fn a_flush_without_packets_does_nothing(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     assert!(client.transmit.has_room() && !client.transmit.has_pending());
     client.flush();
     client.flush();
     let mut packets = Vec::new();
-    assert_eq!(server.take(10, &mut packets), 0);
+    assert_eq!(server.receive_all(10, &mut packets), 0);
 }
 
-/// The engine sleeps on the descriptor, so it must be readable when and only when there is work.
+/// The engine sleeps on the descriptor, which must be readable if and only if there is work.
 pub fn the_descriptor_is_readable_while_packets_wait(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     let mut packets = Vec::new();
-    assert!(!server.is_readable(), "nothing has come yet");
+    assert!(!server.is_readable(), "no packet has arrived yet");
     for round in 0..3 {
         client.send(server.address, &pattern(50, round));
         client.flush();
         server.wait_readable();
         packets.clear();
-        server.take(10, &mut packets);
+        server.receive_all(10, &mut packets);
         assert_eq!(packets.len(), 1);
-        assert!(!server.is_readable(), "everything was taken");
+        assert!(!server.is_readable(), "every packet was received");
     }
 }
 
-/// A turn of the engine has a quota; one merged datagram may exceed it.
+/// A pass of the engine has a quota; one merged datagram may exceed it.
 pub fn a_receive_stays_near_its_limit(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     let merged_at_most = 64;
     for limit in [1, 8, 50] {
-        // Sizes that do not merge, and a few that do.
+        // Sizes that do not merge, and some that do.
         let packets: Vec<_> = (0..150)
             .map(|index| pattern(if index % 3 == 0 { 60 } else { 61 + index }, index))
             .collect();
@@ -58,15 +58,15 @@ pub fn a_receive_stays_near_its_limit(fixture: &dyn Fixture) {
         let mut got = Vec::new();
         while got.len() < packets.len() {
             server.wait_readable();
-            let most = server.take(limit, &mut got);
+            let most = server.receive_all(limit, &mut got);
             assert!(most <= limit + merged_at_most, "{most} packets with limit {limit}");
         }
         assert_same(&packets, &got);
     }
 }
 
-/// What was drained does not come again.
-pub fn nothing_is_received_twice(fixture: &dyn Fixture) {
+/// A drained packet is not received again.
+pub fn no_packet_is_received_twice(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     client.send(server.address, b"only once");
     client.flush();

@@ -1,4 +1,4 @@
-//! A driver, and everything that a test does with it.
+//! Host of a test: a driver with the operations that the tests need.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,21 +19,21 @@ pub(super) struct Host {
     pub(super) capabilities: Capabilities,
     pub(super) transmit: Box<dyn TransmitHalf>,
     pub(super) receive: Box<dyn ReceiveHalf>,
-    /// Reports that have come in.
-    pub(super) reports: Vec<Seen>,
+    /// Reports received so far.
+    pub(super) reports: Vec<ReceivedReport>,
 }
 
-/// A report that has come in.
+/// A report, copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ReceivedReport {
     pub(super) peer: SocketAddr,
-    pub(super) trouble: NetworkError,
+    pub(super) error: NetworkError,
     pub(super) packet: Vec<u8>,
 }
 
-/// A packet that has arrived.
+/// A received packet, copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Got {
+pub(super) struct ReceivedPacket {
     pub(super) from: SocketAddr,
     pub(super) to: Option<IpAddr>,
     pub(super) bytes: Vec<u8>,
@@ -48,8 +48,8 @@ impl Host {
         Self { address, capabilities, transmit, receive, reports: Vec::new() }
     }
 
-    /// Bytes that may wait for this host without danger of an overflow. A quarter of the buffer,
-    /// because systems count their own structures too.
+    /// Returns the bytes that may wait for this host without an overflow: a quarter of the buffer,
+    /// because systems also count their own structures.
     pub(super) fn budget(&self) -> usize {
         self.capabilities.receive_buffer / 4
     }
@@ -68,8 +68,8 @@ impl Host {
         self.send_burst(&burst);
     }
 
-    /// Sends packets that are equal in size but for a shorter last one. The payload is cut into
-    /// slices of the given lengths, again and again.
+    /// Sends packets of equal size, except that the last one may be shorter. The payload is cut
+    /// into slices of the given lengths, repeatedly.
     pub(super) fn send_packets(&mut self, to: SocketAddr, packets: &[Vec<u8>], slices: &[usize]) {
         let headers: Vec<u8> =
             packets.iter().flat_map(|packet| &packet[..HEADER_LEN]).copied().collect();
@@ -95,30 +95,30 @@ impl Host {
 
     /// Sends a burst as soon as there is room.
     pub(super) fn send_burst(&mut self, burst: &Burst<'_>) {
-        assert!(burst.is_consistent(), "the suite's own mistake: {burst:?}");
+        assert!(burst.is_consistent(), "a bug of the suite: {burst:?}");
         self.make_room();
-        self.transmit.send(burst).expect("D4: send fails only if the driver is broken");
+        self.transmit.send(burst).expect("DRIVER-4: send fails only if the driver is broken");
     }
 
-    /// Sends what was held back, all of it.
+    /// Sends all pending packets.
     pub(super) fn flush(&mut self) {
-        self.transmit.flush().expect("D4: flush fails only if the driver is broken");
+        self.transmit.flush().expect("DRIVER-4: flush fails only if the driver is broken");
         self.make_room();
-        assert!(!self.transmit.has_pending(), "D5: flush left packets although there is room");
+        assert!(!self.transmit.has_pending(), "DRIVER-5: packets are pending despite room");
     }
 
     fn make_room(&mut self) {
         while !self.transmit.has_room() {
             wait(&*self.receive, PollFlags::OUT);
-            self.transmit.flush().expect("D4: flush fails only if the driver is broken");
+            self.transmit.flush().expect("DRIVER-4: flush fails only if the driver is broken");
         }
     }
 
-    /// Waits for `count` packets, and sees to it that there are no more.
-    pub(super) fn collect(&mut self, count: usize) -> Vec<Got> {
+    /// Waits for `count` packets, and asserts that there are no more.
+    pub(super) fn collect(&mut self, count: usize) -> Vec<ReceivedPacket> {
         let mut packets = Vec::new();
         loop {
-            self.take(64, &mut packets);
+            self.receive_all(64, &mut packets);
             if packets.len() >= count {
                 break;
             }
@@ -128,41 +128,41 @@ impl Host {
         packets
     }
 
-    /// Takes everything that is there now, in calls with `limit`, and the reports. Afterwards one
-    /// may wait (D6). Returns the most packets of one call.
-    pub(super) fn take(&mut self, limit: usize, packets: &mut Vec<Got>) -> usize {
+    /// Receives all available packets, up to `limit` per call, and the reports. Afterwards a
+    /// thread may wait (DRIVER-6). Returns the largest number of packets of one call.
+    pub(super) fn receive_all(&mut self, limit: usize, packets: &mut Vec<ReceivedPacket>) -> usize {
         let mut most = 0;
-        self.take_reports();
+        self.receive_reports();
         loop {
-            let announced = self.receive.receive(limit).expect("D4: ICMP errors are not errors");
+            let announced =
+                self.receive.receive(limit).expect("DRIVER-4: ICMP errors are not errors");
             if announced == 0 {
-                assert!(!self.receive.may_have_more(), "there was nothing");
+                assert!(!self.receive.may_have_more(), "no packet is left");
                 return most;
             }
             let before = packets.len();
             self.receive.drain(&mut |arrival| {
                 let bytes = arrival.packet.to_vec();
-                packets.push(Got { from: arrival.from, to: arrival.to, bytes });
+                packets.push(ReceivedPacket { from: arrival.from, to: arrival.to, bytes });
             });
             assert_eq!(packets.len() - before, announced, "receive and drain disagree");
             most = most.max(announced);
         }
     }
 
-    pub(super) fn take_reports(&mut self) {
+    pub(super) fn receive_reports(&mut self) {
         self.receive.reports(&mut |report| {
             let packet = report.packet.to_vec();
-            self.reports.push(Seen { peer: report.peer, trouble: report.trouble, packet });
+            self.reports.push(ReceivedReport { peer: report.peer, error: report.error, packet });
         });
     }
 
-    /// Whether the descriptor is readable now.
+    /// Returns whether the descriptor is readable now.
     pub(super) fn is_readable(&self) -> bool {
         is_ready(&*self.receive, PollFlags::IN, Timespec { tv_sec: 0, tv_nsec: 0 })
     }
 
-    /// Gives the system a moment to say something; for what may be lost on its way and is tried
-    /// again then.
+    /// Waits a moment for a report, which may be lost on its way. The caller then tries again.
     pub(super) fn linger(&self) {
         is_ready(&*self.receive, PollFlags::IN, Timespec { tv_sec: 0, tv_nsec: 20_000_000 });
     }
@@ -173,9 +173,9 @@ impl Host {
 }
 
 fn wait(receive: &dyn ReceiveHalf, events: PollFlags) {
-    let secs = i64::try_from(WATCHDOG.as_secs()).expect("a sensible watchdog");
+    let secs = i64::try_from(WATCHDOG.as_secs()).expect("a watchdog of seconds");
     let timeout = Timespec { tv_sec: secs, tv_nsec: 0 };
-    assert!(is_ready(receive, events, timeout), "nothing within {WATCHDOG:?}: something hangs");
+    assert!(is_ready(receive, events, timeout), "no event within {WATCHDOG:?}");
 }
 
 fn is_ready(receive: &dyn ReceiveHalf, events: PollFlags, timeout: Timespec) -> bool {
@@ -192,9 +192,9 @@ fn is_ready(receive: &dyn ReceiveHalf, events: PollFlags, timeout: Timespec) -> 
     }
 }
 
-/// Bytes that tell one packet from others and one position from others.
+/// Returns bytes that differ between packets and between positions.
 pub(super) fn pattern(len: usize, salt: usize) -> Vec<u8> {
-    let mut state = u32::try_from(salt % 0xffff_fffb).expect("it was reduced").wrapping_add(1);
+    let mut state = u32::try_from(salt % 0xffff_fffb).expect("below 2^32").wrapping_add(1);
     std::iter::repeat_with(|| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         state.to_be_bytes()[0]
@@ -203,8 +203,8 @@ pub(super) fn pattern(len: usize, salt: usize) -> Vec<u8> {
     .collect()
 }
 
-/// Checks that exactly these packets arrived, in whatever order (S1).
-pub(super) fn assert_same(sent: &[Vec<u8>], got: &[Got]) {
+/// Asserts that exactly these packets were received, in any order (CONFORMANCE-1).
+pub(super) fn assert_same(sent: &[Vec<u8>], got: &[ReceivedPacket]) {
     let mut balance = BTreeMap::<&[u8], isize>::new();
     for packet in sent {
         *balance.entry(packet).or_default() += 1;
@@ -223,7 +223,7 @@ pub(super) fn assert_same(sent: &[Vec<u8>], got: &[Got]) {
         .collect();
     assert!(
         wrong.is_empty(),
-        "D2: {} packets differ: {:#?}",
+        "DRIVER-2: {} packets differ: {:#?}",
         wrong.len(),
         &wrong[..wrong.len().min(8)]
     );

@@ -1,9 +1,9 @@
-//! D3: however packets are put together and taken apart on their way, all arrive.
+//! Merging: however packets are merged and split on their way, all arrive (DRIVER-3).
 
 use super::Fixture;
 use super::host::{HEADER_LEN, Host, assert_same, pattern};
 
-/// A hundred messages of one small packet each, all in one flush: the case that merging is for.
+/// A hundred messages of one small packet each in one flush: the case that merging is for.
 pub fn small_packets_of_many_bursts_all_arrive(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     let packets: Vec<_> = (0..100).map(|salt| pattern(156, salt)).collect();
@@ -16,7 +16,7 @@ pub fn small_packets_of_many_bursts_all_arrive(fixture: &dyn Fixture) {
     }
 }
 
-/// Each packet has a neighbour of another size.
+/// Adjacent packets have different sizes.
 pub fn packets_of_different_sizes_all_arrive(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     let limit = client.transmit.packet_limit(server.address);
@@ -32,7 +32,7 @@ pub fn packets_of_different_sizes_all_arrive(fixture: &dyn Fixture) {
     }
 }
 
-/// More peers than a driver is likely to have places for, their packets mixed.
+/// Packets to more peers than a driver is likely to stage at a time, interleaved.
 pub fn packets_to_many_peers_all_arrive(fixture: &dyn Fixture) {
     const ROUNDS: usize = 5;
     let mut client = Host::open(fixture);
@@ -50,7 +50,7 @@ pub fn packets_to_many_peers_all_arrive(fixture: &dyn Fixture) {
     }
 }
 
-/// A shorter packet is the last of its merged datagram; what follows must not be glued to it.
+/// A shorter packet is the last of its merged datagram; the next packet must not be merged with it.
 pub fn short_last_packets_do_not_harm_their_successors(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     let mut sent = Vec::new();
@@ -67,12 +67,12 @@ pub fn short_last_packets_do_not_harm_their_successors(fixture: &dyn Fixture) {
     assert_same(&sent, &server.collect(sent.len()));
 }
 
-/// All traffic classes, one after the other and many of the same, in one flush.
+/// All traffic classes, different ones in sequence and many equal ones, in one flush.
 pub fn every_traffic_class_is_carried(fixture: &dyn Fixture) {
     let (mut client, mut server) = (Host::open(fixture), Host::open(fixture));
     let mixed = (0..64_u8).map(|codepoint| codepoint << 2);
-    let alike = std::iter::repeat_n(0xb8, 40);
-    let classes: Vec<u8> = mixed.chain(alike).chain([0, 0xb8, 0]).collect();
+    let equal = std::iter::repeat_n(0xb8, 40);
+    let classes: Vec<u8> = mixed.chain(equal).chain([0, 0xb8, 0]).collect();
     let packets: Vec<_> = (0..classes.len()).map(|salt| pattern(60, salt)).collect();
     for chunk in [classes.len(), 1] {
         for (packets, classes) in packets.chunks(chunk).zip(classes.chunks(chunk)) {

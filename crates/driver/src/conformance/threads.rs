@@ -1,4 +1,4 @@
-//! The halves are independent: neither waits for the other.
+//! Threads: the halves are independent, and neither waits for the other.
 
 use std::thread;
 
@@ -20,11 +20,11 @@ pub fn halves_work_on_two_threads(fixture: &dyn Fixture) {
                 transmit.flush().unwrap();
             }
         });
-        // The same driver's receiving half is in use meanwhile.
+        // Meanwhile another thread uses the receiving half of the same driver.
         scope.spawn(move || {
             for _ in 0..100 {
                 receive.receive(10).unwrap();
-                receive.reports(&mut |report| panic!("nothing went wrong: {report:?}"));
+                receive.reports(&mut |report| panic!("no packet failed: {report:?}"));
             }
         });
         let sent: Vec<_> = (0..PACKETS).map(|salt| pattern(90, salt)).collect();

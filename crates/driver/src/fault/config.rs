@@ -1,10 +1,10 @@
-//! Which faults, and how many?
+//! Configuration of faults.
 
-/// What a probability of one is: all probabilities here are parts per million, so that a
-/// configuration is exact and the same on every machine.
+/// Probability one: all probabilities here are in parts per million, so that a configuration is
+/// exact and equal on every machine.
 pub const PER_MILLION: u32 = 1_000_000;
 
-/// What happens to packets of one direction.
+/// Faults of one direction.
 ///
 /// Probabilities are per packet, in parts per million, and independent of each other. A packet goes
 /// through loss, corruption, duplication and reordering in this order.
@@ -14,22 +14,22 @@ pub struct Faults {
     pub loss: u32,
     /// Probability that a packet is followed by a copy of itself.
     pub duplication: u32,
-    /// Probability that a packet is held back while [`Faults::hold`] later ones pass.
+    /// Probability that a packet is delayed while [`Faults::hold`] later packets pass.
     pub reordering: u32,
-    /// Packets that overtake a packet that is held back; at least 1 if there is reordering. Fewer
-    /// do if no more are there.
+    /// Number of packets that overtake a delayed packet; at least 1 if there is reordering. Fewer
+    /// overtake it if no more follow.
     pub hold: u32,
-    /// Probability that one bit of a packet, any, is flipped.
+    /// Probability that one randomly chosen bit of a packet is flipped.
     pub corruption: u32,
-    /// Probability that a packet is the first of [`Faults::burst_length`] consecutive ones that are
-    /// lost, as when a queue overflows or a link fails over.
+    /// Probability that a packet is the first of [`Faults::burst_length`] consecutive packets that
+    /// are lost, as when a queue overflows or a link fails over.
     pub burst_loss: u32,
-    /// Packets of a burst loss; at least 1 if there is burst loss.
+    /// Length of a burst loss in packets; at least 1 if there is burst loss.
     pub burst_length: u32,
 }
 
 impl Faults {
-    /// No faults at all.
+    /// Returns the configuration without faults.
     #[must_use]
     pub const fn none() -> Self {
         Self {
@@ -43,11 +43,11 @@ impl Faults {
         }
     }
 
-    /// Checks the limits that the fields' documentation gives.
+    /// Checks the limits in the fields' documentation.
     ///
     /// # Errors
     ///
-    /// The first field that is outside them.
+    /// [`FaultError`] for the first field that is outside its limits.
     pub fn validate(&self) -> Result<(), FaultError> {
         let probabilities = [
             ("loss", self.loss),
@@ -71,14 +71,14 @@ impl Faults {
     }
 }
 
-/// What a [`super::Faulty`] driver does to its packets.
+/// Faults of a [`super::Faulty`] driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct FaultConfig {
-    /// Decides every draw; the two directions draw from streams of their own.
+    /// Seed of all random draws; each direction has its own stream.
     pub seed: u64,
-    /// For packets that arrive.
+    /// Faults of received packets.
     pub receive: Faults,
-    /// For packets that are sent.
+    /// Faults of sent packets.
     pub transmit: Faults,
 }
 
@@ -87,26 +87,26 @@ impl FaultConfig {
     ///
     /// # Errors
     ///
-    /// As [`Faults::validate`].
+    /// [`FaultError`], as for [`Faults::validate`].
     pub fn validate(&self) -> Result<(), FaultError> {
         self.receive.validate()?;
         self.transmit.validate()
     }
 }
 
-/// Why a [`FaultConfig`] makes no sense.
+/// Why a [`FaultConfig`] is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FaultError {
     /// A probability is above one.
-    #[error("{field} is {value} parts per million; the most is {PER_MILLION}")]
+    #[error("{field} is {value} parts per million, the maximum is {PER_MILLION}")]
     MoreThanCertain {
         /// Name of the field in [`Faults`].
         field: &'static str,
         /// Its value.
         value: u32,
     },
-    /// A field is 0 that another one needs.
+    /// A field is 0 although another one requires it.
     #[error("{field} must be at least 1 if {needed_by} is above 0")]
     Missing {
         /// Name of the field in [`Faults`].
@@ -121,11 +121,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_configuration_without_sense_is_refused_by_name() {
+    fn an_invalid_configuration_is_rejected_by_field() {
         let check = |faults: Faults| faults.validate().unwrap_err().to_string();
         assert_eq!(
             check(Faults { corruption: PER_MILLION + 1, ..Faults::none() }),
-            "corruption is 1000001 parts per million; the most is 1000000"
+            "corruption is 1000001 parts per million, the maximum is 1000000"
         );
         assert_eq!(
             check(Faults { reordering: 1, ..Faults::none() }),

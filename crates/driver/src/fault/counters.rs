@@ -1,19 +1,19 @@
-//! How often was which fault applied?
+//! Counters of applied faults.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a [`super::Faulty`] driver has done, in packets.
+/// Counters of a [`super::Faulty`] driver, in packets.
 #[derive(Debug, Default)]
 pub struct FaultCounters {
-    /// To packets that arrived.
+    /// Faults applied to received packets.
     pub receive: LaneCounters,
-    /// To packets that were sent.
+    /// Faults applied to sent packets.
     pub transmit: LaneCounters,
 }
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident, $count:ident;)*) => {
-        /// Faults of one direction.
+        /// Counters of one direction.
         #[derive(Debug, Default)]
         pub struct LaneCounters { $($name: AtomicU64,)* }
 
@@ -30,7 +30,7 @@ macro_rules! counters {
                 }
             )*
 
-            /// All faults together.
+            /// Returns the sum of all counters.
             #[must_use]
             pub fn total(&self) -> u64 {
                 [$(self.$name()),*].iter().sum()
@@ -46,14 +46,14 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Packets lost one by one.
+    /// Returns the number of packets lost one by one.
     lost, count_lost;
-    /// Packets lost in bursts.
+    /// Returns the number of packets lost in bursts.
     burst_lost, count_burst_lost;
-    /// Copies made.
+    /// Returns the number of duplicates made.
     duplicated, count_duplicated;
-    /// Packets held back.
+    /// Returns the number of packets delayed for reordering.
     reordered, count_reordered;
-    /// Packets with a flipped bit.
+    /// Returns the number of packets with a flipped bit.
     corrupted, count_corrupted;
 }

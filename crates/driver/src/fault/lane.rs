@@ -1,4 +1,4 @@
-//! What happens to the packets of one direction?
+//! Lane: applies faults to the packets of one direction.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -6,49 +6,49 @@ use rand_pcg::Pcg64;
 use super::config::{Faults, PER_MILLION};
 use super::counters::LaneCounters;
 
-/// A packet in one piece, and what the driver knows about it.
+/// A contiguous packet with the driver's metadata.
 #[derive(Clone, Debug)]
 pub(super) struct Frame<T> {
-    pub(super) about: T,
+    pub(super) metadata: T,
     pub(super) bytes: Vec<u8>,
 }
 
-/// Chooses the stream of random numbers.
+/// Selects the stream of random numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Direction {
     Receive = 1,
     Transmit = 2,
 }
 
-/// Applies [`Faults`] to packets that pass one after the other.
+/// Applies [`Faults`] to a sequence of packets.
 #[derive(Debug)]
 pub(super) struct Lane<T> {
     faults: Faults,
     random: Pcg64,
-    /// Packets that a burst loss still takes.
+    /// Packets that the current burst loss still drops.
     burst_left: u32,
-    /// Packets held back, each with the number of packets that still overtake it. In the order in
-    /// which they came.
-    held: Vec<(u32, Frame<T>)>,
+    /// Delayed packets in order of arrival, each with the number of packets that still overtake
+    /// it.
+    delayed: Vec<(u32, Frame<T>)>,
 }
 
 impl<T: Copy> Lane<T> {
     pub(super) fn new(faults: Faults, seed: u64, direction: Direction) -> Self {
         let random = Pcg64::new(u128::from(seed), direction as u128);
-        Self { faults, random, burst_left: 0, held: Vec::new() }
+        Self { faults, random, burst_left: 0, delayed: Vec::new() }
     }
 
-    /// Whether packets pass unchanged (invariant F1).
+    /// Returns whether packets pass unchanged (FAULT-1).
     pub(super) fn is_clean(&self) -> bool {
         self.faults == Faults::none()
     }
 
-    /// Whether packets are held back.
-    pub(super) fn holds(&self) -> bool {
-        !self.held.is_empty()
+    /// Returns whether packets are delayed.
+    pub(super) fn has_delayed(&self) -> bool {
+        !self.delayed.is_empty()
     }
 
-    /// Sends `frame` through; `out` gets what comes out at the other end now.
+    /// Applies faults to `frame`; `out` receives the packets that leave the lane now.
     pub(super) fn pass(
         &mut self,
         mut frame: Frame<T>,
@@ -69,7 +69,7 @@ impl<T: Copy> Lane<T> {
         for frame in std::iter::once(frame).chain(copy) {
             if self.draw(self.faults.reordering) {
                 counters.count_reordered();
-                self.held.push((self.faults.hold, frame));
+                self.delayed.push((self.faults.hold, frame));
             } else {
                 out(frame);
                 self.overtake(out);
@@ -77,9 +77,9 @@ impl<T: Copy> Lane<T> {
         }
     }
 
-    /// Gives everything that is held back (invariant F2).
+    /// Releases all delayed packets (FAULT-2).
     pub(super) fn release(&mut self) -> impl Iterator<Item = Frame<T>> {
-        self.held.drain(..).map(|(_, frame)| frame)
+        self.delayed.drain(..).map(|(_, frame)| frame)
     }
 
     fn is_lost(&mut self, counters: &LaneCounters) -> bool {
@@ -98,12 +98,13 @@ impl<T: Copy> Lane<T> {
         lost
     }
 
-    /// One packet has overtaken all that are held; lets those go that were overtaken often enough.
+    /// Records that one packet has overtaken all delayed ones; releases those that have waited long
+    /// enough.
     fn overtake(&mut self, out: &mut dyn FnMut(Frame<T>)) {
-        for (left, _) in &mut self.held {
+        for (left, _) in &mut self.delayed {
             *left -= 1;
         }
-        for (_, frame) in self.held.extract_if(.., |(left, _)| *left == 0) {
+        for (_, frame) in self.delayed.extract_if(.., |(left, _)| *left == 0) {
             out(frame);
         }
     }

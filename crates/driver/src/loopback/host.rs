@@ -1,4 +1,4 @@
-//! What is a host of the loopback network?
+//! Host of the loopback network.
 
 use std::collections::VecDeque;
 use std::io;
@@ -6,15 +6,15 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use super::inbox::{Inbox, Letter, Refusal};
-use super::{LoopbackNetwork, Way};
+use super::inbox::{Inbox, Packet, Report};
+use super::{LoopbackNetwork, Route};
 use crate::{
     Arrival, Burst, Capabilities, Driver, Ecn, NetworkError, NetworkReport, ReceiveHalf,
     TransmitHalf,
 };
 
-/// A host of a [`Network`]. When the host, or after [`Driver::split`] its receiving half, is dropped,
-/// its port is closed.
+/// A host of a [`LoopbackNetwork`]. When the host is dropped, or after [`Driver::split`] its
+/// receiving half, its port is closed.
 #[derive(Debug)]
 pub struct LoopbackHost {
     transmit: Sender,
@@ -24,8 +24,8 @@ pub struct LoopbackHost {
 impl LoopbackHost {
     pub(super) fn new(network: LoopbackNetwork, address: SocketAddr, inbox: Arc<Inbox>) -> Self {
         let transmit =
-            Sender { network: network.clone(), address, inbox: inbox.clone(), held: Vec::new() };
-        let receive = Receiver { network, address, inbox, taken: VecDeque::new(), full: false };
+            Sender { network: network.clone(), address, inbox: inbox.clone(), pending: Vec::new() };
+        let receive = Receiver { network, address, inbox, received: VecDeque::new(), full: false };
         Self { transmit, receive }
     }
 }
@@ -54,31 +54,31 @@ impl Driver for LoopbackHost {
     }
 }
 
-/// The half that sends. It holds back everything until `flush`, so that an engine that forgets to
-/// flush is found out.
+/// The transmitting half. It holds all packets until `flush`, so that an engine that does not
+/// flush is detected.
 #[derive(Debug)]
 struct Sender {
     network: LoopbackNetwork,
     address: SocketAddr,
-    /// The own inbox, for reports.
+    /// The host's own inbox, for reports.
     inbox: Arc<Inbox>,
-    held: Vec<(SocketAddr, Letter)>,
+    pending: Vec<(SocketAddr, Packet)>,
 }
 
 impl Sender {
-    fn deliver(&self, to: SocketAddr, letter: Letter) {
-        let trouble = match self.network.way(to) {
-            _ if letter.bytes.len() > self.network.config().packet_limit => NetworkError::TooBig,
-            Way::Closed => NetworkError::PortClosed,
-            Way::None => NetworkError::HostUnreachable,
-            Way::Open(inbox) => {
-                if !inbox.put(letter) {
+    fn deliver(&self, to: SocketAddr, packet: Packet) {
+        let error = match self.network.route(to) {
+            _ if packet.bytes.len() > self.network.config().packet_limit => NetworkError::TooBig,
+            Route::PortClosed => NetworkError::PortClosed,
+            Route::Unreachable => NetworkError::HostUnreachable,
+            Route::Open(inbox) => {
+                if !inbox.put(packet) {
                     self.network.count_drop();
                 }
                 return;
             }
         };
-        self.inbox.put_refusal(Refusal { peer: to, trouble, packet: letter.bytes });
+        self.inbox.put_report(Report { peer: to, error, packet: packet.bytes });
     }
 }
 
@@ -86,17 +86,17 @@ impl TransmitHalf for Sender {
     fn send(&mut self, burst: &Burst<'_>) -> io::Result<()> {
         debug_assert!(burst.is_consistent(), "{burst:?}");
         let ecn = Ecn::from_traffic_class(burst.traffic_class);
-        self.held.extend(
+        self.pending.extend(
             burst.each().map(|packet| {
-                (burst.to, Letter { from: self.address, ecn, bytes: packet.to_vec() })
+                (burst.to, Packet { from: self.address, ecn, bytes: packet.to_vec() })
             }),
         );
         Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        for (to, letter) in std::mem::take(&mut self.held) {
-            self.deliver(to, letter);
+        for (to, packet) in std::mem::take(&mut self.pending) {
+            self.deliver(to, packet);
         }
         Ok(())
     }
@@ -106,7 +106,7 @@ impl TransmitHalf for Sender {
     }
 
     fn has_pending(&self) -> bool {
-        !self.held.is_empty()
+        !self.pending.is_empty()
     }
 
     fn packet_limit(&mut self, _to: SocketAddr) -> usize {
@@ -114,24 +114,24 @@ impl TransmitHalf for Sender {
     }
 }
 
-/// The half that receives.
+/// The receiving half.
 #[derive(Debug)]
 struct Receiver {
     network: LoopbackNetwork,
     address: SocketAddr,
     inbox: Arc<Inbox>,
     /// Packets for the next `drain`.
-    taken: VecDeque<Letter>,
-    /// Whether these were as many as were asked for.
+    received: VecDeque<Packet>,
+    /// Whether the last `receive` reached its limit.
     full: bool,
 }
 
 impl ReceiveHalf for Receiver {
     fn receive(&mut self, limit: usize) -> io::Result<usize> {
-        self.taken.clear();
-        self.inbox.take(limit, &mut self.taken);
-        self.full = self.taken.len() >= limit;
-        Ok(self.taken.len())
+        self.received.clear();
+        self.inbox.take(limit, &mut self.received);
+        self.full = self.received.len() >= limit;
+        Ok(self.received.len())
     }
 
     fn may_have_more(&self) -> bool {
@@ -139,15 +139,14 @@ impl ReceiveHalf for Receiver {
     }
 
     fn drain(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) {
-        for letter in self.taken.drain(..) {
-            sink(Arrival { from: letter.from, to: None, ecn: letter.ecn, packet: &letter.bytes });
+        for packet in self.received.drain(..) {
+            sink(Arrival { from: packet.from, to: None, ecn: packet.ecn, packet: &packet.bytes });
         }
     }
 
     fn reports(&mut self, sink: &mut dyn FnMut(NetworkReport<'_>)) {
-        for refusal in self.inbox.take_refusals() {
-            let Refusal { peer, trouble, packet } = refusal;
-            sink(NetworkReport { peer, trouble, packet: &packet });
+        for Report { peer, error, packet } in self.inbox.take_reports() {
+            sink(NetworkReport { peer, error, packet: &packet });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What waits for a host of the loopback network?
+//! Inbox of a loopback host: packets and reports that wait for it.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -9,9 +9,9 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::{Ecn, NetworkError};
 
-/// A packet on its way or arrived.
+/// A packet on the loopback network.
 #[derive(Clone, Debug)]
-pub(super) struct Letter {
+pub(super) struct Packet {
     pub(super) from: SocketAddr,
     pub(super) ecn: Ecn,
     pub(super) bytes: Vec<u8>,
@@ -19,80 +19,80 @@ pub(super) struct Letter {
 
 /// A report that waits to be taken.
 #[derive(Clone, Debug)]
-pub(super) struct Refusal {
+pub(super) struct Report {
     pub(super) peer: SocketAddr,
-    pub(super) trouble: NetworkError,
+    pub(super) error: NetworkError,
     pub(super) packet: Vec<u8>,
 }
 
-/// Packets and reports for one host, with a descriptor that says whether there are any.
+/// Packets and reports for one host, with a descriptor that is readable while there are any.
 #[derive(Debug)]
 pub(super) struct Inbox {
-    /// Packets held at most, and reports held at most (invariant L2).
-    queue: usize,
-    waiting: Mutex<Waiting>,
-    /// Counts above zero exactly while something waits (invariant L1). Changed only under the lock
-    /// of `waiting`.
+    /// Maximum number of packets, and of reports (LOOPBACK-2).
+    capacity: usize,
+    queues: Mutex<Queues>,
+    /// Counts above zero exactly while something waits (LOOPBACK-1). Changed only under the lock of
+    /// `queues`.
     signal: OwnedFd,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
-    letters: VecDeque<Letter>,
-    refusals: VecDeque<Refusal>,
+struct Queues {
+    packets: VecDeque<Packet>,
+    reports: VecDeque<Report>,
 }
 
-impl Waiting {
+impl Queues {
     fn is_empty(&self) -> bool {
-        self.letters.is_empty() && self.refusals.is_empty()
+        self.packets.is_empty() && self.reports.is_empty()
     }
 }
 
 impl Inbox {
-    pub(super) fn new(queue: usize) -> Self {
+    pub(super) fn new(capacity: usize) -> Self {
         let signal = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
             .expect("the process has a file descriptor left");
-        Self { queue, waiting: Mutex::default(), signal }
+        Self { capacity, queues: Mutex::default(), signal }
     }
 
-    /// Takes the letter in, or says that there was no room.
-    pub(super) fn put(&self, letter: Letter) -> bool {
-        self.change(|waiting| {
-            let room = waiting.letters.len() < self.queue;
+    /// Adds a packet; returns whether there was room.
+    pub(super) fn put(&self, packet: Packet) -> bool {
+        self.change(|queues| {
+            let room = queues.packets.len() < self.capacity;
             if room {
-                waiting.letters.push_back(letter);
+                queues.packets.push_back(packet);
             }
             room
         })
     }
 
-    /// Takes the report in; without room it is forgotten.
-    pub(super) fn put_refusal(&self, refusal: Refusal) {
-        self.change(|waiting| {
-            if waiting.refusals.len() < self.queue {
-                waiting.refusals.push_back(refusal);
+    /// Adds a report; drops it if there is no room.
+    pub(super) fn put_report(&self, report: Report) {
+        self.change(|queues| {
+            if queues.reports.len() < self.capacity {
+                queues.reports.push_back(report);
             }
         });
     }
 
-    /// Moves at most `limit` letters to `letters`.
-    pub(super) fn take(&self, limit: usize, letters: &mut VecDeque<Letter>) {
-        self.change(|waiting| {
-            let count = limit.min(waiting.letters.len());
-            letters.extend(waiting.letters.drain(..count));
+    /// Moves up to `limit` packets to `packets`.
+    pub(super) fn take(&self, limit: usize, packets: &mut VecDeque<Packet>) {
+        self.change(|queues| {
+            let count = limit.min(queues.packets.len());
+            packets.extend(queues.packets.drain(..count));
         });
     }
 
-    pub(super) fn take_refusals(&self) -> VecDeque<Refusal> {
-        self.change(|waiting| std::mem::take(&mut waiting.refusals))
+    pub(super) fn take_reports(&self) -> VecDeque<Report> {
+        self.change(|queues| std::mem::take(&mut queues.reports))
     }
 
-    /// Applies `change` and keeps invariant L1.
-    fn change<R>(&self, change: impl FnOnce(&mut Waiting) -> R) -> R {
-        let mut waiting = self.lock();
-        let was_empty = waiting.is_empty();
-        let result = change(&mut waiting);
-        match (was_empty, waiting.is_empty()) {
+    /// Applies `change` and maintains LOOPBACK-1.
+    fn change<R>(&self, change: impl FnOnce(&mut Queues) -> R) -> R {
+        let mut queues = self.lock();
+        let was_empty = queues.is_empty();
+        let result = change(&mut queues);
+        match (was_empty, queues.is_empty()) {
             (true, false) => self.raise(),
             (false, true) => self.lower(),
             (true, true) | (false, false) => {}
@@ -101,15 +101,16 @@ impl Inbox {
     }
 
     fn raise(&self) {
-        rustix::io::write(&self.signal, &1_u64.to_ne_bytes()).expect("L1: the count was zero");
+        rustix::io::write(&self.signal, &1_u64.to_ne_bytes())
+            .expect("LOOPBACK-1: the count was zero");
     }
 
     fn lower(&self) {
-        rustix::io::read(&self.signal, &mut [0; 8]).expect("L1: the count was above zero");
+        rustix::io::read(&self.signal, &mut [0; 8]).expect("LOOPBACK-1: the count was above zero");
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where do captured packets go?
+//! Log of a capture: builds IP packets and writes them to the file.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -10,10 +10,10 @@ use etherparse::{IpFragOffset, IpHeaders, IpNumber, Ipv4Header, Ipv6Header, Pack
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, PcapError};
 
-/// Time to live, or hop limit, of every packet that is written: Linux's default.
+/// Time to live, or hop limit, of every written packet: Linux's default.
 const HOPS: u8 = 64;
 
-/// A handle to a capture. Clones are the same capture.
+/// A handle to a capture. Clones refer to the same capture.
 #[derive(Clone)]
 pub struct CaptureLog {
     state: Arc<Mutex<State>>,
@@ -21,35 +21,36 @@ pub struct CaptureLog {
 
 struct State {
     records: PcapWriter<File>,
-    /// The file that `records` writes to, which it does not let us flush.
+    /// The file that `records` writes to, which `records` does not let its owner flush.
     file: File,
     written: u64,
     missing: u64,
-    /// The first error of the file; nothing is written after it, because the last record may be cut.
+    /// The first error of the file. No packet is written after it, because the last record may be
+    /// incomplete.
     broken: Option<io::ErrorKind>,
-    /// The packet under construction, kept for its allocation.
+    /// The packet under construction, retained for its allocation.
     frame: Vec<u8>,
 }
 
 impl CaptureLog {
-    /// Packets in the capture.
+    /// Returns the number of packets in the capture.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.lock().written
     }
 
-    /// Packets that are missing in the capture: the file could not take them, or no IP packet can
-    /// hold them.
+    /// Returns the number of packets missing in the capture: the file could not store them, or they
+    /// do not fit into an IP packet.
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.lock().missing
     }
 
-    /// Writes out what is buffered.
+    /// Writes buffered packets to the file.
     ///
     /// # Errors
     ///
-    /// The file cannot be written, or could not earlier.
+    /// An error of the file, now or earlier.
     pub fn flush(&self) -> io::Result<()> {
         let mut state = self.lock();
         match state.broken {
@@ -67,7 +68,7 @@ impl CaptureLog {
         Ok(Self { state: Arc::new(Mutex::new(state)) })
     }
 
-    /// Adds a packet.
+    /// Appends a packet.
     pub(super) fn write(&self, from: SocketAddr, to: SocketAddr, traffic_class: u8, packet: &[u8]) {
         let mut state = self.lock();
         let built = build(from, to, traffic_class, packet, &mut state.frame);
@@ -104,7 +105,7 @@ impl fmt::Debug for CaptureLog {
     }
 }
 
-/// The file, shared by the two who need it.
+/// The file, shared by the pcap writer and the log.
 #[derive(Clone)]
 struct File(Arc<Mutex<Box<dyn Write + Send>>>);
 
@@ -118,7 +119,7 @@ impl Write for File {
     }
 }
 
-/// Puts the IP packet into `frame`, or says that there can be no such packet.
+/// Builds the IP packet in `frame`; returns whether there can be such a packet.
 fn build(
     from: SocketAddr,
     to: SocketAddr,

@@ -1,4 +1,4 @@
-//! What does a round trip cost whose sides sleep in the kernel until the other has something for them?
+//! Round trips between sides that sleep in the kernel while they wait.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use apus_local::{Local, Pair, PairEvent, PollEvent, PollSet, ReceiveQuota};
 use bytes::Bytes;
 
-use crate::idle::House;
+use crate::idle::Fixture;
 use crate::{Table, pair};
 
 const ROUND_TRIPS: usize = 20_000;
@@ -21,7 +21,7 @@ pub(crate) fn measure(table: &Table) {
     table.times("asleep:   unix stream", unix);
 }
 
-/// Nanoseconds of each call.
+/// Returns the nanoseconds of each call.
 fn times(mut call: impl FnMut(u64)) -> Vec<u64> {
     let mut times = Vec::with_capacity(ROUND_TRIPS);
     for id in 0..ROUND_TRIPS as u64 {
@@ -61,46 +61,46 @@ fn futex() -> Vec<u64> {
     })
 }
 
-/// Each side sleeps on all of its pairs; `count` clients, of which one calls.
+/// Each side sleeps on all of its pairs. There are `count` clients, of which one calls.
 fn epoll(count: usize) -> Vec<u64> {
-    /// Sleeps until something was received; whether the pair still lives.
-    fn turn(
+    /// Sleeps until something was received; returns whether the pair is still open.
+    fn poll(
         local: &Local,
-        sweep: &mut PollSet,
+        poll_set: &mut PollSet,
         sink: &mut dyn FnMut(&Arc<Pair>, PairEvent),
     ) -> bool {
         let mut alive = true;
         loop {
             let records =
-                local.receive(sweep, ReceiveQuota::default(), |pair, arrival| match arrival {
+                local.receive(poll_set, ReceiveQuota::default(), |pair, event| match event {
                     PollEvent::Event(event) => sink(pair, event),
-                    PollEvent::Gone(_) => alive = false,
+                    PollEvent::Disconnected(_) => alive = false,
                 });
             if records > 0 || !alive {
                 return alive;
             }
-            if local.prepare_to_sleep(sweep) {
-                local.poll_sockets(sweep, None).unwrap();
+            if local.prepare_to_sleep(poll_set) {
+                local.poll_sockets(poll_set, None).unwrap();
             }
-            local.finish_sleep(sweep);
+            local.finish_sleep(poll_set);
         }
     }
-    let House { server, clients } = House::new(count);
+    let Fixture { server, clients } = Fixture::new(count);
     thread::scope(|scope| {
         scope.spawn(move || {
-            let mut sweep = PollSet::default();
+            let mut poll_set = PollSet::default();
             let mut serve = |pair: &Arc<Pair>, event: PairEvent| {
                 let PairEvent::Request { id, payload } = event else { return };
                 pair.send(id, &[payload]).unwrap();
             };
-            while turn(&server, &mut sweep, &mut serve) {}
+            while poll(&server, &mut poll_set, &mut serve) {}
         });
         let (local, pair) = &clients[0];
         let payload = Bytes::from(vec![7; 100]);
-        let mut sweep = PollSet::default();
+        let mut poll_set = PollSet::default();
         let times = times(|id| {
             pair.send(id, std::slice::from_ref(&payload)).unwrap();
-            turn(local, &mut sweep, &mut |_, _| {});
+            poll(local, &mut poll_set, &mut |_, _| {});
         });
         pair.close();
         times

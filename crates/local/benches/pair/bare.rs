@@ -1,7 +1,8 @@
-//! How fast could it be at all?
+//! Lower bound of a round trip between cores.
 //!
-//! A word goes to the other core and one comes back, with nothing else: what the processor itself needs to move one cache
-//! line each way, and two. No way of passing messages between cores is faster than this.
+//! One word travels to the other core and one comes back, and nothing else: the processor's own
+//! cost of moving one cache line each way, and of moving two. No message passing between cores is
+//! faster.
 
 use std::array;
 use std::hint::{black_box, spin_loop};
@@ -18,7 +19,7 @@ pub(crate) fn measure(table: &Table) {
     table.line("bare: two cache lines each way, µs", || microseconds(true));
 }
 
-/// What one side writes and the other reads.
+/// Cache lines that one side writes and the other reads.
 #[repr(align(128))]
 struct Lines {
     round: AtomicU64,

@@ -1,4 +1,4 @@
-//! What do idle pairs cost whoever receives from all?
+//! Cost of idle pairs for a receiver from all of them.
 
 use std::cell::LazyCell;
 use std::hint::black_box;
@@ -13,21 +13,21 @@ use bytes::Bytes;
 
 use crate::{Table, pair};
 
-const LOOKS: u32 = 1_000_000;
+const POLLS: u32 = 1_000_000;
 
 pub(crate) fn measure(table: &Table) {
-    table.line("idle: a look at one pair, ns", || {
+    table.line("idle: a poll of one pair, ns", || {
         let (client, _server) = pair();
         let mut events = Vec::new();
-        nanoseconds(LOOKS, || {
+        nanoseconds(POLLS, || {
             black_box(&client).receive(ReceiveQuota::default(), &mut events).unwrap();
         })
     });
     for count in [1, 8, 64, 512] {
-        let house = LazyCell::new(|| House::new(count));
-        table.line(&format!("idle: a pass over {count}, ns"), || house.pass());
+        let fixture = LazyCell::new(|| Fixture::new(count));
+        table.line(&format!("idle: a pass over {count}, ns"), || fixture.pass());
         let name = format!("idle: a round trip, one of {count}, one thread, ns");
-        table.line(&name, || house.round_trip());
+        table.line(&name, || fixture.round_trip());
     }
 }
 
@@ -37,28 +37,30 @@ fn nanoseconds(times: u32, mut what: impl FnMut()) -> f64 {
     begin.elapsed().as_secs_f64() * 1e9 / f64::from(times)
 }
 
-/// A server with so many clients.
-pub(crate) struct House {
+/// A server with `count` clients.
+pub(crate) struct Fixture {
     pub(crate) server: Local,
     pub(crate) clients: Vec<(Local, Arc<Pair>)>,
 }
 
-impl House {
+impl Fixture {
     pub(crate) fn new(count: usize) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = PeerName::new(&format!("bench/house/{}/{next}", std::process::id()));
+        let name = PeerName::new(&format!("bench/fixture/{}/{next}", std::process::id()));
         let server = Local::new(Some(&name), LocalConfig::default()).unwrap();
-        let mut sweep = PollSet::default();
+        let mut poll_set = PollSet::default();
         let clients = (0..count)
             .map(|_| {
                 let client = Local::new(None, LocalConfig::default()).unwrap();
-                let Ok(Lookup::Greeted(mut attempt)) = client.find(&name) else { panic!("nobody") };
+                let Ok(Lookup::Started(mut attempt)) = client.find(&name) else {
+                    panic!("a handshake starts")
+                };
                 let pair = loop {
-                    server.poll_sockets(&mut sweep, Some(Duration::ZERO)).unwrap();
+                    server.poll_sockets(&mut poll_set, Some(Duration::ZERO)).unwrap();
                     match client.advance(attempt).unwrap() {
                         Lookup::Pair(pair) => break pair,
-                        Lookup::Greeted(again) => attempt = again,
+                        Lookup::Started(again) => attempt = again,
                         other => panic!("{other:?}"),
                     }
                 };
@@ -69,24 +71,24 @@ impl House {
     }
 
     fn pass(&self) -> f64 {
-        let mut sweep = PollSet::default();
-        let rounds = (LOOKS / self.clients.len() as u32).max(2_000);
+        let mut poll_set = PollSet::default();
+        let rounds = (POLLS / self.clients.len() as u32).max(2_000);
         nanoseconds(rounds, || {
-            self.server.receive(&mut sweep, ReceiveQuota::default(), |_, _| {});
+            self.server.receive(&mut poll_set, ReceiveQuota::default(), |_, _| {});
         })
     }
 
-    /// The first client calls; the same thread serves.
+    /// The first client calls, and the same thread serves.
     fn round_trip(&self) -> f64 {
-        let mut sweep = PollSet::default();
+        let mut poll_set = PollSet::default();
         let (_, client) = &self.clients[0];
         let payload = Bytes::from(vec![7; 100]);
         let mut events = Vec::new();
-        let rounds = (LOOKS / self.clients.len() as u32).clamp(2_000, 100_000);
+        let rounds = (POLLS / self.clients.len() as u32).clamp(2_000, 100_000);
         nanoseconds(rounds, || {
             client.send(1, std::slice::from_ref(&payload)).unwrap();
-            self.server.receive(&mut sweep, ReceiveQuota::default(), |pair, arrival| {
-                if let PollEvent::Event(PairEvent::Request { id, payload }) = arrival {
+            self.server.receive(&mut poll_set, ReceiveQuota::default(), |pair, event| {
+                if let PollEvent::Event(PairEvent::Request { id, payload }) = event {
                     pair.send(id, &[payload]).unwrap();
                 }
             });

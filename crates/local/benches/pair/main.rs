@@ -1,8 +1,8 @@
-//! What does a pair cost, beside a unix socket?
+//! Cost of a pair, compared with a unix socket.
 //!
-//! `cargo bench -p apus-local --bench pair` prints everything, `-- spinning unix` only the lines that contain one of
-//! the words. Medians, least and most of five runs; the machine must be quiet and have two cores. Needs no harness: each
-//! figure is one loop.
+//! `cargo bench -p apus-local --bench pair` prints everything, `-- spinning unix` only the lines
+//! that contain one of these words. Prints median, minimum and maximum of five runs. The machine
+//! must be quiet and have two cores. No harness is needed, as each figure is one loop.
 
 mod asleep;
 mod bare;
@@ -16,7 +16,7 @@ use apus_local::{Connecting, Listener, LocalConfig, Pair, PeerName};
 
 const RUNS: usize = 5;
 
-/// The lines that were asked for.
+/// Selects lines and prints them.
 struct Table {
     words: Vec<String>,
 }
@@ -26,14 +26,14 @@ impl Table {
         self.words.is_empty() || self.words.iter().any(|word| name.contains(word.as_str()))
     }
 
-    /// A line: a figure of each run.
+    /// Prints a line of one figure per run.
     fn line(&self, name: &str, mut run: impl FnMut() -> f64) {
         if self.wants(name) {
             self.print(name, (0..RUNS).map(|_| run()).collect());
         }
     }
 
-    /// Three lines, of the nanoseconds that each of many round trips took: percentiles in microseconds.
+    /// Prints the percentiles, in microseconds, of round trips given in nanoseconds.
     fn times(&self, name: &str, mut run: impl FnMut() -> Vec<u64>) {
         if !self.wants(name) {
             return;
@@ -54,7 +54,7 @@ impl Table {
     }
 }
 
-/// Both sides of a pair.
+/// Returns both sides of a pair.
 fn pair() -> (Pair, Pair) {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let next = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -67,10 +67,10 @@ fn pair() -> (Pair, Pair) {
 }
 
 fn main() {
-    // What begins with a dash is cargo's.
+    // Arguments that begin with a dash come from cargo.
     let words = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let table = Table { words };
-    println!("{:<48}{:>9}   least and most of {RUNS} runs", "", "median");
+    println!("{:<48}{:>9}   minimum and maximum of {RUNS} runs", "", "median");
     bare::measure(&table);
     spinning::measure(&table);
     unix::measure(&table);

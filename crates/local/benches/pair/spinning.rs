@@ -1,4 +1,4 @@
-//! What does a pair cost whose both sides spin?
+//! Cost of a pair whose sides both spin.
 //!
 //! Two threads, each with its own mapping, as two processes have.
 
@@ -44,7 +44,7 @@ fn with_server<T>(answer: Option<&Bytes>, client: impl FnOnce(&Pair) -> T) -> T 
     })
 }
 
-/// Answers each request with `answer`, or with itself, until the client goes.
+/// Answers each request with `answer`, or with its own payload, until the client closes the pair.
 fn serve(server: &Pair, answer: Option<&Bytes>) {
     let mut events = Vec::new();
     let mut rounds = 0_u32;
@@ -72,7 +72,7 @@ fn serve(server: &Pair, answer: Option<&Bytes>) {
     }
 }
 
-/// One call after the other; nanoseconds of each.
+/// Makes one call after the other; returns the nanoseconds of each.
 fn round_trips(client: &Pair, len: usize) -> Vec<u64> {
     let payload = Bytes::from(vec![7; len]);
     let mut events = Vec::new();
@@ -89,8 +89,8 @@ fn round_trips(client: &Pair, len: usize) -> Vec<u64> {
     times.split_off(ROUND_TRIPS / 10)
 }
 
-/// Both sides in turn by one thread, microseconds: what the instructions cost, and that each record is pushed out of the
-/// cache for another core which is not there.
+/// One thread runs both sides in turn; returns microseconds: the cost of the instructions, and of
+/// demoting each record to a cache for another core that does not read it.
 fn alone() -> f64 {
     let (client, server) = pair();
     let payload = Bytes::from(vec![7; 100]);
@@ -107,7 +107,7 @@ fn alone() -> f64 {
     begin.elapsed().as_secs_f64() * 1e6 / ROUND_TRIPS as f64
 }
 
-/// `calls` calls of `payload`, so many outstanding; how long they took.
+/// Makes `calls` calls of `payload`, with `outstanding` at a time; returns how long they took.
 fn stream(client: &Pair, payload: &Bytes, calls: u64, outstanding: u64) -> Duration {
     let mut events = Vec::new();
     let (mut sent, mut done) = (0, 0);

@@ -1,4 +1,4 @@
-//! What does a unix socket cost, in the same uses?
+//! Cost of a unix socket in the same uses.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -14,7 +14,7 @@ pub(crate) fn measure(table: &Table) {
     table.line("  unix stream, 500 kB, Gbit/s", throughput);
 }
 
-/// 100 bytes there and back, both sides spinning; nanoseconds of each.
+/// Sends 100 bytes there and back, both sides spinning; returns the nanoseconds of each round trip.
 fn round_trips() -> Vec<u64> {
     let (mut mine, mut other) = UnixStream::pair().unwrap();
     mine.set_nonblocking(true).unwrap();
@@ -48,7 +48,7 @@ fn round_trips() -> Vec<u64> {
     })
 }
 
-/// 500 kB after 500 kB, blocking, and a byte back at the end: Gbit/s.
+/// Sends messages of 500 kB, blocking, and one byte back at the end; returns Gbit/s.
 fn throughput() -> f64 {
     let (mut mine, mut other) = UnixStream::pair().unwrap();
     thread::scope(|scope| {

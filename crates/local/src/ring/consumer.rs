@@ -1,52 +1,53 @@
-//! How does the reader of a ring take records out of it?
+//! Reading end of a ring.
 
 use bytes::BytesMut;
 
+use super::record::{self, HEAD, Head, Kind, read_first};
 use crate::error::Violation;
-use crate::layout::{Place, SLOT};
 use crate::memory::Memory;
-use crate::record::{self, HEAD, Head, Kind, read_first};
+use crate::memory::layout::{RingLayout, SLOT};
 use crate::sync::{AtomicU64, Ordering};
 
 /// The reading end of a ring.
 pub(crate) struct Consumer {
     memory: Memory,
-    place: Place,
-    /// Where the next record begins.
+    ring: RingLayout,
+    /// Position of the next record.
     position: u64,
 }
 
-/// A record that lies in the ring. Its head was read once, and what concerns the ring has been checked.
+/// A record in the ring. Its head was read once, and the fields that concern the ring have been
+/// checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
     pub(crate) head: Head,
-    /// Where its payload lies in the memory.
+    /// Offset of the payload in the memory.
     payload: usize,
-    /// The position behind it.
+    /// Position behind the record.
     end: u64,
 }
 
 impl Consumer {
-    /// The reading end of the ring at `place`, whose words are all 0.
-    pub(crate) const fn new(memory: Memory, place: Place) -> Self {
-        Self { memory, place, position: 0 }
+    /// Returns the reading end of `ring`, whose words are all 0.
+    pub(crate) const fn new(memory: Memory, ring: RingLayout) -> Self {
+        Self { memory, ring, position: 0 }
     }
 
-    /// Whether there is a record, sound or not.
+    /// Returns whether a record is visible, valid or not.
     #[inline]
     pub(crate) fn is_ready(&self) -> bool {
         self.memory.word(self.next_word()).load(Ordering::Acquire) != 0
     }
 
-    /// The next record, if there is one.
+    /// Returns the next record, if one is visible.
     ///
     /// # Errors
     ///
-    /// [`Violation`]: what lies there is no record. The ring cannot be used any more.
+    /// [`Violation`] if the bytes are no valid record. The ring cannot be used any more.
     #[inline(always)]
     pub(crate) fn peek(&mut self) -> Result<Option<Record>, Violation> {
         let at = self.offset();
-        let words = self.memory.words(self.place.data + at);
+        let words = self.memory.words(self.ring.data + at);
         let (kind, len) = match Self::first(words[0])? {
             None => return Ok(None),
             Some((Kind::Pad, _)) => return self.peek_behind_padding(),
@@ -55,22 +56,23 @@ impl Consumer {
         self.record(at, kind, len, words).map(Some)
     }
 
-    /// The record at the ring's begin. There is one, since padding becomes visible after it (R2).
+    /// Returns the record at the start of the ring. It is visible, since padding becomes visible
+    /// after it (RING-2).
     #[cold]
     fn peek_behind_padding(&mut self) -> Result<Option<Record>, Violation> {
         let at = self.offset();
         if at == 0 {
             return Err(Violation::Length);
         }
-        self.position += (self.place.capacity - at) as u64;
-        let words = self.memory.words(self.place.data);
+        self.position += (self.ring.capacity - at) as u64;
+        let words = self.memory.words(self.ring.data);
         match Self::first(words[0])? {
             Some((Kind::Pad, _)) | None => Err(Violation::Length),
             Some((kind, len)) => self.record(0, kind, len, words).map(Some),
         }
     }
 
-    /// The record's first word. SYNC POINT 1; R4: read once, checked, kept.
+    /// Reads the first word of a record (RING-1), once (RING-4).
     #[inline(always)]
     fn first(word: &AtomicU64) -> Result<Option<(Kind, usize)>, Violation> {
         match word.load(Ordering::Acquire) {
@@ -88,42 +90,42 @@ impl Consumer {
         words: [&AtomicU64; HEAD / 8],
     ) -> Result<Record, Violation> {
         let span = record::span(len);
-        if span > self.place.capacity / 2 || span > self.place.capacity - at {
+        if span > self.ring.capacity / 2 || span > self.ring.capacity - at {
             return Err(Violation::Length);
         }
         let [id, third] = [words[1], words[2]].map(|word| word.load(Ordering::Relaxed));
         let (total, offset) = (third as u32, (third >> 32) as u32);
         Ok(Record {
             head: Head { kind, len, id, total, offset },
-            payload: self.place.data + at + HEAD,
+            payload: self.ring.data + at + HEAD,
             end: self.position + span as u64,
         })
     }
 
-    /// Copies the payload of `record`, which must be the last that was peeked at, behind what is in `out`.
+    /// Appends the payload of `record`, which must be the last peeked record, to `out`.
     #[inline(always)]
     pub(crate) fn copy(&self, record: &Record, out: &mut BytesMut) {
         self.memory.append(record.payload, record.head.len, out);
     }
 
-    /// Lets the record go: the writer may use its bytes (R3).
+    /// Releases the record: the writer may reuse its bytes (RING-3).
     #[inline(always)]
     pub(crate) fn release(&mut self, record: &Record) {
         debug_assert!(record.end > self.position);
         self.position = record.end;
-        self.memory.word(self.place.head).store(self.position, Ordering::Release);
+        self.memory.word(self.ring.head).store(self.position, Ordering::Release);
     }
 
-    /// Where in the memory the first word of the next record lies.
+    /// Returns the offset in the memory of the first word of the next record.
     #[inline]
     pub(crate) fn next_word(&self) -> usize {
-        self.place.data + self.offset()
+        self.ring.data + self.offset()
     }
 
     #[inline]
     fn offset(&self) -> usize {
-        self.position as usize & (self.place.capacity - 1)
+        self.position as usize & (self.ring.capacity - 1)
     }
 }
 
-const _: () = assert!(HEAD <= SLOT, "a head lies in its first slot, and so in the ring");
+const _: () = assert!(HEAD <= SLOT, "a head is inside its first slot, and so inside the ring");

@@ -1,7 +1,7 @@
-//! How do records travel from one process to the other?
+//! Rings: records travel from one process to the other.
 //!
-//! A ring has one writer and one reader, in different processes. Both count bytes from 0 without end; where
-//! that is in the ring, the low bits say.
+//! A ring has one writer and one reader, in different processes. Both count bytes from 0 without
+//! end; the low bits are the offset in the ring.
 //!
 //! ```text
 //!          head (shared: the reader's word)          position (the writer's own)
@@ -11,40 +11,46 @@
 //!   ─────────┴──────────┴──────────┴───────────────────┴──────────────
 //! ```
 //!
-//! There is no shared tail. The reader looks at the first word of the next record, which is 0 until that is
-//! there: a message crosses between two caches once, and not once for an index and once more for itself.
+//! There is no shared tail. The reader polls the first word of the next record, which is 0 until
+//! the record is visible: a message crosses between two caches once, and not a second time for an
+//! index.
 //!
 //! # From cache to cache
 //!
-//! The reader looks at the first line of the next record all the time. Whenever the writer has that line and is not
-//! done with it, the reader takes it back, and it travels twice more. So
+//! The reader polls the first cache line of the next record. If the writer holds that line before
+//! it is done with it, the reader takes it back, and the line travels twice more. Therefore
 //!
-//! - all other lines are written before it: payload beyond the first line, and the 0 behind the record;
-//! - those are in the writer's cache by then: two lines behind each record are written as soon as it is visible, more of a
-//!   record as long as the last one are fetched while it is put together;
-//! - the first line's payload, id, total and first word are stored at once;
-//! - the lines of a record that leaves alone are then pushed out to where the reader finds them sooner. That costs the
-//!   writer time, so of a batch only the first record's are.
+//! - all other lines are written before the first: payload beyond the first line, and the 0 behind
+//!   the record;
+//! - those lines are in the writer's cache by then: two lines behind each record are written as
+//!   soon as the record is visible, and further lines, up to the length of the last record, are
+//!   prefetched while the record is assembled;
+//! - payload, id, total and first word of the first line are stored together;
+//! - the lines of a record that is sent alone are then demoted to a cache where the reader finds
+//!   them sooner. This costs the writer time, so in a batch only the first record is demoted.
 //!
-//! docs/perf-log.md 2026-11-21 has what each of these is worth. None of it is needed for correctness.
+//! docs/perf-log.md, 2026-11-21, has the gain of each step. None of them is needed for correctness.
 //!
 //! # Invariants
 //!
-//! - **R1** A record becomes visible with the store of its first word (release), after all of its bytes and
-//!   after a 0 was stored where the next record will begin. Before that store nothing of it is: a writer may
-//!   be killed anywhere. SYNC POINT 1: that store, and the reader's load of the word (acquire).
-//! - **R2** A record never crosses the end of the ring; the rest is padded. The padding becomes visible
-//!   last: with it the record at the ring's begin.
-//! - **R3** The reader says that it has read a record (`head`, release) after it has copied all that it wants
-//!   of it. The writer takes bytes again only after it has seen that (acquire). SYNC POINT 2.
-//! - **R4** The reader uses no number that it has not checked, and reads no word twice: first words are
-//!   checked against the ring ([`Consumer::peek`]), everything else by whoever puts messages together
-//!   ([`super::inbox`]). The writer checks `head` ([`Producer::reserve`]). What a peer scribbles leads to other
-//!   payload, to a violation, or to nothing that comes.
-//! - **R5** A record takes at most half of its ring, so an empty ring has room for any record.
+//! - **RING-1** A record becomes visible with the store of its first word (release), after all of
+//!   its other bytes and after a 0 at the start of the next record; the reader loads the word with
+//!   acquire. Before that store nothing of the record is visible: the writer may be killed at any
+//!   instruction.
+//! - **RING-2** A record never crosses the end of the ring; the rest is padded. The padding becomes
+//!   visible last, and with it the record at the start of the ring.
+//! - **RING-3** The reader publishes that it has read a record (`head`, release) after it has
+//!   copied what it needs. The writer reuses the bytes only after it has loaded that position
+//!   (acquire).
+//! - **RING-4** The reader uses no number that it has not checked, and reads no word twice: first
+//!   words are checked against the ring ([`Consumer::peek`]), all other fields where messages are
+//!   assembled (`pair::inbox`). The writer checks `head` ([`Producer::reserve`]). Whatever a peer
+//!   writes results in a wrong payload, in a violation, or in no record.
+//! - **RING-5** A record takes at most half of its ring, so an empty ring has room for any record.
 
 mod consumer;
 mod producer;
+pub(crate) mod record;
 
 pub(crate) use consumer::{Consumer, Record};
 pub(crate) use producer::{Producer, PushError};

@@ -1,117 +1,120 @@
-//! How does the writer of a ring put records into it?
+//! Writing end of a ring.
 
+use super::record::{self, HEAD, Head, Kind};
 use crate::error::Violation;
-use crate::layout::{Place, SLOT};
 use crate::memory::Memory;
-use crate::record::{self, HEAD, Head, Kind};
+use crate::memory::layout::{RingLayout, SLOT};
 use crate::sync::Ordering;
 
-/// Cache lines that are written ahead: a record of 100 bytes has two, and behind it there is a 0 in a third.
+/// Cache lines that are written ahead: a record of 100 bytes takes two, and the 0 behind it is in a
+/// third.
 const WRITTEN_AHEAD: usize = 2;
 
 /// The writing end of a ring.
 pub(crate) struct Producer {
     memory: Memory,
-    place: Place,
-    /// Where the next record begins.
+    ring: RingLayout,
+    /// Position of the next record.
     position: u64,
-    /// How far the reader is, as last seen.
+    /// The reader's position, as last loaded.
     head: u64,
-    /// From `position` to here all lines begin with a 0.
+    /// All lines from `position` to here begin with a 0.
     cleared: u64,
     /// Bytes that the last record takes.
     last: usize,
 }
 
-/// Bytes of a record that are fetched before they are written. Ours: of longer ones the processor does it by itself.
-const FETCHED: usize = 1024;
+/// Bytes of a record that are prefetched before they are written. Chosen by us: in longer records
+/// the processor prefetches by itself.
+const PREFETCH_BYTES: usize = 1024;
 
-/// Bytes of payload that lie in a record's first line.
-const NEAR: usize = SLOT - HEAD;
+/// Bytes of payload in the first line of a record.
+const FIRST_LINE: usize = SLOT - HEAD;
 
-/// Why there is no place for a record.
+/// Why a record could not be reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PushError {
-    /// The reader has to read first.
+    /// The ring is full until the reader has read more.
     Full,
+    /// The reader published an impossible position.
     Broken(Violation),
 }
 
 impl Producer {
-    /// The writing end of the ring at `place`, whose words are all 0.
-    pub(crate) const fn new(memory: Memory, place: Place) -> Self {
-        Self { memory, place, position: 0, head: 0, cleared: 0, last: 0 }
+    /// Returns the writing end of `ring`, whose words are all 0.
+    pub(crate) const fn new(memory: Memory, ring: RingLayout) -> Self {
+        Self { memory, ring, position: 0, head: 0, cleared: 0, last: 0 }
     }
 
-    /// Bytes of the ring.
+    /// Returns the size of the ring in bytes.
     pub(crate) const fn capacity(&self) -> usize {
-        self.place.capacity
+        self.ring.capacity
     }
 
-    /// The longest payload of a record: R5.
+    /// Returns the longest payload of a record in bytes (RING-5).
     pub(crate) const fn max_payload(&self) -> usize {
-        self.place.capacity / 2 - HEAD
+        self.ring.capacity / 2 - HEAD
     }
 
-    /// A place for a record with `len` bytes of payload.
+    /// Reserves a record with `len` bytes of payload.
     ///
     /// # Errors
     ///
-    /// [`PushError`]: the ring is full, or its reader claims what cannot be.
+    /// [`PushError`] if the ring is full, or its reader published an impossible position.
     ///
     /// # Panics
     ///
-    /// If `len` is more than [`Producer::max_payload`]: the caller's mistake.
+    /// If `len` is more than [`Producer::max_payload`].
     #[inline]
     pub(crate) fn reserve(&mut self, len: usize) -> Result<Slot<'_>, PushError> {
-        assert!(len <= self.max_payload(), "R5: {len} bytes");
+        assert!(len <= self.max_payload(), "RING-5: {len} bytes");
         let span = record::span(len);
         let at = self.offset(self.position);
-        let rest = self.place.capacity - at;
-        // R2
+        let rest = self.ring.capacity - at;
+        // RING-2
         let pad = if span > rest { rest } else { 0 };
-        // One slot more, for the 0 behind it.
+        // One more slot, for the 0 behind the record.
         let need = pad + span + SLOT;
         if need > self.free() {
-            self.look()?;
+            self.load_head()?;
             if need > self.free() {
                 return Err(PushError::Full);
             }
         }
         let begin = if pad > 0 { 0 } else { at };
-        self.fetch(begin, self.last, span);
+        self.prefetch(begin, self.last, span);
         let end = self.position + (pad + span) as u64;
         let pad_at = (pad > 0).then_some(at);
-        // What is put may lie there, whether it is committed or not.
+        // Payload may be written there, whether the record is committed or not.
         let cleared = std::mem::replace(&mut self.cleared, self.position);
-        let near = [0; NEAR];
+        let first_line = [0; FIRST_LINE];
         Ok(Slot {
             begin,
             pad_at,
             end,
             cleared,
-            near,
+            first_line,
             filled: 0,
             len,
-            awaited: false,
+            expedited: false,
             producer: self,
         })
     }
 
-    /// Whether there is no place for a record with `len` bytes of payload. A reader that claims what cannot be
-    /// is found out by [`Producer::reserve`].
+    /// Returns whether a record with `len` bytes of payload has no room. An impossible position of
+    /// the reader is reported by the next [`Producer::reserve`].
     pub(crate) fn is_full(&mut self, len: usize) -> bool {
         matches!(self.reserve(len), Err(PushError::Full))
     }
 
-    /// Whether everything before `position` has been read.
+    /// Returns whether everything before `position` has been read.
     ///
     /// # Errors
     ///
-    /// [`Violation`]: the reader claims what cannot be.
+    /// [`Violation`] if the reader published an impossible position.
     pub(crate) fn is_read(&mut self, position: u64) -> Result<bool, Violation> {
         if self.head < position {
-            match self.look() {
+            match self.load_head() {
                 Ok(()) | Err(PushError::Full) => {}
                 Err(PushError::Broken(violation)) => return Err(violation),
             }
@@ -119,32 +122,33 @@ impl Producer {
         Ok(self.head >= position)
     }
 
-    /// Expects a record as long as the last one, which is about to be put: its lines are fetched meanwhile. Says
-    /// nothing of what is in them.
+    /// Prefetches the lines of a record as long as the last one, which is about to be written.
+    /// Makes no statement about their contents.
     #[inline]
-    pub(crate) fn expect(&self) {
-        self.fetch(self.offset(self.position), 0, self.last);
+    pub(crate) fn prefetch_next(&self) {
+        self.prefetch(self.offset(self.position), 0, self.last);
     }
 
-    /// Fetches lines of a record at `begin`, for writing: from `after` bytes of it up to `span`. Not the first, at which
-    /// the reader looks: it would only take it back before the record is there.
+    /// Prefetches for writing the lines of a record at `begin` from byte `after` to byte `span`.
+    /// Leaves out the first line, which the reader polls: it would take the line back before the
+    /// record is visible.
     #[inline]
-    fn fetch(&self, begin: usize, after: usize, span: usize) {
-        let rest = self.place.capacity - begin;
-        for line in (after.max(SLOT)..span.min(FETCHED).min(rest)).step_by(SLOT) {
-            self.memory.fetch(self.place.data + begin + line);
+    fn prefetch(&self, begin: usize, after: usize, span: usize) {
+        let rest = self.ring.capacity - begin;
+        for line in (after.max(SLOT)..span.min(PREFETCH_BYTES).min(rest)).step_by(SLOT) {
+            self.memory.prefetch(self.ring.data + begin + line);
         }
     }
 
-    /// Where the next record will begin: all that was pushed lies before.
+    /// Returns the position of the next record: all pushed records are before it.
     pub(crate) const fn position(&self) -> u64 {
         self.position
     }
 
-    /// Looks how far the reader is. SYNC POINT 2; R4: read once, checked, kept.
-    fn look(&mut self) -> Result<(), PushError> {
-        let head = self.memory.word(self.place.head).load(Ordering::Acquire);
-        // It goes neither back nor beyond what was written, from record to record.
+    /// Loads the reader's position (RING-3), once (RING-4).
+    fn load_head(&mut self) -> Result<(), PushError> {
+        let head = self.memory.word(self.ring.head).load(Ordering::Acquire);
+        // The reader moves from record to record, neither back nor beyond what was written.
         if head < self.head || head > self.position || !head.is_multiple_of(SLOT as u64) {
             return Err(PushError::Broken(Violation::Head));
         }
@@ -153,101 +157,103 @@ impl Producer {
     }
 
     const fn free(&self) -> usize {
-        self.place.capacity - (self.position - self.head) as usize
+        self.ring.capacity - (self.position - self.head) as usize
     }
 
     const fn offset(&self, position: u64) -> usize {
-        position as usize & (self.place.capacity - 1)
+        position as usize & (self.ring.capacity - 1)
     }
 
     #[inline]
     fn store(&self, offset: usize, word: u64, order: Ordering) {
-        self.memory.word(self.place.data + offset).store(word, order);
+        self.memory.word(self.ring.data + offset).store(word, order);
     }
 }
 
-/// A place in the ring. Dropped before [`Slot::commit`], it was never there.
-#[must_use = "commit it"]
+/// A reserved record. Dropping it before [`Slot::commit`] leaves no trace in the ring.
+#[must_use = "a record becomes visible with `commit`"]
 pub(crate) struct Slot<'a> {
     producer: &'a mut Producer,
-    /// Where the record begins in the ring.
+    /// Offset of the record in the ring.
     begin: usize,
-    /// Where padding begins, if there must be some before.
+    /// Offset of the padding, if the record needs padding before it.
     pad_at: Option<usize>,
-    /// The position behind the record.
+    /// Position behind the record.
     end: u64,
-    /// Up to here all lines behind the record begin with a 0.
+    /// All lines behind the record, up to this position, begin with a 0.
     cleared: u64,
-    /// The payload of the first line, which is written last: while the record's other lines come from the reader's
-    /// cache, the reader would take the first one back, over and over.
-    near: [u8; NEAR],
-    /// Bytes of payload that were put.
+    /// Payload of the first line, which is written last. While the other lines come from the
+    /// reader's cache, the reader would take the first one back again and again.
+    first_line: [u8; FIRST_LINE],
+    /// Bytes of payload written so far.
     filled: usize,
     len: usize,
-    awaited: bool,
+    expedited: bool,
 }
 
 impl Slot<'_> {
-    /// The reader is likely to wait for this very record: it is handed to it as fast as can be, which costs the writer
-    /// time.
+    /// Expedites the record: the reader is likely to wait for it. Delivery is faster and costs the
+    /// writer time.
     #[inline]
-    pub(crate) fn hurry(&mut self) {
-        self.awaited = true;
+    pub(crate) fn expedite(&mut self) {
+        self.expedited = true;
     }
 
-    /// Adds payload.
+    /// Appends payload.
     ///
     /// # Panics
     ///
-    /// If there is more than was reserved for.
+    /// If the payload exceeds the reserved length.
     #[inline]
     pub(crate) fn put(&mut self, bytes: &[u8]) {
-        assert!(bytes.len() <= self.len - self.filled, "more than was reserved for");
-        let (near, far) = bytes.split_at(bytes.len().min(NEAR.saturating_sub(self.filled)));
+        assert!(bytes.len() <= self.len - self.filled, "more payload than reserved");
+        let (near, far) = bytes.split_at(bytes.len().min(FIRST_LINE.saturating_sub(self.filled)));
         if let Ok(near) = near.try_into() {
-            self.near = near;
+            self.first_line = near;
         } else {
-            self.near[self.filled.min(NEAR)..][..near.len()].copy_from_slice(near);
+            self.first_line[self.filled.min(FIRST_LINE)..][..near.len()].copy_from_slice(near);
         }
-        let to = self.producer.place.data + self.begin + HEAD + self.filled + near.len();
+        let to = self.producer.ring.data + self.begin + HEAD + self.filled + near.len();
         self.producer.memory.write(to, far);
         self.filled += bytes.len();
     }
 
-    /// Makes the record visible; returns the position behind it.
+    /// Makes the record visible and returns the position behind it.
     ///
     /// # Panics
     ///
-    /// If less was put than was reserved for, or `head` says something else.
+    /// If the payload is shorter than reserved, or `head` has another length.
     #[inline]
     pub(crate) fn commit(self, head: &Head) -> u64 {
-        let Self { producer, begin, pad_at, end, cleared, near, filled, len, awaited } = self;
-        assert_eq!(filled, len, "less than was reserved for");
+        let Self { producer, begin, pad_at, end, cleared, first_line, filled, len, expedited } =
+            self;
+        assert_eq!(filled, len, "less payload than reserved");
         assert_eq!(head.len, len);
-        // R1: nothing follows yet.
+        // RING-1: no record follows yet.
         if end > cleared {
             producer.store(producer.offset(end), 0, Ordering::Relaxed);
         }
-        let at = producer.place.data + begin;
+        let at = producer.ring.data + begin;
         let [first, id, third] = producer.memory.words(at);
-        producer.memory.write(at + HEAD, &near);
+        producer.memory.write(at + HEAD, &first_line);
         id.store(head.id, Ordering::Relaxed);
         third.store(head.third(), Ordering::Relaxed);
         first.store(head.first(), Ordering::Release);
         if let Some(at) = pad_at {
-            // R2: nobody looks at the ring's begin before this.
+            // RING-2: the reader does not read the start of the ring before this store.
             producer.store(at, record::first(Kind::Pad, 0), Ordering::Release);
         }
         let span = record::span(len);
-        if awaited {
-            // With the line of the 0, at which the reader looks next.
-            producer.memory.offer(at, (span + SLOT).min(producer.place.capacity - begin));
+        if expedited {
+            // Including the line of the 0, which the reader polls next.
+            producer.memory.demote(at, (span + SLOT).min(producer.ring.capacity - begin));
         }
         producer.position = end;
         producer.last = span;
         producer.cleared = cleared.max(end);
-        // The lines behind the one that the reader looks at are in its cache still, from the last time round. They
-        // are written, and so fetched, after the record is visible. Nobody reads them before.
+        // The lines behind the polled one are still in the reader's cache from the previous round.
+        // Writing them fetches them. This happens after the record is visible; the reader does not
+        // read them before.
         if producer.free() > (WRITTEN_AHEAD + 1) * SLOT {
             for line in 1..=WRITTEN_AHEAD {
                 let at = producer.offset(end + (line * SLOT) as u64);

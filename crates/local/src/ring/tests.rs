@@ -1,26 +1,26 @@
-//! Do rings carry what was put in, and bear what nobody should write?
+//! Tests of rings: records of all sizes arrive unchanged, and invalid bytes are detected.
 
 use bytes::BytesMut;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
+use super::record::{Head, Kind};
 use super::{Consumer, Producer, PushError};
 use crate::error::Violation;
-use crate::layout::{Lane, Place, RingSizes, SLOT, place};
 use crate::memory::Memory;
-use crate::record::{Head, Kind};
-use crate::segment::Segment;
+use crate::memory::layout::{Lane, RingLayout, RingSizes, SLOT, ring_layout};
+use crate::memory::segment::Segment;
 use crate::sync::Ordering;
 use apus_wire::Role;
 
 const SIZES: RingSizes = RingSizes { short: 4096, bulk: 4096 };
 
-fn ring() -> (Memory, Place, Producer, Consumer) {
+fn ring() -> (Memory, RingLayout, Producer, Consumer) {
     let memory = Segment::create(SIZES).unwrap().map().unwrap();
-    let place = place(SIZES, Role::Client, Lane::Short);
-    let producer = Producer::new(memory.clone(), place);
-    let consumer = Consumer::new(memory.clone(), place);
-    (memory, place, producer, consumer)
+    let layout = ring_layout(SIZES, Role::Client, Lane::Short);
+    let producer = Producer::new(memory.clone(), layout);
+    let consumer = Consumer::new(memory.clone(), layout);
+    (memory, layout, producer, consumer)
 }
 
 fn push(producer: &mut Producer, id: u64, bytes: &[u8]) -> Result<u64, PushError> {
@@ -51,7 +51,7 @@ fn any_sizes_in_any_order_arrive_as_they_were() {
         while push(&mut producer, id, &bytes) == Err(PushError::Full) {
             full += 1;
             let (popped, want) = (pop(&mut consumer).unwrap(), waiting.pop_front());
-            assert!(popped.is_some(), "R5: an empty ring has room");
+            assert!(popped.is_some(), "RING-5: an empty ring has room");
             assert_eq!(popped, want);
         }
         waiting.push_back((id, bytes));
@@ -63,11 +63,11 @@ fn any_sizes_in_any_order_arrive_as_they_were() {
         assert_eq!(pop(&mut consumer).unwrap(), Some(want));
     }
     assert_eq!(pop(&mut consumer).unwrap(), None);
-    assert!(full > 1_000, "the ring was full now and then: {full}");
+    assert!(full > 1_000, "the ring was full many times: {full}");
 }
 
 #[test]
-fn what_was_not_committed_is_not_there() {
+fn a_record_without_commit_is_not_visible() {
     let (_, _, mut producer, mut consumer) = ring();
     for round in 0..200 {
         producer.reserve(100).unwrap().put(&[0xff; 100]);
@@ -79,7 +79,8 @@ fn what_was_not_committed_is_not_there() {
     }
 }
 
-/// What was there the last time round does not look like a record, wherever the next one will begin.
+/// Bytes left over from the previous round do not look like a record, wherever the next one will
+/// begin.
 #[test]
 fn behind_the_last_record_there_is_nothing() {
     let (_, _, mut producer, mut consumer) = ring();
@@ -98,7 +99,7 @@ fn behind_the_last_record_there_is_nothing() {
 }
 
 #[test]
-fn what_was_read_is_known() {
+fn the_writer_learns_what_was_read() {
     let (_, _, mut producer, mut consumer) = ring();
     let first = push(&mut producer, 1, b"first").unwrap();
     let second = push(&mut producer, 2, b"second").unwrap();
@@ -108,11 +109,11 @@ fn what_was_read_is_known() {
 }
 
 #[test]
-fn a_reader_that_lies_is_found_out() {
+fn an_impossible_read_position_is_a_violation() {
     for head in [1, SLOT as u64 * 1_000, u64::MAX, u64::MAX - 63] {
-        let (memory, place, mut producer, _) = ring();
+        let (memory, layout, mut producer, _) = ring();
         let end = push(&mut producer, 1, &[7; 500]).unwrap();
-        memory.word(place.head).store(head, Ordering::Relaxed);
+        memory.word(layout.head).store(head, Ordering::Relaxed);
         assert_eq!(producer.is_read(end), Err(Violation::Head), "{head}");
         let pushed = (0..100).find_map(|id| push(&mut producer, id, &[7; 500]).err());
         assert_eq!(pushed, Some(PushError::Broken(Violation::Head)), "{head}");
@@ -120,19 +121,19 @@ fn a_reader_that_lies_is_found_out() {
 }
 
 #[test]
-fn a_reader_that_goes_back_is_found_out() {
-    let (memory, place, mut producer, mut consumer) = ring();
+fn a_read_position_that_goes_back_is_a_violation() {
+    let (memory, layout, mut producer, mut consumer) = ring();
     let end = push(&mut producer, 1, &[7; 500]).unwrap();
     pop(&mut consumer).unwrap();
     assert_eq!(producer.is_read(end), Ok(true));
-    memory.word(place.head).store(0, Ordering::Relaxed);
+    memory.word(layout.head).store(0, Ordering::Relaxed);
     let next = push(&mut producer, 1, &[7; 500]).unwrap();
     assert_eq!(producer.is_read(next), Err(Violation::Head));
 }
 
 #[test]
-fn a_writer_that_lies_is_found_out() {
-    use crate::record::first;
+fn an_invalid_first_word_is_a_violation() {
+    use super::record::first;
     let cases = [
         (1, Violation::Mark),
         (first(Kind::Request, 4096), Violation::Length),
@@ -142,27 +143,27 @@ fn a_writer_that_lies_is_found_out() {
         (first(Kind::Refusal, 0) ^ 2 << 32, Violation::Kind),
     ];
     for (word, violation) in cases {
-        let (memory, place, _, mut consumer) = ring();
-        memory.word(place.data).store(word, Ordering::Relaxed);
+        let (memory, layout, _, mut consumer) = ring();
+        memory.word(layout.data).store(word, Ordering::Relaxed);
         assert_eq!(pop(&mut consumer), Err(violation), "{word:x}");
-        assert_eq!(pop(&mut consumer), Err(violation), "and it stays so");
+        assert_eq!(pop(&mut consumer), Err(violation), "the violation persists");
     }
 }
 
 #[test]
-fn a_record_that_would_cross_the_end_is_found_out() {
-    let (memory, place, mut producer, mut consumer) = ring();
-    // Four records of 960 bytes: 256 are left.
+fn a_record_that_would_cross_the_end_is_a_violation() {
+    use super::record::first;
+    let (memory, layout, mut producer, mut consumer) = ring();
+    // Four records of 960 bytes leave 256.
     for id in 0..4 {
         push(&mut producer, id, &[7; 900]).unwrap();
         pop(&mut consumer).unwrap();
     }
-    memory
-        .word(place.data + 4 * 960)
-        .store(crate::record::first(Kind::Request, 300), Ordering::Relaxed);
+    let rest = layout.data + 4 * 960;
+    memory.word(rest).store(first(Kind::Request, 300), Ordering::Relaxed);
     assert_eq!(pop(&mut consumer), Err(Violation::Length));
-    // Padding with nothing behind it.
-    memory.word(place.data).store(0, Ordering::Relaxed);
-    memory.word(place.data + 4 * 960).store(crate::record::first(Kind::Pad, 0), Ordering::Relaxed);
+    // Padding with no record behind it.
+    memory.word(layout.data).store(0, Ordering::Relaxed);
+    memory.word(rest).store(first(Kind::Pad, 0), Ordering::Relaxed);
     assert_eq!(pop(&mut consumer), Err(Violation::Length));
 }

@@ -1,15 +1,15 @@
-//! What do messages contain, so that a wrong byte is noticed?
+//! Message contents from which a wrong byte is detected.
 
 use bytes::Bytes;
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
-/// The request of the call `id`: its id, and bytes that follow from it.
+/// Returns the request of the call `id`: bytes that follow from the id.
 pub(crate) fn request(id: u64, len: usize) -> Bytes {
     fill(id, 1, len)
 }
 
-/// The response to it, of the same length.
+/// Returns the response of the call `id`, of the same length.
 pub(crate) fn response(id: u64, len: usize) -> Bytes {
     fill(id, 2, len)
 }
@@ -25,7 +25,8 @@ fn fill(id: u64, kind: u64, len: usize) -> Bytes {
     bytes.into()
 }
 
-/// Mostly short, some of several chunks: a message of each kind is always under way.
+/// Draws a length: mostly short, some of several chunks, so that messages of both kinds are always
+/// outstanding.
 pub(crate) fn length(random: &mut Pcg64) -> usize {
     match random.random_range(0..20) {
         0 => random.random_range(10_000..200_000),

@@ -1,4 +1,4 @@
-//! What does the process do that is going to be killed?
+//! The process that is killed.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -17,18 +17,18 @@ use crate::survivor::{LONG, Plan};
 
 pub(crate) const VARIABLE: &str = "APUS_LOCAL_KILL_CHILD";
 
-/// How long one sleeps before one looks whether the test is over.
-const LOOK: Duration = Duration::from_millis(20);
+/// Longest sleep before a process checks whether the test is over.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Calls that a client has under way.
+/// Outstanding calls of a client.
 const OUTSTANDING: usize = 48;
 
-/// Whether this process is the one that is going to be killed.
+/// Returns whether this process is the one to be killed.
 pub(crate) fn is_wanted() -> bool {
     std::env::var_os(VARIABLE).is_some()
 }
 
-/// The command that starts it.
+/// Returns the command that starts the process to be killed.
 pub(crate) fn command(plan: &Plan, name: &str) -> Command {
     let role = if plan.child_serves { "server" } else { "client" };
     let rings = if plan.small { "small" } else { "usual" };
@@ -51,10 +51,10 @@ pub(crate) fn run() {
     let text = std::env::var(VARIABLE).unwrap();
     let [role, rings, name] = text.split(' ').collect::<Vec<_>>()[..] else { panic!("{text}") };
     let (name, config) = (PeerName::new(name), config(rings == "small"));
-    if role == "stranger" {
-        crate::stranger::knock(&name);
-    } else if role == "stranger-server" {
-        crate::stranger::listen(&name);
+    if role == "foreign-client" {
+        crate::foreign_user::connect(&name);
+    } else if role == "foreign-server" {
+        crate::foreign_user::listen(&name);
     } else if role == "server" {
         let local = Local::new(Some(&name), config).unwrap();
         println!("ready");
@@ -66,46 +66,50 @@ pub(crate) fn run() {
     }
 }
 
-/// Answers until `done`. Counts requests, whose contents must be right. What did not go is kept until there is
-/// room. Returns the ends of pairs.
+/// Answers until `done`. Counts requests, whose contents must be right. Responses without room are
+/// retained until there is room. Returns the reasons for which pairs ended.
 pub(crate) fn serve(
     local: &Local,
     got: &AtomicU64,
     done: &mut dyn FnMut() -> bool,
 ) -> Vec<apus_local::Disconnected> {
-    let mut sweep = PollSet::default();
+    let mut poll_set = PollSet::default();
     let mut ends = Vec::new();
     let mut waiting = Vec::new();
     loop {
         let records =
-            local.receive(&mut sweep, ReceiveQuota::default(), |pair, arrival| match arrival {
+            local.receive(&mut poll_set, ReceiveQuota::default(), |pair, event| match event {
                 PollEvent::Event(PairEvent::Request { id, payload }) => {
                     assert_eq!(payload, body::request(id, payload.len()), "corrupt request {id}");
                     got.fetch_add(1, Ordering::Relaxed);
                     waiting.push((pair.clone(), id, payload.len()));
                 }
                 PollEvent::Event(_) => {}
-                PollEvent::Gone(gone) => ends.push(gone),
+                PollEvent::Disconnected(why) => ends.push(why),
             });
         waiting.retain(|(pair, id, len)| match pair.send(*id, &[body::response(*id, *len)]) {
             Err(SendError::Full) => true,
-            Ok(_) | Err(SendError::Gone(_)) => false,
+            Ok(_) | Err(SendError::Disconnected(_)) => false,
             Err(error) => panic!("{error}"),
         });
         if done() {
             return ends;
         }
         if records == 0 {
-            let sleeps = local.prepare_to_sleep(&mut sweep);
+            let sleeps = local.prepare_to_sleep(&mut poll_set);
             local
-                .poll_sockets(&mut sweep, Some(if sleeps { LOOK } else { Duration::ZERO }))
+                .poll_sockets(
+                    &mut poll_set,
+                    Some(if sleeps { CHECK_INTERVAL } else { Duration::ZERO }),
+                )
                 .unwrap();
-            local.finish_sleep(&sweep);
+            local.finish_sleep(&poll_set);
         }
     }
 }
 
-/// Calls until the pair ends or `done`; why it ended, if it did. Counts responses, whose contents must be right.
+/// Calls until the pair ends or `done`; returns why it ended, if it did. Counts responses, whose
+/// contents must be right.
 pub(crate) fn call(
     local: &Local,
     name: &PeerName,
@@ -115,7 +119,7 @@ pub(crate) fn call(
 ) -> Option<apus_local::Disconnected> {
     let mut random = Pcg64::seed_from_u64(seed);
     let Ok(pair) = local.connect(name, LONG) else { return None };
-    let mut sweep = PollSet::default();
+    let mut poll_set = PollSet::default();
     let mut calls = HashMap::new();
     let mut next = 0;
     loop {
@@ -126,32 +130,35 @@ pub(crate) fn call(
                     calls.insert(next, (len, ticket));
                     next += 1;
                 }
-                Err(SendError::Full | SendError::Gone(_)) => break,
+                Err(SendError::Full | SendError::Disconnected(_)) => break,
                 Err(error) => panic!("{error}"),
             }
         }
         let mut end = None;
         let records =
-            local.receive(&mut sweep, ReceiveQuota::default(), |_, arrival| match arrival {
+            local.receive(&mut poll_set, ReceiveQuota::default(), |_, event| match event {
                 PollEvent::Event(PairEvent::Response { id, payload }) => {
-                    let (len, ticket) = calls.remove(&id).expect("an answer to a call, once");
+                    let (len, ticket) = calls.remove(&id).expect("one response for each call");
                     assert_eq!(payload, body::response(id, len), "corrupt response {id}");
                     assert!(pair.may_have_arrived(ticket), "it was answered");
                     got.fetch_add(1, Ordering::Relaxed);
                 }
                 PollEvent::Event(PairEvent::Room) => {}
                 PollEvent::Event(event) => panic!("{event:?}"),
-                PollEvent::Gone(gone) => end = Some(gone),
+                PollEvent::Disconnected(why) => end = Some(why),
             });
         if end.is_some() || done() {
             return end;
         }
         if records == 0 {
-            let sleeps = local.prepare_to_sleep(&mut sweep);
+            let sleeps = local.prepare_to_sleep(&mut poll_set);
             local
-                .poll_sockets(&mut sweep, Some(if sleeps { LOOK } else { Duration::ZERO }))
+                .poll_sockets(
+                    &mut poll_set,
+                    Some(if sleeps { CHECK_INTERVAL } else { Duration::ZERO }),
+                )
                 .unwrap();
-            local.finish_sleep(&sweep);
+            local.finish_sleep(&poll_set);
         }
     }
 }

@@ -1,10 +1,11 @@
-//! What is left when a process is killed at any instruction?
+//! A process is killed at any instruction, and nothing of it is left.
 //!
-//! Two processes exchange messages of all sizes; one of them is killed (SIGKILL) after a random number of messages
-//! and a random time more. The survivor, this process, must notice, end the pair with an honest reason, have
-//! got no message but whole ones with the right contents, and have no memory and no descriptor left afterwards.
+//! Two processes exchange messages of all sizes; one of them is killed (SIGKILL) after a random
+//! number of messages and a random further time. The survivor, this process, must notice, end the
+//! pair with the right reason, have received only whole messages with the right contents, and have
+//! no memory and no descriptor left afterwards.
 //!
-//! 200 times in `cargo test`. More, and another seed:
+//! `cargo test` kills 200 times. To kill more often, or with another seed:
 //!
 //! ```sh
 //! APUS_LOCAL_KILLS=10000 APUS_LOCAL_SEED=7 cargo test --release -p apus-local --test kill
@@ -12,16 +13,16 @@
 
 mod body;
 mod child;
-mod stranger;
+mod foreign_user;
+mod leftovers;
 mod survivor;
-mod traces;
 
 use std::sync::{Mutex, PoisonError};
 
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 
-/// Held by tests that count what this process has open, or open something.
+/// Held by tests that count what this process has open, or that open something.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn from_environment(variable: &str, default: u64) -> u64 {
@@ -34,35 +35,35 @@ fn from_environment(variable: &str, default: u64) -> u64 {
 #[test]
 fn survivors_notice_and_nothing_is_left() {
     if child::is_wanted() {
-        return; // This process is the other one.
+        return; // This process is the one to be killed.
     }
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let kills = from_environment("APUS_LOCAL_KILLS", 200);
     let seed = from_environment("APUS_LOCAL_SEED", 1);
-    let before = traces::of_this_process();
+    let before = leftovers::of_this_process();
     let mut messages = 0;
     for kill in 0..kills {
         let mut random = Pcg64::seed_from_u64(seed.wrapping_mul(1 << 32) + kill);
         let plan = survivor::Plan::draw(&mut random);
         eprintln!("kill {kill} of seed {seed}: {plan:?}");
         messages += survivor::run(&plan, &mut random);
-        let after = traces::of_this_process();
+        let after = leftovers::of_this_process();
         assert_eq!(after, before, "kill {kill} of seed {seed} left something behind");
     }
-    eprintln!("{kills} kills, {messages} messages got before them");
-    assert!(messages > kills, "hardly anything was exchanged: {messages}");
-    traces::assert_nothing_on_disk();
+    eprintln!("{kills} kills, {messages} messages received before them");
+    assert!(messages > kills, "hardly any messages were exchanged: {messages}");
+    leftovers::assert_nothing_on_disk();
 }
 
 #[test]
 fn processes_of_other_users_are_refused_unless_allowed() {
     if !child::is_wanted() {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        stranger::try_all();
+        foreign_user::try_all();
     }
 }
 
-/// Not a test: what the other process does, when this program runs itself.
+/// Not a test: the entry point of the other process, which runs this program.
 #[test]
 fn the_other_process() {
     if child::is_wanted() {

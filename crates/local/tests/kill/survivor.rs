@@ -1,4 +1,4 @@
-//! What does the process see that goes on living?
+//! The process that survives.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -12,19 +12,19 @@ use rand_pcg::Pcg64;
 
 use crate::child;
 
-/// A watchdog against hangs, and no measure.
+/// A watchdog against hangs, not a measurement.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// How one kill goes.
+/// Parameters of one kill.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// Whether the process that is killed is the server.
     pub(crate) child_serves: bool,
-    /// Rings of a page, in which everything wraps around and waits for room.
+    /// Whether the rings have one page, so that everything wraps around and waits for room.
     pub(crate) small: bool,
-    /// Messages that the survivor gets before.
+    /// Messages that the survivor receives before the kill.
     pub(crate) after: u64,
-    /// Rounds of a loop more.
+    /// Further iterations of a spin loop before the kill.
     pub(crate) spin: u32,
 }
 
@@ -40,16 +40,17 @@ impl Plan {
     }
 }
 
-/// What the two threads of the survivor tell each other.
+/// State shared by the two threads of the survivor.
 #[derive(Default)]
 struct Progress {
     got: AtomicU64,
-    /// The child has been killed, and waited for: nothing of it runs any more.
+    /// Whether the child was killed and waited for: it runs no more.
     dead: AtomicBool,
     failed: AtomicBool,
 }
 
-/// Starts a child, exchanges messages with it, kills it; returns how many messages had been got.
+/// Starts a child, exchanges messages with it and kills it; returns the number of messages received
+/// before.
 pub(crate) fn run(plan: &Plan, random: &mut Pcg64) -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let next = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -66,11 +67,11 @@ pub(crate) fn run(plan: &Plan, random: &mut Pcg64) -> u64 {
                 let mut all_gone = || done() && local.pairs().is_empty();
                 child::call(&local, &PeerName::new(&name), seed, &progress.got, &mut all_gone)
             });
-            // Killed before it had let us in: then there was no pair to end.
+            // If the child was killed before it accepted the client, there was no pair to end.
             assert!(matches!(end, Some(Disconnected::PeerDied) | None), "{end:?}");
             assert!(end.is_some() || plan.after == 0);
         });
-        assert_eq!(local.pairs().len(), 0, "forgotten");
+        assert_eq!(local.pairs().len(), 0, "the pair was removed");
     } else {
         let local = Local::new(Some(&PeerName::new(&name)), child::config(plan.small)).unwrap();
         let child = child::command(plan, &name).spawn().unwrap();
@@ -89,34 +90,35 @@ pub(crate) fn run(plan: &Plan, random: &mut Pcg64) -> u64 {
 
 fn wait_until_ready(child: &mut Child) {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    while !lines.next().expect("the child says when it is ready").unwrap().contains("ready") {}
+    while !lines.next().expect("the child reports that it is ready").unwrap().contains("ready") {}
 }
 
 impl Progress {
-    /// Exchanges messages until the child is dead and nothing of it is left.
+    /// Exchanges messages until the child is dead and its pair is removed.
     fn survive<T>(&self, exchange: impl FnOnce(&mut dyn FnMut() -> bool) -> T) -> T {
         let since = Instant::now();
-        let failed = Failed(&self.failed);
+        let failed = SetOnDrop(&self.failed);
         let end = exchange(&mut || {
             assert!(since.elapsed() < LONG, "it hangs");
             self.dead.load(Ordering::Acquire)
         });
-        // Dropped: it ended without the child's death, and the other thread need not wait for more.
+        // The exchange may have ended before the child's death; the other thread must not wait for
+        // more messages.
         drop(failed);
         end
     }
 }
 
-/// Says so when the thread panics, so that the other does not wait for it.
-struct Failed<'a>(&'a AtomicBool);
+/// Sets a flag when it is dropped, also by a panic, so that the other thread does not wait.
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Failed<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
     }
 }
 
-/// Kills the child when it is time.
+/// Kills the child after the planned number of messages.
 fn kill(plan: &Plan, mut child: Child, progress: &Progress) {
     let failed = || progress.failed.load(Ordering::Acquire);
     while progress.got.load(Ordering::Relaxed) < plan.after && !failed() {
@@ -130,6 +132,6 @@ fn kill(plan: &Plan, mut child: Child, progress: &Progress) {
     }
     child.kill().unwrap();
     let status = child.wait().unwrap();
-    assert_eq!(status.signal(), Some(9), "it was killed, and had not failed: {status}");
+    assert_eq!(status.signal(), Some(9), "the child was killed and had not failed: {status}");
     progress.dead.store(true, Ordering::Release);
 }

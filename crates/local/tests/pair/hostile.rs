@@ -1,4 +1,4 @@
-//! Does a hostile peer hurt anybody but itself?
+//! A hostile peer harms only its own pair.
 
 use std::io::Read;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -16,10 +16,10 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rustix::fs::SealFlags;
 
-use crate::peer::{Hostile, LEN, RING, SEALS, address, config, greeting, memory, say};
+use crate::peer::{Hostile, LEN, RING, SEALS, address, config, hello, memory, send};
 use crate::peers::{LONG, name};
 
-/// Scribbles over the whole memory until `stop`, sometimes in the form of records.
+/// Writes random bytes into the whole memory until `stop`, sometimes in the form of records.
 fn scribble(mut hostile: Hostile, seed: u64, stop: &AtomicBool) {
     let mut random = Pcg64::seed_from_u64(seed);
     while !stop.load(Ordering::Relaxed) {
@@ -41,43 +41,40 @@ fn scribble(mut hostile: Hostile, seed: u64, stop: &AtomicBool) {
 }
 
 #[test]
-fn a_client_that_scribbles_hurts_no_other() {
+fn a_client_that_scribbles_harms_no_other_client() {
     let name = name();
     let server = Arc::new(Local::new(Some(&name), config()).unwrap());
     let stop = Arc::new(AtomicBool::new(false));
-    let serving =
-        {
-            let (server, stop) = (server.clone(), stop.clone());
-            thread::spawn(move || {
-                let mut sweep = PollSet::default();
-                let mut ends = Vec::new();
-                while !stop.load(Ordering::Relaxed) {
-                    server.poll_sockets(&mut sweep, Some(Duration::ZERO)).unwrap();
-                    server.receive(&mut sweep, ReceiveQuota::default(), |pair, arrival| {
-                        match arrival {
-                            PollEvent::Event(PairEvent::Request { id, payload }) => {
-                                let _ = pair.send(id, &[payload]);
-                            }
-                            PollEvent::Event(_) => {}
-                            PollEvent::Gone(gone) => ends.push(gone),
-                        }
-                    });
-                }
-                ends
-            })
-        };
+    let serving = {
+        let (server, stop) = (server.clone(), stop.clone());
+        thread::spawn(move || {
+            let mut poll_set = PollSet::default();
+            let mut ends = Vec::new();
+            while !stop.load(Ordering::Relaxed) {
+                server.poll_sockets(&mut poll_set, Some(Duration::ZERO)).unwrap();
+                server.receive(&mut poll_set, ReceiveQuota::default(), |pair, event| match event {
+                    PollEvent::Event(PairEvent::Request { id, payload }) => {
+                        let _ = pair.send(id, &[payload]);
+                    }
+                    PollEvent::Event(_) => {}
+                    PollEvent::Disconnected(why) => ends.push(why),
+                });
+            }
+            ends
+        })
+    };
     thread::scope(|scope| {
         for seed in 0..3 {
             let (name, stop) = (&name, &stop);
             scope.spawn(move || {
-                // When its pair is ended, it comes again.
+                // It connects again whenever its pair was ended.
                 while !stop.load(Ordering::Relaxed) {
-                    let hostile = Hostile::greet(name);
+                    let hostile = Hostile::connect(name);
                     let ended = AtomicBool::new(false);
                     thread::scope(|inner| {
                         let mut socket = hostile.socket.try_clone().unwrap();
                         inner.spawn(|| scribble(hostile, seed, &ended));
-                        // The answer, and then nothing until the end. Rings of the bell count for nothing.
+                        // Reads the reply and then signals, until the server closes the socket.
                         let mut bytes = [0; 64];
                         socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
                         while socket.read(&mut bytes).is_ok_and(|len| len > 0) {}
@@ -100,7 +97,7 @@ fn a_client_that_scribbles_hurts_no_other() {
 }
 
 #[test]
-fn a_server_that_scribbles_ends_the_calls_to_it() {
+fn a_server_that_scribbles_ends_only_its_own_calls() {
     for seed in 0..20 {
         let (hostile, client) = Hostile::server(&name());
         let stop = AtomicBool::new(false);
@@ -111,7 +108,7 @@ fn a_server_that_scribbles_ends_the_calls_to_it() {
             let mut ended = None;
             for id in 0..2_000 {
                 let sent = client.send(id, &[Bytes::from(vec![7; 100])]);
-                assert!(matches!(sent, Ok(_) | Err(SendError::Full | SendError::Gone(_))));
+                assert!(matches!(sent, Ok(_) | Err(SendError::Full | SendError::Disconnected(_))));
                 if let Err(gone) = client.receive(ReceiveQuota::default(), &mut Vec::new()) {
                     ended = Some(gone);
                     break;
@@ -127,15 +124,15 @@ fn a_server_that_scribbles_ends_the_calls_to_it() {
     }
 }
 
-/// What the server answered: 0, or why not.
+/// Returns the verdict of the server's reply: 0, or the number of a rejection.
 fn verdict(socket: &mut UnixStream) -> u32 {
     let mut answer = [0; 32];
     socket.read_exact(&mut answer).unwrap();
     u32::from_le_bytes(answer[12..16].try_into().unwrap())
 }
 
-/// Receives, and there is nothing to tell.
-fn nothing(pair: &Pair) -> Result<usize, Disconnected> {
+/// Receives and asserts that there are no events.
+fn receive_nothing(pair: &Pair) -> Result<usize, Disconnected> {
     let mut events = Vec::new();
     let received = pair.receive(ReceiveQuota::ALL, &mut events);
     assert_eq!(events, []);
@@ -143,42 +140,42 @@ fn nothing(pair: &Pair) -> Result<usize, Disconnected> {
 }
 
 #[test]
-fn a_peer_is_told_that_it_is_accused() {
+fn a_peer_learns_that_it_broke_the_protocol() {
     let (mut hostile, server) = Hostile::client(&name());
     hostile.record(0, 9, 1, 10, 10);
     let gone = Disconnected::Violation(Violation::Kind);
-    assert_eq!(nothing(&server), Err(gone));
-    let mut farewell = [0; 4];
-    std::os::unix::fs::FileExt::read_exact_at(&hostile.file, &mut farewell, 132).unwrap();
-    assert_eq!(u32::from_le_bytes(farewell), 2);
-    assert_eq!(verdict(&mut hostile.socket), 0, "it had been let in");
+    assert_eq!(receive_nothing(&server), Err(gone));
+    let mut close = [0; 4];
+    std::os::unix::fs::FileExt::read_exact_at(&hostile.file, &mut close, 132).unwrap();
+    assert_eq!(u32::from_le_bytes(close), 2);
+    assert_eq!(verdict(&mut hostile.socket), 0, "it was accepted before");
     assert_eq!(hostile.socket.read(&mut [0; 8]).unwrap(), 0, "closed");
 }
 
 #[test]
 fn parts_that_do_not_fit_are_a_violation() {
-    // First of two parts, and then another total, a gap, the same again, one that is too long.
+    // A first part, followed by another total, a gap, a repetition, and a part that is too long.
     let second = [101 | 50 << 32, 100 | 60 << 32, 100, 100 | 90 << 32];
     for third in second {
         let (mut hostile, server) = Hostile::client(&name());
         hostile.record(1, 2, 1, 50, 100);
-        assert_eq!(nothing(&server), Ok(1));
+        assert_eq!(receive_nothing(&server), Ok(1));
         hostile.record(1, 2, 1, 50, third);
-        let received = nothing(&server);
+        let received = receive_nothing(&server);
         assert_eq!(received, Err(Disconnected::Violation(Violation::Part)), "{third:x}");
     }
 }
 
 #[test]
-fn messages_in_parts_do_not_take_more_memory_than_they_may() {
+fn partial_messages_are_bounded_in_bytes() {
     let (mut hostile, server) = Hostile::client(&name());
     let mut refused = 0;
-    // Each says that it will have a megabyte; four may come at a time.
+    // Each message announces a megabyte; four may be incomplete at a time.
     for id in 0..100 {
         hostile.record(1, 2, id, 8, 1 << 20);
-        nothing(&server).unwrap();
+        receive_nothing(&server).unwrap();
         let mut word = [0; 8];
-        // What the server says in its short ring: a refusal in each slot.
+        // The server's short ring has a refusal in each slot.
         let at = 12288 + (refused % 64) * 64;
         std::os::unix::fs::FileExt::read_exact_at(&hostile.file, &mut word, at).unwrap();
         refused += u64::from(word[4] == 5);
@@ -188,75 +185,75 @@ fn messages_in_parts_do_not_take_more_memory_than_they_may() {
 }
 
 #[test]
-fn words_that_a_client_does_not_read_do_not_pile_up() {
+fn unread_control_records_are_bounded() {
     let (mut hostile, server) = Hostile::client(&name());
-    let mut taken = 0;
-    // Requests that are declined, for which the client never makes room.
+    let mut received = 0;
+    // These requests are declined, and the client never makes room for the refusals.
     for id in 0..20_000 {
         hostile.record(1, 2, id, 8, 2 << 20);
-        match nothing(&server) {
+        match receive_nothing(&server) {
             Ok(0) => break,
-            Ok(records) => taken += records,
+            Ok(records) => received += records,
             Err(gone) => panic!("{gone}"),
         }
     }
-    assert!((4_000..5_000).contains(&taken), "then nothing is taken any more: {taken}");
+    assert!((4_000..5_000).contains(&received), "then reception stops: {received}");
 }
 
 #[test]
-fn greetings_that_make_no_sense_are_rejected() {
+fn malformed_hellos_are_rejected() {
     let name = name();
     let listener = Listener::bind(&name, &config()).unwrap();
     let sound = || memory(SEALS, LEN);
     let cases = [
-        ("garbage", [7; 32].to_vec(), vec![sound()], Rejection::Garbled),
-        ("short", greeting(1, RING, RING)[..31].to_vec(), vec![sound()], Rejection::Garbled),
-        ("version", greeting(2, RING, RING).to_vec(), vec![sound()], Rejection::Version),
-        ("no power of two", greeting(1, 5000, RING).to_vec(), vec![sound()], Rejection::Sizes),
-        ("too large", greeting(1, 8 << 20, RING).to_vec(), vec![sound()], Rejection::Sizes),
-        ("no file", greeting(1, RING, RING).to_vec(), vec![], Rejection::Garbled),
-        ("two files", greeting(1, RING, RING).to_vec(), vec![sound(), sound()], Rejection::Garbled),
+        ("garbage", [7; 32].to_vec(), vec![sound()], Rejection::Malformed),
+        ("short", hello(1, RING, RING)[..31].to_vec(), vec![sound()], Rejection::Malformed),
+        ("version", hello(2, RING, RING).to_vec(), vec![sound()], Rejection::Version),
+        ("no power of two", hello(1, 5000, RING).to_vec(), vec![sound()], Rejection::Sizes),
+        ("too large", hello(1, 8 << 20, RING).to_vec(), vec![sound()], Rejection::Sizes),
+        ("no file", hello(1, RING, RING).to_vec(), vec![], Rejection::Malformed),
+        ("two files", hello(1, RING, RING).to_vec(), vec![sound(), sound()], Rejection::Malformed),
         (
             "five",
-            greeting(1, RING, RING).to_vec(),
+            hello(1, RING, RING).to_vec(),
             (0..5).map(|_| sound()).collect(),
-            Rejection::Garbled,
+            Rejection::Malformed,
         ),
-        ("length", greeting(1, RING, 2 * RING).to_vec(), vec![sound()], Rejection::Memory),
+        ("length", hello(1, RING, 2 * RING).to_vec(), vec![sound()], Rejection::Memory),
         (
             "seals",
-            greeting(1, RING, RING).to_vec(),
+            hello(1, RING, RING).to_vec(),
             vec![memory(SealFlags::GROW, LEN)],
             Rejection::Memory,
         ),
     ];
     for (what, bytes, files, rejection) in cases {
         let mut socket = UnixStream::connect_addr(&address(&name)).unwrap();
-        say(&socket, &bytes, &files);
+        send(&socket, &bytes, &files);
         let rejected = listener.accept().unwrap().unwrap().advance().unwrap_err();
         assert_eq!(rejected, rejection, "{what}");
         assert_eq!(verdict(&mut socket), rejection as u32, "{what}");
     }
     let gone = UnixStream::connect_addr(&address(&name)).unwrap();
     drop(gone);
-    assert_eq!(listener.accept().unwrap().unwrap().advance().unwrap_err(), Rejection::Garbled);
+    assert_eq!(listener.accept().unwrap().unwrap().advance().unwrap_err(), Rejection::Malformed);
 }
 
 #[test]
-fn answers_that_make_no_sense_are_errors() {
+fn malformed_replies_are_errors() {
     let name = name();
     let listener = UnixListener::bind_addr(&address(&name)).unwrap();
-    for answer in [vec![], vec![0; 32], greeting(2, 0, 0).to_vec(), greeting(1, 99, 0).to_vec()] {
+    for answer in [vec![], vec![0; 32], hello(2, 0, 0).to_vec(), hello(1, 99, 0).to_vec()] {
         let mut client = Connecting::start(&name, &config()).unwrap();
         let socket = listener.accept().unwrap().0;
         if !answer.is_empty() {
-            say(&socket, &answer, &[]);
+            send(&socket, &answer, &[]);
         }
         drop(socket);
         let error = client.advance().unwrap_err();
-        assert!(matches!(error, ConnectError::Garbled | ConnectError::Refused(_)), "{error}");
+        assert!(matches!(error, ConnectError::Malformed | ConnectError::Rejected(_)), "{error}");
     }
-    // One that says nothing.
+    // A server that sends no reply.
     let client = Connecting::start(&name, &config()).unwrap();
     let error = client.finish(Duration::from_millis(1)).unwrap_err();
     assert!(matches!(error, ConnectError::TimedOut));

@@ -1,4 +1,4 @@
-//! Does a pair keep what it promises? Both sides in one process, each with its own mapping.
+//! Guarantees of a pair. Both sides are in one process, each with its own mapping.
 
 mod hostile;
 mod local;

@@ -1,4 +1,4 @@
-//! How do two sides meet in one process, in a test?
+//! Pairs for tests: both sides in one process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,14 +9,14 @@ use apus_local::{
     ReceiveQuota, RingSizes,
 };
 
-/// A name that no other test of any process uses.
+/// Returns a name that no other test of any process uses.
 pub(crate) fn name() -> PeerName {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let next = NEXT.fetch_add(1, Ordering::Relaxed);
     PeerName::new(&format!("test/{}/{next}", std::process::id()))
 }
 
-/// The smallest rings.
+/// Returns a configuration with the smallest rings.
 pub(crate) fn small() -> LocalConfig {
     let mut config = LocalConfig::default();
     config.sizes = RingSizes { short: 4096, bulk: 4096 };
@@ -29,7 +29,7 @@ pub(crate) fn with_limits(limits: LocalLimits) -> LocalConfig {
     config
 }
 
-/// A client's and a server's side.
+/// Returns a client's and a server's side.
 pub(crate) fn pair(config: &LocalConfig) -> (Pair, Pair) {
     let name = name();
     let listener = Listener::bind(&name, config).unwrap();
@@ -39,17 +39,17 @@ pub(crate) fn pair(config: &LocalConfig) -> (Pair, Pair) {
     (client.advance().unwrap().unwrap(), server)
 }
 
-/// A watchdog against hangs, and no measure.
+/// A watchdog against hangs, not a measurement.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// All that has arrived.
+/// Returns all events that have arrived.
 pub(crate) fn all(pair: &Pair) -> Result<Vec<PairEvent>, Disconnected> {
     let mut events = Vec::new();
     while pair.receive(ReceiveQuota::ALL, &mut events)? > 0 {}
     Ok(events)
 }
 
-/// The next event, which is waited for.
+/// Returns the next event, waiting until there is one.
 pub(crate) fn next(pair: &Arc<Pair>) -> Result<PairEvent, Disconnected> {
     let deadline = std::time::Instant::now() + LONG;
     loop {
@@ -61,6 +61,6 @@ pub(crate) fn next(pair: &Arc<Pair>) -> Result<PairEvent, Disconnected> {
         if let Some(event) = events.pop() {
             return Ok(event);
         }
-        assert!(pair.wait(Some(Duration::ZERO), Some(deadline)), "nothing came");
+        assert!(pair.wait(Some(Duration::ZERO), Some(deadline)), "no event arrived");
     }
 }

@@ -1,4 +1,4 @@
-//! Are requests, responses, refusals and cancellations carried as they were given?
+//! Requests, responses, refusals and cancellations arrive unchanged.
 
 use apus_local::{Disconnected, LocalLimits, PairEvent, SendError};
 use apus_wire::Refusal;
@@ -11,13 +11,13 @@ fn bytes(len: usize, seed: usize) -> Bytes {
 }
 
 #[test]
-fn a_request_and_its_response_of_any_size() {
+fn requests_and_responses_of_any_size_arrive() {
     let (client, server) = pair(&small());
     for (id, len) in [1, 16, 40, 100, 487, 488, 489, 600, 5_000, 100_000].into_iter().enumerate() {
         let (id, request, response) = (id as u64, bytes(len, 1), bytes(len, 2));
         client.send(id, std::slice::from_ref(&request)).unwrap();
         let mut arrived = Vec::new();
-        // Longer than the ring: both sides have to work at it.
+        // A message longer than the ring needs both sides to make progress.
         while arrived.is_empty() {
             arrived = all(&server).unwrap();
             assert_eq!(all(&client).unwrap(), []);
@@ -68,7 +68,7 @@ fn either_side_asks_the_other_to_freeze_its_trace() {
     assert_eq!(all(&server).unwrap(), [PairEvent::Freeze]);
     server.freeze().unwrap();
     assert_eq!(all(&client).unwrap(), [PairEvent::Freeze]);
-    // It is about no message: what has come in part goes on, whatever its id.
+    // It belongs to no message: partial messages continue, whatever their id.
     let payload = bytes(50_000, 0);
     client.send(0, std::slice::from_ref(&payload)).unwrap();
     assert_eq!(all(&server).unwrap(), [], "a part");
@@ -82,7 +82,7 @@ fn either_side_asks_the_other_to_freeze_its_trace() {
 }
 
 #[test]
-fn a_wish_to_freeze_waits_for_room_and_is_there_once() {
+fn a_request_to_freeze_waits_for_room_and_is_sent_once() {
     let (client, server) = pair(&small());
     let mut accepted = 0;
     while client.send(accepted, &[bytes(10, 0)]).is_ok() {
@@ -97,12 +97,12 @@ fn a_wish_to_freeze_waits_for_room_and_is_there_once() {
         all(&client).unwrap();
     }
     arrived.extend(all(&server).unwrap());
-    let wishes = arrived.iter().filter(|it| **it == PairEvent::Freeze).count();
-    assert_eq!((wishes, arrived.len() as u64), (1, accepted + 1));
+    let freezes = arrived.iter().filter(|it| **it == PairEvent::Freeze).count();
+    assert_eq!((freezes, arrived.len() as u64), (1, accepted + 1));
 }
 
 #[test]
-fn a_full_ring_refuses_and_tells_when_there_is_room() {
+fn a_full_ring_refuses_and_reports_room_later() {
     let (client, server) = pair(&small());
     let mut accepted = 0;
     let error = loop {
@@ -115,12 +115,12 @@ fn a_full_ring_refuses_and_tells_when_there_is_room() {
     assert!(accepted >= 20, "{accepted}");
     assert_eq!(all(&client).unwrap(), [], "no room yet");
     let arrived = all(&server).unwrap();
-    assert_eq!(arrived.len() as u64, accepted, "nothing that was accepted is lost");
+    assert_eq!(arrived.len() as u64, accepted, "no accepted message is lost");
     for (id, event) in arrived.into_iter().enumerate() {
         assert_eq!(event, PairEvent::Request { id: id as u64, payload: bytes(100, id) });
     }
     assert_eq!(all(&client).unwrap(), [PairEvent::Room]);
-    assert_eq!(all(&client).unwrap(), [], "it is told once");
+    assert_eq!(all(&client).unwrap(), [], "room is reported once");
     client.send(accepted, &[bytes(100, 0)]).unwrap();
 }
 
@@ -150,28 +150,28 @@ fn the_shortest_long_message_goes_first() {
 }
 
 #[test]
-fn long_messages_are_bounded_in_number_of_bytes() {
+fn long_messages_are_bounded_in_bytes() {
     let limits = LocalLimits { max_send_bytes: 50_000, ..LocalLimits::default() };
     let (client, server) = pair(&with_limits(limits));
     client.send(1, &[bytes(60_000, 0)]).unwrap();
     assert_eq!(
         client.send(2, &[bytes(5_000, 0)]),
         Err(SendError::Full),
-        "one is accepted whatever"
+        "one message is accepted whatever its length"
     );
     client.send(3, &[bytes(10, 0)]).unwrap();
     let mut arrived = Vec::new();
-    let mut told = Vec::new();
-    while arrived.len() < 2 || told.is_empty() {
+    let mut events = Vec::new();
+    while arrived.len() < 2 || events.is_empty() {
         arrived.extend(all(&server).unwrap());
-        told.extend(all(&client).unwrap());
+        events.extend(all(&client).unwrap());
     }
-    assert_eq!(told, [PairEvent::Room]);
+    assert_eq!(events, [PairEvent::Room]);
     client.send(2, &[bytes(5_000, 0)]).unwrap();
 }
 
 #[test]
-fn what_is_too_long_is_refused_on_either_side() {
+fn messages_that_are_too_long_or_empty_are_refused() {
     let limits = LocalLimits { max_message: 5_000, ..LocalLimits::default() };
     let (client, _server) = pair(&with_limits(limits));
     let refused = SendError::TooLarge { length: 5_001, limit: 5_000 };
@@ -193,17 +193,17 @@ fn a_server_with_a_smaller_limit_refuses() {
     client.send(1, &[bytes(50_000, 0)]).unwrap();
     client.send(2, &[bytes(4_000, 0)]).unwrap();
     let mut arrived = Vec::new();
-    let mut told = Vec::new();
-    while arrived.is_empty() || told.is_empty() {
+    let mut events = Vec::new();
+    while arrived.is_empty() || events.is_empty() {
         arrived.extend(all(&server).unwrap());
-        told.extend(all(&client).unwrap());
+        events.extend(all(&client).unwrap());
     }
-    assert_eq!(told, [PairEvent::Refused { id: 1, why: Refusal::TooLarge }]);
+    assert_eq!(events, [PairEvent::Refused { id: 1, why: Refusal::TooLarge }]);
     assert_eq!(arrived, [PairEvent::Request { id: 2, payload: bytes(4_000, 0) }]);
 }
 
 #[test]
-fn a_call_that_is_cancelled_halfway_leaves_nothing_behind() {
+fn a_call_that_is_cancelled_midway_frees_its_parts() {
     let (client, server) = pair(&small());
     for id in 0..200 {
         client.send(id, &[bytes(50_000, 0)]).unwrap();
@@ -216,7 +216,8 @@ fn a_call_that_is_cancelled_halfway_leaves_nothing_behind() {
         }
         assert_eq!(arrived, [PairEvent::Cancelled { id }]);
     }
-    // More than may be there in part at a time: had they been kept, this would be refused.
+    // More messages than may be incomplete at a time: if their parts were retained, this one would
+    // be refused.
     client.send(999, &[bytes(50_000, 0)]).unwrap();
     let mut arrived = Vec::new();
     while arrived.is_empty() {
@@ -227,30 +228,30 @@ fn a_call_that_is_cancelled_halfway_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_response_that_nobody_wants_any_more_is_ended() {
+fn a_response_to_a_cancelled_call_is_ended() {
     let (client, server) = pair(&small());
     for id in 0..200 {
         server.send(id, &[bytes(50_000, 0)]).unwrap();
         assert_eq!(all(&client).unwrap(), [], "a part");
         client.cancel(id).unwrap();
-        let mut told = Vec::new();
-        while told.is_empty() {
+        let mut events = Vec::new();
+        while events.is_empty() {
             assert!(all(&server).unwrap().iter().all(|it| *it == PairEvent::Cancelled { id }));
-            told = all(&client).unwrap();
+            events = all(&client).unwrap();
         }
-        assert_eq!(told, [PairEvent::Refused { id, why: Refusal::Abandoned }]);
+        assert_eq!(events, [PairEvent::Refused { id, why: Refusal::Abandoned }]);
     }
 }
 
 #[test]
-fn what_was_not_read_has_not_arrived() {
+fn unread_messages_have_not_arrived() {
     let (client, server) = pair(&small());
     let short = client.send(1, &[bytes(10, 0)]).unwrap();
     let long = client.send(2, &[bytes(50_000, 0)]).unwrap();
     assert!(!client.may_have_arrived(short) && !client.may_have_arrived(long));
     all(&server).unwrap();
     assert!(client.may_have_arrived(short), "it was read");
-    assert!(!client.may_have_arrived(long), "a part was");
+    assert!(!client.may_have_arrived(long), "only a part was read");
     drop(server);
     client.handle_signal();
     assert_eq!(all(&client), Err(Disconnected::PeerClosed));
@@ -258,7 +259,7 @@ fn what_was_not_read_has_not_arrived() {
 }
 
 #[test]
-fn what_was_sent_before_the_end_is_received() {
+fn messages_sent_before_the_end_are_received() {
     let (client, server) = pair(&small());
     server.send(1, &[bytes(10, 0)]).unwrap();
     server.close();
@@ -272,8 +273,11 @@ fn what_was_sent_before_the_end_is_received() {
     };
     assert_eq!(events, [PairEvent::Response { id: 1, payload: bytes(10, 0) }]);
     assert_eq!(gone, Disconnected::PeerClosed);
-    assert_eq!(client.send(2, &[bytes(1, 0)]), Err(SendError::Gone(Disconnected::PeerClosed)));
-    assert_eq!(server.send(2, &[bytes(1, 0)]), Err(SendError::Gone(Disconnected::Closed)));
+    assert_eq!(
+        client.send(2, &[bytes(1, 0)]),
+        Err(SendError::Disconnected(Disconnected::PeerClosed))
+    );
+    assert_eq!(server.send(2, &[bytes(1, 0)]), Err(SendError::Disconnected(Disconnected::Closed)));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Is a side woken when there is something for it, and only then?
+//! A side is woken when it has something to do, and only then.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::peers::{LONG, next, pair, small};
 
 const ROUNDS: u64 = 3_000;
 
-/// Answers until the client goes.
+/// Answers until the client closes the pair.
 fn serve(server: &Arc<Pair>) -> Disconnected {
     loop {
         match next(server) {
             Ok(PairEvent::Request { id, payload }) => match server.send(id, &[payload]) {
-                Ok(_) | Err(SendError::Gone(_)) => {}
+                Ok(_) | Err(SendError::Disconnected(_)) => {}
                 Err(error) => panic!("{error}"),
             },
             Ok(event) => panic!("{event:?}"),
@@ -33,7 +33,7 @@ fn two_threads_that_sleep_after_each_message_wake_each_other() {
     let (client, server) = (Arc::new(client), Arc::new(server));
     let serving = thread::spawn(move || serve(&server));
     for id in 0..ROUNDS {
-        // Now and then a long one, for which both also wait for room.
+        // Every tenth message is long, so that both sides also wait for room.
         let payload = Bytes::from(vec![id as u8; if id % 10 == 0 { 20_000 } else { 20 }]);
         client.send(id, std::slice::from_ref(&payload)).unwrap();
         assert_eq!(next(&client).unwrap(), PairEvent::Response { id, payload });
@@ -69,7 +69,7 @@ fn a_sender_that_sleeps_until_there_is_room_is_woken() {
     receiving.join().unwrap();
 }
 
-/// Sleeps in the kernel until the pair's socket says something; whether it did.
+/// Sleeps in the kernel until the pair's socket is readable; returns whether it is.
 fn sleep_on_socket(pair: &Pair, time: Duration) -> bool {
     let fd = pair.as_fd();
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
@@ -100,7 +100,7 @@ fn a_side_that_sleeps_on_the_socket_is_woken() {
 }
 
 #[test]
-fn nobody_is_rung_who_does_not_sleep() {
+fn a_side_that_does_not_sleep_is_not_signalled() {
     let (client, server) = pair(&small());
     for id in 0..100 {
         client.send(id, &[Bytes::from_static(b"x")]).unwrap();
@@ -110,7 +110,7 @@ fn nobody_is_rung_who_does_not_sleep() {
     }
     assert!(!sleep_on_socket(&client, Duration::ZERO));
     assert!(!sleep_on_socket(&server, Duration::ZERO));
-    // And who sleeps is rung once, whatever is sent.
+    // A side that sleeps is signalled once, whatever is sent.
     assert!(server.prepare_to_sleep());
     for id in 0..10 {
         client.send(id, &[Bytes::from_static(b"x")]).unwrap();

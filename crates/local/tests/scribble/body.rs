@@ -1,6 +1,6 @@
-//! Can anything be written into shared memory that does harm?
+//! Hostile writes into shared memory do no harm.
 //!
-//! The input is a list of steps of a hostile peer and of its victim, taken in turn from the bytes.
+//! The input encodes steps of a hostile peer and of its victim.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,10 +10,10 @@ use bytes::Bytes;
 
 use crate::peer::{Hostile, LEN};
 
-/// Steps of one input at most: an input is no more interesting for being long.
+/// Maximum number of steps of one input: longer inputs find no more.
 const MAX_STEPS: usize = 400;
 
-/// Bytes that are left of an input; zeros when there are none.
+/// The unread bytes of an input; zeros after its end.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {
@@ -26,7 +26,8 @@ impl Input<'_> {
     }
 }
 
-/// What must hold: no panic, no end without a reason, nothing after the end, and no more messages than records.
+/// Asserts that there is no panic, no end without a reason, no event after the end, and no more
+/// messages than records.
 pub(crate) fn run(bytes: &[u8]) {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let next = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -48,7 +49,7 @@ pub(crate) fn run(bytes: &[u8]) {
             1..4 => {
                 let (lane, kind) = (input.number(1) as usize % 2, input.number(1) as u8 % 8);
                 let (id, len) = (input.number(1), input.number(2) as u32);
-                // Parts that fit together now and then.
+                // Totals and offsets that fit together from time to time.
                 let total = input.number(3);
                 let offset = input.number(2);
                 hostile.record(lane, kind, id, len % 2200, total | offset << 32);
@@ -59,7 +60,7 @@ pub(crate) fn run(bytes: &[u8]) {
                 let len = input.number(2) as usize + 1;
                 let sent = victim.send(step as u64, &[Bytes::from(vec![7; len])]);
                 assert!(
-                    matches!(sent, Ok(_) | Err(SendError::Full | SendError::Gone(_))),
+                    matches!(sent, Ok(_) | Err(SendError::Full | SendError::Disconnected(_))),
                     "{sent:?}"
                 );
             }
@@ -77,7 +78,7 @@ pub(crate) fn run(bytes: &[u8]) {
         }
         receive(&victim, &mut gone);
     }
-    // The end of the hostile peer is noticed, whatever it has written.
+    // The victim notices the end of the hostile peer, whatever was written.
     drop(hostile.socket);
     victim.handle_signal();
     for _ in 0..10_000 {
@@ -86,13 +87,13 @@ pub(crate) fn run(bytes: &[u8]) {
         }
         receive(&victim, &mut gone);
     }
-    assert!(gone.is_some(), "it ends");
+    assert!(gone.is_some(), "the pair ends");
     assert!(victim.wait(None, None) && victim.is_drained());
-    assert!(matches!(victim.send(1, &[Bytes::from_static(b"x")]), Err(SendError::Gone(_))));
+    assert!(matches!(victim.send(1, &[Bytes::from_static(b"x")]), Err(SendError::Disconnected(_))));
 }
 
 fn withdraw(victim: &Pair, id: u64) {
-    // An end is told by `receive`.
+    // `receive` reports an end.
     let _ = match victim.role() {
         Role::Client => victim.cancel(id),
         Role::Server => victim.refuse(id, Refusal::Overloaded),
@@ -118,7 +119,10 @@ fn receive(victim: &Pair, gone: &mut Option<apus_local::Disconnected>) {
     match received {
         Ok(records) => {
             assert!(gone.is_none(), "something after the end");
-            assert!(events.len() <= records + 2, "a record is one event at most, and room another");
+            assert!(
+                events.len() <= records + 2,
+                "a record has one event at most, and room is another"
+            );
         }
         Err(why) => {
             assert!(gone.is_none_or(|before| before == why), "one reason: {gone:?}, {why:?}");

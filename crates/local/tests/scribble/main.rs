@@ -1,4 +1,4 @@
-//! Do the findings of the fuzzer still hold, and does random input find more?
+//! Inputs that the fuzzer found, and random inputs, do no harm.
 
 mod body;
 mod peer;
@@ -12,7 +12,7 @@ use rand_pcg::Pcg64;
 fn the_findings_of_the_fuzzer_still_hold() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/local");
     if !folder.exists() {
-        eprintln!("SKIPPED: {} is not there: this is not the repository", folder.display());
+        eprintln!("SKIPPED: no folder {}: this is not the repository", folder.display());
         return;
     }
     let mut inputs = 0;

@@ -1,8 +1,8 @@
-//! What can a peer do that is not made by us?
+//! A hostile peer, which does not use this crate.
 //!
-//! It has the file that the pair shares, and writes into it whatever it likes: with write(2), which changes the
-//! same memory as a mapping does. The layout is written down here once more, in numbers: it must not change
-//! without another version of the greeting.
+//! It has the shared file and writes into it with write(2), which changes the same memory as a
+//! mapping does. The layout is repeated here in numbers: it must not change without another version
+//! of the handshake.
 
 use std::fs::File;
 use std::io::{IoSlice, IoSliceMut};
@@ -33,13 +33,13 @@ pub(crate) fn config() -> LocalConfig {
     config
 }
 
-/// Where the abstract name lies.
+/// Returns the socket address of a name.
 pub(crate) fn address(name: &PeerName) -> SocketAddr {
     SocketAddr::from_abstract_name(&name.to_string().as_bytes()[1..]).unwrap()
 }
 
-/// A greeting.
-pub(crate) fn greeting(version: u32, short: u32, bulk: u32) -> [u8; 32] {
+/// Returns the bytes of a hello.
+pub(crate) fn hello(version: u32, short: u32, bulk: u32) -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(b"apuslocl");
     bytes[8..12].copy_from_slice(&version.to_le_bytes());
@@ -48,7 +48,7 @@ pub(crate) fn greeting(version: u32, short: u32, bulk: u32) -> [u8; 32] {
     bytes
 }
 
-/// A file as a client makes it.
+/// Creates a file as a client does.
 pub(crate) fn memory(seals: SealFlags, len: usize) -> OwnedFd {
     let file = rustix::fs::memfd_create("hostile", MemfdFlags::ALLOW_SEALING).unwrap();
     rustix::fs::ftruncate(&file, len as u64).unwrap();
@@ -56,11 +56,11 @@ pub(crate) fn memory(seals: SealFlags, len: usize) -> OwnedFd {
     file
 }
 
-/// What is demanded of it.
+/// The required seals.
 pub(crate) const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// Says `bytes` and hands `files` over.
-pub(crate) fn say(socket: &UnixStream, bytes: &[u8], files: &[OwnedFd]) {
+/// Sends `bytes` and hands `files` over.
+pub(crate) fn send(socket: &UnixStream, bytes: &[u8], files: &[OwnedFd]) {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let files: Vec<_> = files.iter().map(AsFd::as_fd).collect();
@@ -71,33 +71,33 @@ pub(crate) fn say(socket: &UnixStream, bytes: &[u8], files: &[OwnedFd]) {
     rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags).unwrap();
 }
 
-/// A peer that writes what it likes.
+/// A peer that writes anything.
 pub(crate) struct Hostile {
     pub(crate) file: File,
     pub(crate) socket: UnixStream,
-    /// Where its own rings begin, short and bulk, and where their next records do.
+    /// Offsets of its own rings, short and bulk, and positions of their next records.
     rings: [usize; 2],
     positions: [u64; 2],
 }
 
 impl Hostile {
-    /// A hostile client, and the server's side of the pair.
+    /// Returns a hostile client, and the server's side of the pair.
     pub(crate) fn client(name: &PeerName) -> (Self, Pair) {
         let listener = Listener::bind(name, &config()).unwrap();
-        let hostile = Self::greet(name);
+        let hostile = Self::connect(name);
         let server = listener.accept().unwrap().unwrap().advance().unwrap().unwrap();
         (hostile, server)
     }
 
-    /// A hostile client that greets whoever listens.
-    pub(crate) fn greet(name: &PeerName) -> Self {
+    /// Returns a hostile client that has connected and sent its hello.
+    pub(crate) fn connect(name: &PeerName) -> Self {
         let socket = UnixStream::connect_addr(&address(name)).unwrap();
         let file = memory(SEALS, LEN);
-        say(&socket, &greeting(1, RING, RING), &[file.try_clone().unwrap()]);
+        send(&socket, &hello(1, RING, RING), &[file.try_clone().unwrap()]);
         Self { file: file.into(), socket, rings: [4096, 8192], positions: [0, 0] }
     }
 
-    /// A hostile server, and the client's side of the pair.
+    /// Returns a hostile server, and the client's side of the pair.
     pub(crate) fn server(name: &PeerName) -> (Self, Pair) {
         let listener = UnixListener::bind_addr(&address(name)).unwrap();
         let mut client = Connecting::start(name, &config()).unwrap();
@@ -111,20 +111,20 @@ impl Hostile {
             RecvAncillaryMessage::ScmRights(mut files) => files.next(),
             _ => None,
         });
-        say(&socket, &greeting(1, 0, 0), &[]);
+        send(&socket, &hello(1, 0, 0), &[]);
         let client = client.advance().unwrap().unwrap();
         let file = file.unwrap().into();
         (Self { file, socket, rings: [12288, 16384], positions: [0, 0] }, client)
     }
 
-    /// Writes anywhere.
+    /// Writes `bytes` at any offset.
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
         let at = at % LEN;
         let bytes = &bytes[..bytes.len().min(LEN - at)];
         self.file.write_all_at(bytes, at as u64).unwrap();
     }
 
-    /// Writes something like a record where the victim expects the next one.
+    /// Writes the form of a record where the victim expects the next one.
     pub(crate) fn record(&mut self, lane: usize, kind: u8, id: u64, len: u32, third: u64) {
         let begin = self.rings[lane] + (self.positions[lane] % u64::from(RING)) as usize;
         let span = (u64::from(len) + 24).next_multiple_of(64);
@@ -137,9 +137,9 @@ impl Hostile {
         self.write(begin, &first.to_le_bytes());
     }
 
-    /// Says how far it has read the victim's ring.
+    /// Publishes a read position in the victim's ring.
     pub(crate) fn head(&self, lane: usize, position: u64) {
-        // The victim's heads: the other direction's.
+        // The heads of the victim's rings are those of the other direction.
         let first = if self.rings[0] == 4096 { 256 + 2 * 128 } else { 256 };
         self.write(first + 128 * lane, &position.to_le_bytes());
     }

@@ -1,4 +1,4 @@
-//! How many granted bytes are on their way, over all messages?
+//! The granted bytes that are on their way, over all messages.
 
 /// Granted and not received bytes, bounded by `max_incoming` (row G-5, GRANT-5).
 #[derive(Debug)]
@@ -18,11 +18,11 @@ impl Backlog {
 
     /// A message that counted with `old` bytes counts with `new` from now on.
     pub(super) fn change(&mut self, old: u32, new: u32) {
-        debug_assert!(self.bytes >= u64::from(old), "G2");
+        debug_assert!(self.bytes >= u64::from(old), "GRANTER-2");
         self.bytes = self.bytes - u64::from(old) + u64::from(new);
     }
 
-    /// Bytes that may be granted now (G3). Unscheduled bytes and senders that wake up count but are
+    /// Bytes that may be granted now (GRANTER-3). Unscheduled bytes and senders that wake up count but are
     /// not asked, so that the backlog may lie above the limit for a while.
     pub(super) fn room(&self) -> u32 {
         u32::try_from(self.limit.saturating_sub(self.bytes)).unwrap_or(u32::MAX)

@@ -1,14 +1,14 @@
-//! Which RPC ids of one client towards one server are over?
+//! The finished RPC ids of one client towards one server.
 //!
-//! Ids towards one server are dense in the udp profile (2 apart), so that the finished ones melt into
+//! Ids towards one server are dense in the udp profile (2 apart), so that the finished ones are
 //! a few ranges: below `low` everything is finished, and above it there are as many gaps as there are
 //! RPCs alive or given up. Both ends keep this: the client to know its low-water mark, the server to
 //! execute nothing twice. In the kernel profile ids are not dense: [`SparseIds`](super::SparseIds).
 //!
 //! # Invariants
 //!
-//! - **F1** An id that was finished stays finished (requirement AMO-2).
-//! - **F2** There are at most [`MAX_ID_RANGES`] ranges above `low`.
+//! - **FINISHED-1** An id that was finished stays finished (requirement AMO-2).
+//! - **FINISHED-2** There are at most [`MAX_ID_RANGES`] ranges above `low`.
 
 use crate::limits::MAX_ID_RANGES;
 use crate::ranges::Ranges;
@@ -71,7 +71,7 @@ impl FinishedIds {
         }
     }
 
-    /// F2, CAP-11: gives the lowest ids that are neither finished nor known up; they will be refused.
+    /// FINISHED-2, CAP-11: gives the lowest ids that are neither finished nor known up; they will be refused.
     fn close_lowest_gap(&mut self) {
         if let Some(first) = self.above.first() {
             self.raise_low(first.end * 2);

@@ -1,27 +1,27 @@
-//! May a request that has just arrived be executed?
+//! Sessions: whether a request that has just arrived may be executed.
 //!
-//! The network may keep a packet for longer than any state lives, so that a server without memory of
-//! a client cannot know whether a request is new or was executed long ago. It asks: it makes up a
+//! The network may keep a packet for longer than any state is kept, so that a server without memory of
+//! a client cannot know whether a request is new or was executed long ago. It asks: it draws a
 //! *session*, a random number that only this client learns, and executes the request when the client
-//! has repeated that number and said that the call lives. From then on the client puts the session
+//! has repeated that number and said that the call is live. From then on the client puts the session
 //! into its packets, and the server remembers which ids of the session are finished.
 //!
 //! ```text
 //!   client                                  server
 //!     | -- DATA, incarnation C ---------------> |  no session: candidate session S
-//!     | <------------- NEED_ACK+CONFIRM, S ---- |  (request is held, not executed)
+//!     | <------------- NEED_ACK+CONFIRM, S ---- |  (request waits, not executed)
 //!     | -- BUSY+CONFIRM, S -------------------> |  S becomes the current session; execute
 //!     | -- DATA, S ---------------------------> |  later requests: no question asked
 //! ```
 //!
 //! # Invariants (requirements AMO-1, AMO-2, AMO-4)
 //!
-//! - **S1** A request is executed only in the current session, and only if its id is not finished
+//! - **SESSION-1** A request is executed only in the current session, and only if its id is not finished
 //!   there.
-//! - **S2** A request that was sent without a session is executed only after its client has confirmed
+//! - **SESSION-2** A request that was sent without a session is executed only after its client has confirmed
 //!   that very call.
-//! - **S3** A candidate becomes current only by a packet that carries its number.
-//! - **S4** A candidate is not displaced while it is young: a late duplicate from an earlier life of
+//! - **SESSION-3** A candidate becomes current only by a packet that carries its number.
+//! - **SESSION-4** A candidate is not displaced while it is young: a late duplicate from an earlier life of
 //!   the client cannot disturb the client's first contact.
 //!
 //! The kernel profile (AMO-7) has no sessions on the wire: there is one without number that is always
@@ -31,7 +31,7 @@ use super::{FinishedIds, SparseIds};
 use crate::time::Instant;
 use apus_wire::{Flags, UdpFields};
 
-/// One session of a client with us.
+/// One session of a client with this endpoint.
 #[derive(Debug)]
 pub(crate) struct Session {
     number: u32,
@@ -42,7 +42,7 @@ pub(crate) struct Session {
     since: Instant,
 }
 
-/// Ids that are over.
+/// Finished ids.
 #[derive(Debug)]
 enum Finished {
     /// Udp profile: ids are dense (RPC-7).
@@ -67,25 +67,25 @@ impl Finished {
     }
 }
 
-/// What a client said about itself when its session was proposed.
+/// What a client stated about itself when its session was proposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
-    /// Its incarnation: it had no session with us.
+    /// Its incarnation: it had no session with this endpoint.
     Incarnation(u32),
-    /// A session that we do not know (any more).
+    /// A session that is not known (any more).
     Session(u32),
     /// Kernel profile.
     Kernel,
 }
 
-/// The requests of one peer to us.
+/// The requests of one peer to this endpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Serving {
     current: Option<Session>,
     candidate: Option<Session>,
 }
 
-/// What shall happen to a request of which nothing is known yet.
+/// The decision about a request of which nothing is known yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     /// It is new: execute it when it is complete.
@@ -102,11 +102,11 @@ pub(crate) enum Admission {
     },
     /// It was finished: a late duplicate.
     Finished,
-    /// Another first contact from the same address is in progress (S4).
+    /// Another first contact from the same address is in progress (SESSION-4).
     Occupied,
 }
 
-/// What a packet that proves the client's presence has changed.
+/// What a packet that proves the client's address has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Confirmation {
     /// Nothing: its session was current already.
@@ -151,7 +151,7 @@ impl Serving {
         self.propose(claim, now, young, new_session)
     }
 
-    /// A packet carries session `number`, which proves that the client has learnt it (S3).
+    /// A packet carries session `number`, which proves that the client has learnt it (SESSION-3).
     pub(crate) fn confirm(&mut self, number: u32) -> Confirmation {
         if self.is_current(number) {
             return Confirmation::Known;
@@ -164,12 +164,12 @@ impl Serving {
         Confirmation::Established { displaced }
     }
 
-    /// Whether `number` is the current session: its client has proved to be there.
+    /// Whether `number` is the current session: its client has proved its address.
     pub(crate) fn is_current(&self, number: u32) -> bool {
         self.current.as_ref().is_some_and(|current| current.number == number)
     }
 
-    /// Whether some client has proved to be at this address.
+    /// Whether a client has proved this address.
     pub(crate) const fn is_established(&self) -> bool {
         self.current.is_some()
     }
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(admit(&mut serving, 0, 2, fresh_client(1)), confirm);
         assert_eq!(admit(&mut serving, 5, 4, fresh_client(1)), confirm, "the same question");
         assert!(!serving.is_established());
-        assert_eq!(serving.confirm(6_999), Confirmation::Stale, "S3");
+        assert_eq!(serving.confirm(6_999), Confirmation::Stale, "SESSION-3");
         // A request that carries the session is as good as a confirmation.
         let confirmation = Confirmation::Established { displaced: None };
         let admitted = admit(&mut serving, 9, 6, in_session(7_000, 2));
@@ -313,7 +313,7 @@ mod tests {
         // A late duplicate from before the session was known is asked about, or known as finished.
         assert_eq!(admit(&mut serving, 3, 4, fresh_client(1)), Admission::Finished);
         let confirm = Admission::Confirm { session: 7_000 };
-        assert_eq!(admit(&mut serving, 3, 8, fresh_client(1)), confirm, "S2");
+        assert_eq!(admit(&mut serving, 3, 8, fresh_client(1)), confirm, "SESSION-2");
     }
 
     #[test]
@@ -350,7 +350,7 @@ mod tests {
     fn a_young_first_contact_is_not_disturbed() {
         let mut serving = Serving::default();
         admit(&mut serving, 0, 2, fresh_client(1));
-        assert_eq!(admit(&mut serving, 50, 9, fresh_client(2)), Admission::Occupied, "S4");
+        assert_eq!(admit(&mut serving, 50, 9, fresh_client(2)), Admission::Occupied, "SESSION-4");
         let confirm = Admission::Confirm { session: 7_100 };
         assert_eq!(admit(&mut serving, 100, 9, fresh_client(2)), confirm, "old enough");
         assert_eq!(serving.confirm(7_000), Confirmation::Stale);

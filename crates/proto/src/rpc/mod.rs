@@ -1,26 +1,27 @@
-//! What is one remote procedure call?
+//! Remote procedure calls: a request and a response, seen from one end.
 //!
-//! A request and a response, seen from one end. Both ends keep the same [`Rpc`]; what only the client
+//! Both ends keep the same [`Rpc`]; what only the client
 //! or only the server needs is in [`Side`].
 
+mod binding;
+mod entries;
+mod key;
 mod state;
 mod table;
+mod tables;
 
-pub(crate) use state::{ClientState, ClientStep, ServerState, ServerStep};
+pub(crate) use binding::Binding;
+pub(crate) use entries::{GrantEntry, SilenceLink};
+pub use key::RpcKey;
+pub(crate) use state::{ClientState, ServerState, State, Step};
 pub(crate) use table::Rpcs;
+pub(crate) use tables::Tables;
 
 use crate::error::Execution;
 use crate::message::{MessageIn, MessageOut};
 use crate::peer::PeerId;
 use crate::time::Instant;
-use crate::timer::Link;
 use apus_wire::{Role, SenderId};
-
-slotmap::new_key_type! {
-    /// Names a live RPC at this end. A name is never given to another RPC, so that a late reply or
-    /// cancellation cannot hit the wrong one. Not the id on the wire.
-    pub struct RpcKey;
-}
 
 /// One RPC at one end.
 #[derive(Debug)]
@@ -37,53 +38,60 @@ pub(crate) struct Rpc {
     pub(crate) started: Instant,
     /// When a packet last showed that the peer works on it: DATA, GRANT or BUSY (row P-21).
     pub(crate) heard: Instant,
-    /// When we last asked the peer (RESEND or NEED_ACK).
+    /// When the peer was last asked (RESEND or NEED_ACK).
     pub(crate) asked: Instant,
-    /// How often we asked since `heard`.
+    /// How often the peer was asked since `heard`.
     pub(crate) asks: u32,
     /// What only one of the ends has.
     pub(crate) side: Side,
-    /// The message that comes to us, from its first packet on. Apart, as those that fit into one packet
-    /// need none.
+    /// The incoming message, from its first packet on. Boxed, because a message that fits into one packet
+    /// needs none.
     pub(crate) incoming: Option<Box<MessageIn>>,
-    /// The message that goes out from us, as long as the peer may need it.
+    /// The outgoing message, as long as the peer may need it.
     pub(crate) outgoing: Option<MessageOut>,
-    /// Place in the row of RPCs whose silence is watched.
-    pub(crate) timer: Link,
-    /// Place in the send queue: the key under which it stands there.
+    /// Place in the list of RPCs whose silence is watched.
+    pub(crate) timer: SilenceLink,
+    /// Its key in the send queue, if it is queued.
     pub(crate) queued: Option<u32>,
-    /// Whether it waits in the queue of retransmissions.
-    pub(crate) resend_queued: bool,
-    /// Whether the last of its packets was dropped because there was no room for its incoming message.
-    pub(crate) no_room: bool,
-    /// Whether it waits for its end, because the peer cannot be reached.
-    pub(crate) doomed: bool,
-    /// What the granter knows about the incoming message.
-    pub(crate) grant: crate::grant::Entry,
+    /// The granter's state of the incoming message.
+    pub(crate) grant: GrantEntry,
+}
+
+/// An RPC to be created.
+#[derive(Debug)]
+pub(crate) struct NewRpc {
+    /// The other end.
+    pub(crate) peer: PeerId,
+    /// The even id by which both ends know it.
+    pub(crate) id: u64,
+    /// Homa port of the other end.
+    pub(crate) peer_port: u16,
+    /// What only one of the ends has.
+    pub(crate) side: Side,
+    /// The incoming message, if its first packet has arrived and more will follow.
+    pub(crate) incoming: Option<Box<MessageIn>>,
+    /// The outgoing message, if it exists.
+    pub(crate) outgoing: Option<MessageOut>,
 }
 
 /// What only one of the ends has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
-    /// We called.
+    /// This endpoint calls.
     Client(Client),
-    /// We are called.
+    /// This endpoint is called.
     Server(Server),
 }
 
 /// The client's part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
-    pub(crate) state: ClientState,
-    /// The session in which the server may execute it; `None` until the server has asked for the
-    /// first confirmation. Never changes afterwards unless the call is idempotent (AMO-3).
-    pub(crate) session: Option<u32>,
+    state: ClientState,
+    /// The session in which the server may execute it.
+    pub(crate) binding: Binding,
     /// Whether executing it twice does no harm.
     pub(crate) idempotent: bool,
-    /// Whether it has gone on in another session: what an earlier life of the server did with it is not
-    /// known, whatever the present one says.
-    pub(crate) moved: bool,
-    /// What the caller wants to see again when it completes.
+    /// Returned to the caller when the call ends.
     pub(crate) cookie: u64,
     /// When it fails if it has not completed.
     pub(crate) deadline: Option<Instant>,
@@ -92,15 +100,72 @@ pub(crate) struct Client {
 /// The server's part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Server {
-    pub(crate) state: ServerState,
+    state: ServerState,
     /// The session it belongs to.
     pub(crate) session: u32,
-    /// Whether the request may be executed: its client has proved that it lives.
-    pub(crate) confirmed: bool,
+}
+
+impl Client {
+    /// A call whose request is to be sent.
+    pub(crate) const fn new(
+        binding: Binding,
+        idempotent: bool,
+        cookie: u64,
+        deadline: Option<Instant>,
+    ) -> Self {
+        Self { state: ClientState::Outgoing, binding, idempotent, cookie, deadline }
+    }
+}
+
+impl Server {
+    /// A request that waits for its client's confirmation.
+    pub(crate) const fn held(session: u32) -> Self {
+        Self { state: ServerState::Held, session }
+    }
+
+    /// A request that may be executed when it is complete.
+    pub(crate) const fn incoming(session: u32) -> Self {
+        Self { state: ServerState::Incoming, session }
+    }
+
+    /// A complete request that may be executed.
+    pub(crate) const fn in_service(session: u32) -> Self {
+        Self { state: ServerState::InService, session }
+    }
+
+    /// Its state.
+    pub(crate) const fn state(&self) -> ServerState {
+        self.state
+    }
+
+    /// Whether the request may be executed: its client has proved that it is alive.
+    pub(crate) const fn is_confirmed(&self) -> bool {
+        !matches!(self.state, ServerState::Held)
+    }
 }
 
 impl Rpc {
-    /// Our role.
+    #[inline]
+    fn new(now: Instant, birth: u64, new: NewRpc) -> Self {
+        Self {
+            peer: new.peer,
+            id: new.id,
+            peer_port: new.peer_port,
+            birth,
+            started: now,
+            heard: now,
+            asked: now,
+            asks: 0,
+            side: new.side,
+            incoming: new.incoming,
+            outgoing: new.outgoing,
+            timer: SilenceLink::default(),
+            queued: None,
+            grant: GrantEntry::default(),
+        }
+    }
+
+    /// This endpoint's role.
     pub(crate) const fn role(&self) -> Role {
         match self.side {
             Side::Client(_) => Role::Client,
@@ -108,12 +173,41 @@ impl Rpc {
         }
     }
 
-    /// The id as we write it into packets.
+    /// The state.
+    pub(crate) const fn state(&self) -> State {
+        match &self.side {
+            Side::Client(client) => State::Client(client.state),
+            Side::Server(server) => State::Server(server.state),
+        }
+    }
+
+    /// Whether `step` is possible now.
+    pub(crate) const fn permits(&self, step: Step) -> bool {
+        self.state().after(step).is_some()
+    }
+
+    /// Takes a step (STATE-1). Returns whether it was possible; nothing has changed if it was not.
+    pub(crate) fn step(&mut self, step: Step) -> bool {
+        let after = self.state().after(step);
+        debug_assert!(
+            after.is_some() || step.is_asked_for(),
+            "STATE-1: {step:?} is impossible in {:?}",
+            self.state()
+        );
+        match (&mut self.side, after) {
+            (Side::Client(client), Some(State::Client(state))) => client.state = state,
+            (Side::Server(server), Some(State::Server(state))) => server.state = state,
+            _ => return false,
+        }
+        true
+    }
+
+    /// The id as this endpoint writes it into packets.
     pub(crate) const fn sender_id(&self) -> SenderId {
         SenderId::new(self.id, self.role())
     }
 
-    /// The client's part, if we called.
+    /// The client's part, if this endpoint calls.
     pub(crate) const fn client(&self) -> Option<&Client> {
         match &self.side {
             Side::Client(client) => Some(client),
@@ -121,7 +215,7 @@ impl Rpc {
         }
     }
 
-    /// The server's part, if we are called.
+    /// The server's part, if this endpoint is called.
     pub(crate) const fn server(&self) -> Option<&Server> {
         match &self.side {
             Side::Server(server) => Some(server),
@@ -129,27 +223,19 @@ impl Rpc {
         }
     }
 
-    /// The server's part, if we are called.
-    pub(crate) const fn server_mut(&mut self) -> Option<&mut Server> {
-        match &mut self.side {
-            Side::Server(server) => Some(server),
-            Side::Client(_) => None,
-        }
-    }
-
-    /// The session it belongs to; `None` for a call that its server has not asked about yet.
+    /// The session it belongs to; `None` for a call that its server has not asked to confirm yet.
     pub(crate) const fn session(&self) -> Option<u32> {
         match &self.side {
-            Side::Client(client) => client.session,
+            Side::Client(client) => client.binding.session(),
             Side::Server(server) => Some(server.session),
         }
     }
 
-    /// Whether the peer may send us DATA for it now.
+    /// Whether the peer may send DATA for it now.
     pub(crate) const fn may_receive(&self) -> bool {
         match &self.side {
             Side::Client(_) => true,
-            Side::Server(server) => server.confirmed,
+            Side::Server(server) => server.is_confirmed(),
         }
     }
 
@@ -159,13 +245,13 @@ impl Rpc {
         self.asks = 0;
     }
 
-    /// Notes that we ask the peer for something.
+    /// Notes that the peer is asked for something.
     pub(crate) const fn ask(&mut self, now: Instant) {
         self.asked = now;
         self.asks = self.asks.saturating_add(1);
     }
 
-    /// What is known about the execution of our request if the call fails now (AMO-5). `sessions`
+    /// What is known about the execution of the request if the call fails now (AMO-5). `sessions`
     /// says whether the profile has them.
     pub(crate) fn outcome(&self, sessions: bool) -> Execution {
         let Some(client) = self.client() else { return Execution::Unknown };
@@ -173,10 +259,14 @@ impl Rpc {
         match client.state {
             ClientState::Incoming => Execution::Executed,
             // The server cannot have the whole request…
-            ClientState::Outgoing if unsent => Execution::NotExecuted,
-            // …or has not been told that it may execute it.
-            ClientState::Outgoing if sessions && client.session.is_none() => Execution::NotExecuted,
-            ClientState::Outgoing => Execution::Unknown,
+            ClientState::Outgoing | ClientState::NoRoom if unsent => Execution::NotExecuted,
+            // …or has not received the confirmation to execute it.
+            ClientState::Outgoing | ClientState::NoRoom
+                if sessions && client.binding == Binding::None =>
+            {
+                Execution::NotExecuted
+            }
+            ClientState::Outgoing | ClientState::NoRoom => Execution::Unknown,
         }
     }
 }

@@ -1,40 +1,48 @@
-//! Which states does an RPC go through?
+//! The states of an RPC, and the steps between them.
 //!
 //! ```text
-//!   client   Outgoing ──first DATA──▶ Incoming ──last DATA──▶ (gone)
+//!   client             Outgoing ──first DATA──▶ Incoming ──last DATA──▶ (gone)
+//!                         │ ▲
+//!        no room for DATA ▼ │ first DATA with room: Incoming
+//!                       NoRoom
 //!
-//!   server   Incoming ──request complete──▶ InService ──reply──▶ Outgoing ──ack──▶ (gone)
+//!   server   Held ──confirmation──▶ Incoming ──request complete──▶ InService ──reply──▶ Outgoing ──ack──▶ (gone)
 //! ```
 //!
 //! Any state also ends by failure; an RPC that has ended is not kept, so that there is no dead state.
 //! Source: reference L-3. Requirement `RPC-2`; the tests list every state with every step.
+//!
+//! # Invariants
+//!
+//! - **STATE-1** A state changes by [`Rpc::step`](super::Rpc::step) alone, and a step of this endpoint is possible in
+//!   the state in which it is taken. (What a peer or the application asks for may be impossible; it is then refused.)
+
+/// State of an RPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// This endpoint calls.
+    Client(ClientState),
+    /// This endpoint is called.
+    Server(ServerState),
+}
 
 /// State of an RPC at its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientState {
     /// The request is being sent, or the server has not begun to answer.
     Outgoing,
-    /// Part of the response is here.
+    /// Like `Outgoing`, and DATA of the response was dropped because there was no room for it.
+    NoRoom,
+    /// Part of the response has arrived.
     Incoming,
-}
-
-/// What can happen to an RPC at its client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ClientStep {
-    /// A DATA packet of the response was accepted.
-    ResponseBegins,
-    /// GRANT: the server takes more of the request.
-    Grant,
-    /// RESEND: the server lacks part of the request.
-    Resend,
-    /// RPC_UNKNOWN: the server has no trace of the request.
-    Unknown,
 }
 
 /// State of an RPC at its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerState {
-    /// Part of the request is here, or all of it but not the client's confirmation.
+    /// Part of the request has arrived, or all of it, but not its client's confirmation: it must not be executed.
+    Held,
+    /// Part of the request has arrived, and it may be executed.
     Incoming,
     /// The application has the request.
     InService,
@@ -42,40 +50,72 @@ pub(crate) enum ServerState {
     Outgoing,
 }
 
-/// What can happen to an RPC at its server.
+/// What can happen to an RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ServerStep {
+pub(crate) enum Step {
+    /// GRANT: the peer takes more of the outgoing message.
+    Grant,
+    /// RESEND: the peer lacks part of the outgoing message.
+    Resend,
+    /// RPC_UNKNOWN: the server has no trace of the request.
+    Unknown,
+    /// The application replies, or abandons the request.
+    Reply,
+    /// There is no room for the response.
+    NoRoom,
+    /// A DATA packet of the response was accepted.
+    ResponseBegins,
+    /// The client has confirmed the request.
+    Confirm,
     /// The request is complete, and confirmed.
     RequestComplete,
-    /// The application replies.
-    Reply,
-    /// GRANT: the client takes more of the response.
-    Grant,
-    /// RESEND: the client lacks part of the response.
-    Resend,
+}
+
+impl Step {
+    /// Whether the peer or the application asks for the step, so that it may be impossible.
+    pub(super) const fn is_asked_for(self) -> bool {
+        matches!(self, Self::Grant | Self::Resend | Self::Unknown | Self::Reply)
+    }
+}
+
+impl State {
+    /// The state after `step`; `None` if the step is impossible.
+    pub(super) const fn after(self, step: Step) -> Option<Self> {
+        match self {
+            Self::Client(state) => match state.after(step) {
+                Some(state) => Some(Self::Client(state)),
+                None => None,
+            },
+            Self::Server(state) => match state.after(step) {
+                Some(state) => Some(Self::Server(state)),
+                None => None,
+            },
+        }
+    }
 }
 
 impl ClientState {
-    /// The state after `step`; `None` if the step makes no sense now and is dropped.
-    pub(crate) const fn after(self, step: ClientStep) -> Option<Self> {
+    const fn after(self, step: Step) -> Option<Self> {
         match (self, step) {
-            (_, ClientStep::ResponseBegins) => Some(Self::Incoming),
-            (Self::Outgoing, ClientStep::Grant | ClientStep::Resend | ClientStep::Unknown) => {
-                Some(Self::Outgoing)
+            (_, Step::ResponseBegins) => Some(Self::Incoming),
+            (Self::Outgoing | Self::NoRoom, Step::Grant | Step::Resend | Step::Unknown) => {
+                Some(self)
             }
-            // The server has the whole request (row P-14: RPC_UNKNOWN is ignored now).
-            (Self::Incoming, ClientStep::Grant | ClientStep::Resend | ClientStep::Unknown) => None,
+            (Self::Outgoing | Self::NoRoom, Step::NoRoom) => Some(Self::NoRoom),
+            // In `Incoming`, the server has the whole request (row P-14: RPC_UNKNOWN is ignored now).
+            _ => None,
         }
     }
 }
 
 impl ServerState {
-    /// The state after `step`; `None` if the step makes no sense now.
-    pub(crate) const fn after(self, step: ServerStep) -> Option<Self> {
+    const fn after(self, step: Step) -> Option<Self> {
         match (self, step) {
-            (Self::Incoming, ServerStep::RequestComplete) => Some(Self::InService),
-            (Self::InService, ServerStep::Reply)
-            | (Self::Outgoing, ServerStep::Grant | ServerStep::Resend) => Some(Self::Outgoing),
+            (Self::Held, Step::Confirm) => Some(Self::Incoming),
+            (Self::Incoming, Step::RequestComplete) => Some(Self::InService),
+            (Self::InService, Step::Reply) | (Self::Outgoing, Step::Grant | Step::Resend) => {
+                Some(Self::Outgoing)
+            }
             _ => None,
         }
     }
@@ -86,45 +126,86 @@ mod tests {
     use super::*;
     use std::fmt::Write;
 
-    /// Every state with every step; `-` is a step that makes no sense.
+    /// Every state with every step; `-` is an impossible step.
     #[test]
     fn every_cell_of_both_tables() {
+        use Step::{
+            Confirm, Grant, NoRoom, Reply, RequestComplete, Resend, ResponseBegins, Unknown,
+        };
+        let client = [ClientState::Outgoing, ClientState::NoRoom, ClientState::Incoming];
+        let server = [
+            ServerState::Held,
+            ServerState::Incoming,
+            ServerState::InService,
+            ServerState::Outgoing,
+        ];
+        let states = client.map(State::Client).into_iter().chain(server.map(State::Server));
         let mut table = String::new();
-        for state in [ClientState::Outgoing, ClientState::Incoming] {
-            use ClientStep::{Grant, Resend, ResponseBegins, Unknown};
-            for step in [ResponseBegins, Grant, Resend, Unknown] {
+        for state in states {
+            let steps =
+                [Grant, Resend, Unknown, Reply, NoRoom, ResponseBegins, Confirm, RequestComplete];
+            for step in steps {
                 let after = state.after(step).map_or("-".into(), |s| format!("{s:?}"));
-                writeln!(table, "client {state:?} + {step:?} = {after}").unwrap();
-            }
-        }
-        for state in [ServerState::Incoming, ServerState::InService, ServerState::Outgoing] {
-            use ServerStep::{Grant, Reply, RequestComplete, Resend};
-            for step in [RequestComplete, Reply, Grant, Resend] {
-                let after = state.after(step).map_or("-".into(), |s| format!("{s:?}"));
-                writeln!(table, "server {state:?} + {step:?} = {after}").unwrap();
+                writeln!(table, "{state:?} + {step:?} = {after}").unwrap();
             }
         }
         insta::assert_snapshot!(table.trim_end(), @"
-        client Outgoing + ResponseBegins = Incoming
-        client Outgoing + Grant = Outgoing
-        client Outgoing + Resend = Outgoing
-        client Outgoing + Unknown = Outgoing
-        client Incoming + ResponseBegins = Incoming
-        client Incoming + Grant = -
-        client Incoming + Resend = -
-        client Incoming + Unknown = -
-        server Incoming + RequestComplete = InService
-        server Incoming + Reply = -
-        server Incoming + Grant = -
-        server Incoming + Resend = -
-        server InService + RequestComplete = -
-        server InService + Reply = Outgoing
-        server InService + Grant = -
-        server InService + Resend = -
-        server Outgoing + RequestComplete = -
-        server Outgoing + Reply = -
-        server Outgoing + Grant = Outgoing
-        server Outgoing + Resend = Outgoing
+        Client(Outgoing) + Grant = Client(Outgoing)
+        Client(Outgoing) + Resend = Client(Outgoing)
+        Client(Outgoing) + Unknown = Client(Outgoing)
+        Client(Outgoing) + Reply = -
+        Client(Outgoing) + NoRoom = Client(NoRoom)
+        Client(Outgoing) + ResponseBegins = Client(Incoming)
+        Client(Outgoing) + Confirm = -
+        Client(Outgoing) + RequestComplete = -
+        Client(NoRoom) + Grant = Client(NoRoom)
+        Client(NoRoom) + Resend = Client(NoRoom)
+        Client(NoRoom) + Unknown = Client(NoRoom)
+        Client(NoRoom) + Reply = -
+        Client(NoRoom) + NoRoom = Client(NoRoom)
+        Client(NoRoom) + ResponseBegins = Client(Incoming)
+        Client(NoRoom) + Confirm = -
+        Client(NoRoom) + RequestComplete = -
+        Client(Incoming) + Grant = -
+        Client(Incoming) + Resend = -
+        Client(Incoming) + Unknown = -
+        Client(Incoming) + Reply = -
+        Client(Incoming) + NoRoom = -
+        Client(Incoming) + ResponseBegins = Client(Incoming)
+        Client(Incoming) + Confirm = -
+        Client(Incoming) + RequestComplete = -
+        Server(Held) + Grant = -
+        Server(Held) + Resend = -
+        Server(Held) + Unknown = -
+        Server(Held) + Reply = -
+        Server(Held) + NoRoom = -
+        Server(Held) + ResponseBegins = -
+        Server(Held) + Confirm = Server(Incoming)
+        Server(Held) + RequestComplete = -
+        Server(Incoming) + Grant = -
+        Server(Incoming) + Resend = -
+        Server(Incoming) + Unknown = -
+        Server(Incoming) + Reply = -
+        Server(Incoming) + NoRoom = -
+        Server(Incoming) + ResponseBegins = -
+        Server(Incoming) + Confirm = -
+        Server(Incoming) + RequestComplete = Server(InService)
+        Server(InService) + Grant = -
+        Server(InService) + Resend = -
+        Server(InService) + Unknown = -
+        Server(InService) + Reply = Server(Outgoing)
+        Server(InService) + NoRoom = -
+        Server(InService) + ResponseBegins = -
+        Server(InService) + Confirm = -
+        Server(InService) + RequestComplete = -
+        Server(Outgoing) + Grant = Server(Outgoing)
+        Server(Outgoing) + Resend = Server(Outgoing)
+        Server(Outgoing) + Unknown = -
+        Server(Outgoing) + Reply = -
+        Server(Outgoing) + NoRoom = -
+        Server(Outgoing) + ResponseBegins = -
+        Server(Outgoing) + Confirm = -
+        Server(Outgoing) + RequestComplete = -
         ");
     }
 }

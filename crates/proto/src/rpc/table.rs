@@ -1,8 +1,8 @@
-//! Which RPCs live, and how is one found by what a packet says?
+//! The table of live RPCs, by name and by what a packet says.
 //!
 //! # Invariants
 //!
-//! - **B1** `by_wire` names exactly the RPCs in `slots`, each by (peer, id, role).
+//! - **RPCS-1** `by_wire` names exactly the RPCs in `slots`, each by (peer, id, role).
 
 use super::{Rpc, RpcKey};
 use crate::peer::PeerId;
@@ -17,9 +17,11 @@ pub(crate) struct Rpcs {
     slots: SlotMap<RpcKey, Rpc>,
     by_wire: HashMap<WireKey, RpcKey, FixedState>,
     clients: usize,
+    /// Number of RPCs created, for their order.
+    births: u64,
 }
 
-/// What a packet says about its RPC: the peer, and the id with our role in the low bit. A server
+/// What a packet says about its RPC: the peer, and the id with this endpoint's role in the low bit. A server
 /// finds an RPC by client address and id (row L-2); a client could do with the id alone in the kernel
 /// profile, but ids are per server in the udp profile.
 type WireKey = (u64, u64);
@@ -34,32 +36,36 @@ impl Rpcs {
             slots: SlotMap::with_key(),
             by_wire: HashMap::with_hasher(FixedState::with_seed(seed)),
             clients: 0,
+            births: 0,
         }
     }
 
-    /// Adds an RPC.
-    pub(crate) fn insert(&mut self, rpc: Rpc) -> RpcKey {
+    /// Adds the RPC that `new` makes with its place in the order of creation.
+    #[inline]
+    pub(super) fn insert(&mut self, new: impl FnOnce(u64) -> Rpc) -> RpcKey {
+        self.births += 1;
+        let rpc = new(self.births);
         let key = wire_key(rpc.peer, rpc.id, rpc.role());
         self.clients += usize::from(rpc.role() == Role::Client);
         let id = self.slots.insert(rpc);
         let previous = self.by_wire.insert(key, id);
-        debug_assert!(previous.is_none(), "B1: the id is in use");
+        debug_assert!(previous.is_none(), "RPCS-1: the id is in use");
         id
     }
 
-    /// Removes an RPC, if it lives.
+    /// Removes an RPC, if it is live.
     pub(crate) fn remove(&mut self, id: RpcKey) {
         let Some(rpc) = self.slots.get_mut(id) else { return };
         let named = self.by_wire.remove(&wire_key(rpc.peer, rpc.id, rpc.role()));
-        debug_assert_eq!(named, Some(id), "B1");
+        debug_assert_eq!(named, Some(id), "RPCS-1");
         self.clients -= usize::from(rpc.role() == Role::Client);
-        // Its messages end where they are, and nothing that owns anything is left: dropping what comes
-        // out of the slot would cost a copy of it all, 10 ns of the 100 that a packet may cost.
+        // The messages are dropped in place. Nothing that owns memory is left: dropping the RPC that the slot
+        // returns would copy all of it, 10 ns of the 100 that a packet may cost.
         (rpc.incoming, rpc.outgoing) = (None, None);
         std::mem::forget(self.slots.remove(id));
     }
 
-    /// The RPC with `peer` that is called `id` on the wire and in which we have `role`.
+    /// The RPC with `peer` that has `id` on the wire and in which this endpoint has `role`.
     pub(crate) fn find(&self, peer: PeerId, id: u64, role: Role) -> Option<RpcKey> {
         self.by_wire.get(&wire_key(peer, id, role)).copied()
     }
@@ -72,7 +78,7 @@ impl Rpcs {
         self.slots.get_mut(id)
     }
 
-    /// Live RPCs in which we have `role`.
+    /// Number of live RPCs in which this endpoint has `role`.
     pub(crate) fn count(&self, role: Role) -> usize {
         match role {
             Role::Client => self.clients,
@@ -83,11 +89,6 @@ impl Rpcs {
     /// All live RPCs, in the order of their slots.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (RpcKey, &Rpc)> {
         self.slots.iter()
-    }
-
-    /// The same, to be changed.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (RpcKey, &mut Rpc)> {
-        self.slots.iter_mut()
     }
 }
 

@@ -1,30 +1,29 @@
-//! What does a BUSY do?
+//! BUSY: the peer is alive and makes this endpoint wait.
 
-use super::{Proof, Source};
+use super::confirm::confirm;
+use super::lookup::{Proof, Source, rpc_of};
 use crate::drop_reason::DropReason;
+use crate::lifecycle::Context;
 use crate::rpc::Side;
-use crate::transport::Transport;
 use apus_wire::{Flags, Header};
 
-impl Transport {
-    /// The peer lives, we shall wait (row P-15). With CONFIRM, a client says that the call which we
-    /// asked about lives (requirement AMO-2).
-    pub(super) fn on_busy(&mut self, from: Source, header: &Header) -> Result<(), DropReason> {
-        let (peer, rpc) = self.rpc_of(from, header, Proof::NotContradicting)?;
-        self.hear_busy(peer, rpc);
-        let Some(fields) = header.udp().filter(|f| f.flags.contains(Flags::CONFIRM)) else {
-            return Ok(());
-        };
-        match self.rpcs[rpc].side {
-            Side::Server(_) => self.confirm(rpc, fields.incarnation),
-            Side::Client(_) => Err(DropReason::WrongRole),
-        }
+/// The peer is alive: this endpoint waits (row P-15). With CONFIRM, a client says that the call which it
+/// was asked about is live (requirement AMO-2).
+pub(super) fn on_busy(
+    cx: &mut Context<'_>,
+    from: Source,
+    header: &Header,
+) -> Result<(), DropReason> {
+    let (peer, rpc) = rpc_of(cx.tables, from, header, Proof::NotContradicting)?;
+    // An unconfirmed RPC counts its questions until the answer, so that the round-trip time can be read.
+    if cx.tables.rpcs[rpc].may_receive() {
+        cx.tables.hear(cx.now, peer, rpc);
     }
-
-    /// A held RPC counts its questions until the answer, so that the round-trip time can be read.
-    fn hear_busy(&mut self, peer: crate::peer::PeerId, rpc: crate::rpc::RpcKey) {
-        if self.rpcs[rpc].may_receive() {
-            self.hear(peer, rpc);
-        }
+    let Some(fields) = header.udp().filter(|f| f.flags.contains(Flags::CONFIRM)) else {
+        return Ok(());
+    };
+    match cx.tables.rpcs[rpc].side {
+        Side::Server(_) => confirm(cx, rpc, fields.incarnation),
+        Side::Client(_) => Err(DropReason::WrongRole),
     }
 }

@@ -1,71 +1,71 @@
-//! What does a piece of a response do?
+//! DATA of a response.
 
-use super::{Proof, Source};
+use super::assemble::{add_data, in_one_packet};
+use super::lookup::{Proof, Source, rpc_of};
+use super::on_need_ack::answer_with_acks;
 use crate::drop_reason::DropReason;
 use crate::error::FailureKind;
+use crate::lifecycle::{Context, complete_client, fail_and_disown};
 use crate::peer::PeerId;
-use crate::rpc::{ClientStep, RpcKey, Side};
-use crate::transport::Transport;
+use crate::rpc::{RpcKey, Step};
 use apus_wire::{Data, Header, Profile, Role};
 
-impl Transport {
-    pub(super) fn on_response(
-        &mut self,
-        from: Source,
-        header: &Header,
-        data: &Data,
-        payload: &[u8],
-    ) -> Result<(), DropReason> {
-        let (peer, rpc) = match self.rpc_of(from, header, Proof::Session) {
-            Ok(found) => found,
-            Err(reason) => {
-                if self.identity.profile == Profile::Kernel && data.incoming < data.message_length {
-                    // RPC-5: the call is over, and its server waits for grants: it never gives up by itself.
-                    self.answer_with_acks(from, header);
-                }
-                return Err(reason);
+pub(super) fn on_response(
+    cx: &mut Context<'_>,
+    from: Source,
+    header: &Header,
+    data: &Data,
+    payload: &[u8],
+) -> Result<(), DropReason> {
+    let (peer, rpc) = match rpc_of(cx.tables, from, header, Proof::Session) {
+        Ok(found) => found,
+        Err(reason) => {
+            let kernel = cx.outbound.identity.profile == Profile::Kernel;
+            if kernel && data.incoming < data.message_length {
+                // RPC-5: the call is over, and its server waits for grants: it never gives up by itself.
+                answer_with_acks(&mut cx.sender(), from, header);
             }
-        };
-        if self.rpcs[rpc].incoming.is_none() {
-            let length = u64::from(data.message_length);
-            if length > self.config.max_message() {
-                self.begin_response(peer, rpc);
-                let length = data.message_length;
-                self.fail_and_disown(rpc, FailureKind::ResponseTooLarge { length });
-                return Err(DropReason::TooLarge);
-            }
-            if !self.reserve_receive(peer, length) {
-                // The server lives; we will ask again when there may be room.
-                self.hear(peer, rpc);
-                self.rpcs[rpc].no_room = true;
-                return Err(DropReason::NoBuffers);
-            }
-            self.begin_response(peer, rpc);
-            self.rpcs[rpc].no_room = false;
-            if let Some(response) = self.message_in_one_packet(peer, data, payload) {
-                self.complete_client(rpc, response);
-                return Ok(());
-            }
-            self.rpcs[rpc].incoming = Some(self.message_in(data));
+            return Err(reason);
         }
-        self.add_data(rpc, data, payload)
+    };
+    if cx.tables.rpcs[rpc].incoming.is_none() {
+        let length = u64::from(data.message_length);
+        if length > cx.config.max_message() {
+            begin_response(cx, peer, rpc);
+            let length = data.message_length;
+            fail_and_disown(cx, rpc, FailureKind::ResponseTooLarge { length });
+            return Err(DropReason::TooLarge);
+        }
+        let entry = &mut cx.tables.peers[peer];
+        if !cx.inbound.budget.reserve_receive(cx.config, entry, length) {
+            // The server is alive; it is asked again when there may be room.
+            cx.tables.hear(cx.now, peer, rpc);
+            cx.tables.rpcs[rpc].step(Step::NoRoom);
+            return Err(DropReason::NoBuffers);
+        }
+        begin_response(cx, peer, rpc);
+        let entry = &mut cx.tables.peers[peer];
+        if let Some(response) = in_one_packet(cx.inbound, entry, data, payload) {
+            complete_client(cx, rpc, response);
+            return Ok(());
+        }
+        cx.tables.rpcs[rpc].incoming = Some(cx.inbound.message_in(data));
     }
+    add_data(cx, rpc, data, payload)
+}
 
-    /// The server has the whole request: its bytes are not needed any more.
-    fn begin_response(&mut self, peer: PeerId, rpc: RpcKey) {
-        let now = self.now();
-        let entry = &mut self.rpcs[rpc];
-        self.outbox.messages.remove(rpc, entry);
-        if let Side::Client(client) = &mut entry.side
-            && let Some(state) = client.state.after(ClientStep::ResponseBegins)
-        {
-            client.state = state;
-        }
-        let Some(request) = entry.outgoing.take() else { return };
-        if !request.resent {
-            let elapsed = now.since(request.last_sent);
-            self.peers[peer].rtt.sample_upper_bound(now, elapsed);
-        }
-        self.release_send(peer, Role::Client, u64::from(request.length()));
+/// The server has the whole request: its bytes are not needed any more.
+fn begin_response(cx: &mut Context<'_>, peer: PeerId, rpc: RpcKey) {
+    let entry = &mut cx.tables.rpcs[rpc];
+    cx.outbound.messages.remove(rpc, entry);
+    entry.step(Step::ResponseBegins);
+    let Some(request) = entry.outgoing.take() else { return };
+    let peer = &mut cx.tables.peers[peer];
+    if !request.resent {
+        let elapsed = cx.now.since(request.last_sent);
+        peer.rtt.sample_upper_bound(cx.now, elapsed);
     }
+    let bytes = u64::from(request.length());
+    let events = &mut cx.observation.events;
+    cx.inbound.budget.release_send(peer, Role::Client, bytes, events);
 }

@@ -1,16 +1,63 @@
-//! When must something be done although no packet comes?
+//! Timers: the tables that say when something is due although no packet arrives.
 //!
-//! [`Silence`] watches RPCs whose peer should be talking; [`Deadlines`] holds the callers' limits.
-//! What is done when a timer fires is in the files named after it; the tables here only say when.
+//! [`Silence`] watches RPCs whose peer should be talking, [`Deadlines`] holds the callers' limits, [`Reaper`] the RPCs
+//! that must end. What is done when they are due is in `expiry`.
 
-mod ask;
 mod deadlines;
-mod fire;
-mod reap;
+mod patience;
+mod reaper;
 mod silence;
 
 pub(crate) use deadlines::Deadlines;
-pub use fire::TimeoutReason;
-pub(crate) use fire::look_period;
-pub(crate) use reap::Reaper;
-pub(crate) use silence::{Link, Silence};
+pub(crate) use patience::{MIN_ASKS, Patience};
+pub(crate) use reaper::{Reaper, Why};
+pub(crate) use silence::Silence;
+
+use crate::config::Config;
+
+/// Why the core must be called at a certain time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TimeoutReason {
+    /// RPCs must end.
+    Reap,
+    /// A call's deadline passes.
+    Deadline,
+    /// A peer may have been silent for too long.
+    Silence,
+    /// The network interface will have room: call `poll_transmit`.
+    Pacer,
+    /// Idle peers are looked for.
+    Peers,
+}
+
+/// All timers of an endpoint.
+#[derive(Debug)]
+pub(crate) struct Timers {
+    /// RPCs whose peer should be talking.
+    pub(crate) silence: Silence,
+    /// Deadlines of calls.
+    pub(crate) deadlines: Deadlines,
+    /// RPCs that must end.
+    pub(crate) reaper: Reaper,
+    /// How long silence is normal.
+    pub(crate) patience: Patience,
+}
+
+impl Timers {
+    /// The timers of an endpoint whose link carries `link_mbps` Mbit/s.
+    pub(crate) fn new(config: &Config, link_mbps: u64) -> Self {
+        let patience = Patience::new(config, link_mbps);
+        Self {
+            silence: Silence::new(patience.check_period(config)),
+            deadlines: Deadlines::default(),
+            reaper: Reaper::default(),
+            patience,
+        }
+    }
+
+    /// The link carries `link_mbps` Mbit/s from now on.
+    pub(crate) fn set_link_rate(&mut self, config: &Config, link_mbps: u64) {
+        self.patience = Patience::new(config, link_mbps);
+        self.silence.set_period(self.patience.check_period(config));
+    }
+}

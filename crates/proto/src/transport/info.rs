@@ -1,10 +1,12 @@
-//! What may be looked at from outside?
+//! Introspection: RPCs that are live, counters and gauges.
 
 use super::Transport;
 use crate::metrics::{Live, Metrics};
 use crate::peer::Address;
-use crate::rpc::{ClientState, Rpc, RpcKey, ServerState, Side};
-use apus_wire::Role;
+use crate::probe::{ProbeEvent, ProbeFilter};
+use crate::rpc::{ClientState, Rpc, RpcKey, ServerState, State};
+use apus_wire::{Role, SenderId};
+use std::time::Duration;
 
 /// What one live RPC is doing (the kernel's HOMAIOCINFO).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,26 +18,26 @@ pub struct RpcInfo {
     pub id: u64,
     /// The other end.
     pub peer: Address,
-    /// Our role.
+    /// This endpoint's role.
     pub role: Role,
     /// What it is doing.
     pub state: RpcState,
-    /// Nanoseconds since it was created.
-    pub age_nanos: u64,
-    /// Nanoseconds since the peer showed that it works on it.
-    pub silent_nanos: u64,
+    /// Time since it was created.
+    pub age: Duration,
+    /// Time since the peer showed that it works on it.
+    pub silent: Duration,
     /// RESENDs or NEED_ACKs sent since then.
     pub asks: u32,
-    /// The message to us: length, received and granted bytes.
+    /// The incoming message: length, received and granted bytes.
     pub incoming: Option<(u32, u32, u32)>,
-    /// The message from us: length, sent and granted bytes.
+    /// The outgoing message: length, sent and granted bytes.
     pub outgoing: Option<(u32, u32, u32)>,
 }
 
 /// State of a live RPC (row L-3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RpcState {
-    /// The outgoing message of this end is on its way.
+    /// The outgoing message is on its way.
     Outgoing,
     /// The incoming message is on its way.
     Incoming,
@@ -46,60 +48,85 @@ pub enum RpcState {
 }
 
 impl Transport {
-    /// All RPCs that live.
+    /// Returns all live RPCs.
     #[must_use]
     pub fn info(&self) -> Vec<RpcInfo> {
-        self.rpcs.iter().map(|(name, rpc)| self.describe(name, rpc)).collect()
+        self.tables.rpcs.iter().map(|(name, rpc)| self.describe(name, rpc)).collect()
     }
 
-    /// One RPC, if it lives.
+    /// Returns one RPC, if it is live.
     #[must_use]
     pub fn info_of(&self, rpc: RpcKey) -> Option<RpcInfo> {
-        self.rpcs.get(rpc).map(|entry| self.describe(rpc, entry))
+        self.tables.rpcs.get(rpc).map(|entry| self.describe(rpc, entry))
     }
 
     fn describe(&self, name: RpcKey, rpc: &Rpc) -> RpcInfo {
         RpcInfo {
             rpc: name,
             id: rpc.id,
-            peer: self.peers[rpc.peer].address,
+            peer: self.tables.peers[rpc.peer].address,
             role: rpc.role(),
             state: state_of(rpc),
-            age_nanos: self.now().since(rpc.started),
-            silent_nanos: self.now().since(rpc.heard),
+            age: self.now - rpc.started,
+            silent: self.now - rpc.heard,
             asks: rpc.asks,
             incoming: rpc.incoming.as_ref().map(|m| (m.length(), m.received(), m.granted())),
             outgoing: rpc.outgoing.as_ref().map(|m| (m.length(), m.sent(), m.granted())),
         }
     }
 
-    /// All counters as they stand, and what lives now.
+    /// Returns a snapshot of all counters and gauges.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        let mut metrics = self.metrics.clone();
+        let mut metrics = self.observation.metrics.clone();
         metrics.live = self.live();
         metrics
     }
 
-    /// What lives now: [`Metrics::live`] without a copy of all counters, for who looks often.
+    /// Returns the gauges of [`Metrics::live`] without a copy of all counters, for frequent use.
     #[must_use]
     pub fn live(&self) -> Live {
         Live {
-            client_rpcs: self.rpcs.count(Role::Client) as u64,
-            server_rpcs: self.rpcs.count(Role::Server) as u64,
-            peers: self.peers.len() as u64,
-            send_bytes: self.budget.send.bytes(),
-            receive_bytes: self.budget.receive,
-            unconfirmed_bytes: self.budget.unconfirmed,
-            grantable: self.granter.waiting() as u64,
-            incoming_bytes: self.granter.backlog(),
-            sendable: self.outbox.messages.len() as u64,
-            timers: (self.silence.len() + self.deadlines.len()) as u64,
-            control_packets: self.outbox.control.len() as u64,
+            client_rpcs: self.tables.rpcs.count(Role::Client) as u64,
+            server_rpcs: self.tables.rpcs.count(Role::Server) as u64,
+            peers: self.tables.peers.len() as u64,
+            send_bytes: self.inbound.budget.send.bytes(),
+            receive_bytes: self.inbound.budget.receive,
+            unconfirmed_bytes: self.inbound.budget.unconfirmed,
+            grantable: self.inbound.granter.waiting() as u64,
+            incoming_bytes: self.inbound.granter.backlog(),
+            sendable: self.outbound.messages.len() as u64,
+            timers: (self.timers.silence.len() + self.timers.deadlines.len()) as u64,
+            control_packets: self.outbound.control.len() as u64,
         }
     }
 
-    /// The configuration.
+    /// Sets which notes are wanted from now on; `None`, which is the default: none.
+    pub fn set_probe_filter(&mut self, filter: Option<ProbeFilter>) {
+        self.observation.notes.set_filter(filter);
+    }
+
+    /// Returns what has happened, the earliest first. Fetch all after each other call: beyond 8,192, further ones are
+    /// lost.
+    #[inline]
+    pub fn poll_probe(&mut self) -> Option<ProbeEvent> {
+        self.observation.notes.poll()
+    }
+
+    /// Returns the id of a live RPC, as this endpoint writes it, and the other end, if the RPC is selected
+    /// ([`ProbeFilter::multiplier`]).
+    #[inline]
+    #[must_use]
+    pub fn selected(&self, rpc: RpcKey) -> Option<(SenderId, Address)> {
+        let entry = self
+            .tables
+            .rpcs
+            .get(rpc)
+            .filter(|entry| self.observation.notes.are_wanted_of(entry.id))?;
+        Some((entry.sender_id(), self.tables.peers[entry.peer].address))
+    }
+
+    /// Returns the configuration.
     #[must_use]
     pub const fn config(&self) -> &crate::Config {
         &self.config
@@ -107,16 +134,13 @@ impl Transport {
 }
 
 const fn state_of(rpc: &Rpc) -> RpcState {
-    match &rpc.side {
-        Side::Client(client) => match client.state {
-            ClientState::Outgoing => RpcState::Outgoing,
-            ClientState::Incoming => RpcState::Incoming,
-        },
-        Side::Server(server) => match server.state {
-            ServerState::Incoming if !server.confirmed => RpcState::Held,
-            ServerState::Incoming => RpcState::Incoming,
-            ServerState::InService => RpcState::InService,
-            ServerState::Outgoing => RpcState::Outgoing,
-        },
+    match rpc.state() {
+        State::Client(ClientState::Outgoing | ClientState::NoRoom)
+        | State::Server(ServerState::Outgoing) => RpcState::Outgoing,
+        State::Client(ClientState::Incoming) | State::Server(ServerState::Incoming) => {
+            RpcState::Incoming
+        }
+        State::Server(ServerState::Held) => RpcState::Held,
+        State::Server(ServerState::InService) => RpcState::InService,
     }
 }

@@ -1,15 +1,18 @@
-//! How is the next transmission chosen and made up?
+//! The next transmission: chosen, cut and written.
 
+use super::outbound::Outbound;
 use super::send_queue::Choice;
+use super::sender::Sender;
 use super::transmit::{Transmit, write_headers};
-use crate::grant::{Decision, Level};
+use crate::config::Config;
+use crate::grant::{Decision, Granter, Level};
 use crate::limits::MAX_BURST_PACKETS;
 use crate::message::{Cut, MessageOut};
-use crate::priority::{oldest_level, scheduled_level};
+use crate::observation::Observation;
+use crate::priority::{OwnCutoffs, oldest_level, scheduled_level};
 use crate::probe::{Piece, ProbeKind};
-use crate::rpc::RpcKey;
+use crate::rpc::{RpcKey, Tables};
 use crate::time::Instant;
-use crate::transport::Transport;
 use apus_wire::{Body, Data, Grant, Kind, Packet};
 
 /// A burst of DATA packets that has been decided on.
@@ -19,17 +22,29 @@ struct Burst {
     retransmit: bool,
 }
 
-impl Transport {
-    /// The next packets to send, and as many calls as there are answers: `None` means that nothing may
-    /// leave now. Ask only when the driver has room; what is given counts as sent.
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit<'_>> {
-        self.advance(now);
+/// What the choice of the next transmission may touch.
+#[derive(Debug)]
+pub(crate) struct Filler<'a> {
+    /// The time of the present call.
+    pub(crate) now: Instant,
+    pub(crate) config: &'a Config,
+    pub(crate) tables: &'a mut Tables,
+    pub(crate) granter: &'a mut Granter,
+    pub(crate) cutoffs: &'a OwnCutoffs,
+    pub(crate) outbound: &'a mut Outbound,
+    pub(crate) observation: &'a mut Observation,
+}
+
+impl<'a> Filler<'a> {
+    /// The next packets to send; `None` if nothing may leave now. What is returned counts as sent.
+    #[inline]
+    pub(crate) fn next(mut self) -> Option<Transmit<'a>> {
         self.send_grants();
-        if let Some(packet) = self.outbox.control.pop() {
-            let priority = self.highest_priority();
-            self.metrics.count_sent(packet.kind, 1);
+        if let Some(packet) = self.outbound.control.pop() {
+            let priority = self.config.highest_priority();
+            self.observation.metrics.count_sent(packet.kind, 1);
             let traffic_class = self.traffic_class(priority);
-            let headers = &mut self.outbox.headers;
+            let headers = &mut self.outbound.headers;
             headers.clear();
             headers.extend_from_slice(packet.bytes());
             let (to, header_len) = (packet.to, headers.len());
@@ -40,38 +55,53 @@ impl Transport {
         Some(self.make_up(burst))
     }
 
+    /// The part of the context that sends control packets.
+    fn sender(&mut self) -> Sender<'_> {
+        Sender {
+            now: self.now,
+            config: self.config,
+            tables: self.tables,
+            outbound: self.outbound,
+            observation: self.observation,
+        }
+    }
+
     /// Turns the granter's decisions into GRANT packets (row G-6).
     fn send_grants(&mut self) {
         if !self.granter.is_due() {
             return;
         }
         let mut decisions: smallvec::SmallVec<[Decision; 8]> = smallvec::SmallVec::new();
-        self.granter.run(&mut self.rpcs, &mut self.metrics.scheduling, |decision| {
-            decisions.push(decision);
-        });
+        self.granter.run(
+            &mut self.tables.rpcs,
+            &mut self.observation.metrics.scheduling,
+            |decision| {
+                decisions.push(decision);
+            },
+        );
         for Decision { rpc, offset, level } in decisions {
             let levels = self.cutoffs.scheduled_levels();
             let priority = match level {
-                Level::Oldest => oldest_level(levels).min(self.highest_priority()),
+                Level::Oldest => oldest_level(levels).min(self.config.highest_priority()),
                 Level::Scheduled { rank, active } => scheduled_level(rank, active, levels),
             };
-            self.send_control(rpc, Body::Grant(Grant { offset, priority }));
+            self.sender().control(rpc, Body::Grant(Grant { offset, priority }));
         }
     }
 
-    /// Packets that a peer has asked for again. Long ones respect the pacer like any others.
+    /// Retransmissions that a peer has requested. Those of long messages respect the pacer.
     fn next_resend(&mut self) -> Option<Burst> {
-        let now = self.now();
-        while let Some(rpc) = self.outbox.resends.front().copied() {
-            let Some(entry) = self.rpcs.get_mut(rpc) else {
-                self.outbox.resends.pop_front();
+        let now = self.now;
+        while let Some(rpc) = self.outbound.resends.first() {
+            let Some(entry) = self.tables.rpcs.get_mut(rpc) else {
+                self.outbound.resends.pop();
                 continue;
             };
-            let segment = self.peers[entry.peer].segment;
+            let segment = self.tables.peers[entry.peer].segment;
             let cut = match &mut entry.outgoing {
                 Some(message) => {
                     let short = u64::from(message.length()) < self.config.defer_min_bytes();
-                    let room = if short { Some(u32::MAX) } else { self.outbox.pacer.room(now) };
+                    let room = if short { Some(u32::MAX) } else { self.outbound.pacer.room(now) };
                     let bytes = room?.min(self.config.burst_bytes() as u32);
                     message.set_segment(segment);
                     message.next_resend(bytes, MAX_BURST_PACKETS as u32)
@@ -80,10 +110,7 @@ impl Transport {
             };
             match cut {
                 Some(cut) => return Some(Burst { rpc, cut, retransmit: true }),
-                None => {
-                    entry.resend_queued = false;
-                    self.outbox.resends.pop_front();
-                }
+                None => self.outbound.resends.pop(),
             }
         }
         None
@@ -91,37 +118,37 @@ impl Transport {
 
     /// A message that is too short to be held back (row Q-5).
     fn next_short(&mut self) -> Option<Burst> {
-        let rpc = self.outbox.messages.pop_short(&mut self.rpcs)?;
+        let rpc = self.outbound.messages.pop_short(&mut self.tables.rpcs)?;
         let cut = self.cut(rpc, u32::MAX)?;
-        self.outbox.messages.update(&mut self.rpcs, rpc);
+        self.outbound.messages.update(&mut self.tables.rpcs, rpc);
         Some(Burst { rpc, cut, retransmit: false })
     }
 
     /// The message that SRPT order, or the oldest message's share, puts first.
     fn next_long(&mut self) -> Option<Burst> {
-        let choice: Choice = self.outbox.messages.choose()?;
-        let room = self.outbox.pacer.room(self.now());
+        let choice: Choice = self.outbound.messages.choose()?;
+        let room = self.outbound.pacer.room(self.now);
         let throttled = room.is_none();
-        let was_throttled = std::mem::replace(&mut self.outbox.throttled, throttled);
-        self.metrics.scheduling.throttled += u64::from(throttled && !was_throttled);
+        let was_throttled = std::mem::replace(&mut self.outbound.throttled, throttled);
+        self.observation.metrics.scheduling.throttled += u64::from(throttled && !was_throttled);
         let rpc = choice.rpc;
         if throttled && !was_throttled {
-            let wait = self.outbox.pacer.next_room().since(self.now());
-            self.note(rpc, ProbeKind::Throttled { wait });
+            let wait = self.outbound.pacer.next_room() - self.now;
+            self.observation.note(self.tables, rpc, ProbeKind::Throttled { wait });
         }
         let cut = self.cut(rpc, room?.min(choice.most))?;
-        self.outbox.messages.sent(choice, cut.bytes());
+        self.outbound.messages.sent(choice, cut.bytes());
         if choice.oldest {
-            self.metrics.scheduling.pacer_fifo_bytes += u64::from(cut.bytes());
+            self.observation.metrics.scheduling.pacer_fifo_bytes += u64::from(cut.bytes());
         }
-        self.outbox.messages.update(&mut self.rpcs, rpc);
+        self.outbound.messages.update(&mut self.tables.rpcs, rpc);
         Some(Burst { rpc, cut, retransmit: false })
     }
 
     /// Cuts the next burst off a message.
     fn cut(&mut self, rpc: RpcKey, room: u32) -> Option<Cut> {
-        let entry = &mut self.rpcs[rpc];
-        let segment = self.peers[entry.peer].segment;
+        let entry = &mut self.tables.rpcs[rpc];
+        let segment = self.tables.peers[entry.peer].segment;
         let message = entry.outgoing.as_mut()?;
         message.set_segment(segment);
         let bytes = room.min(self.config.burst_bytes() as u32);
@@ -129,12 +156,12 @@ impl Transport {
     }
 
     /// Makes a burst up into headers and payload, and counts it as sent.
-    fn make_up(&mut self, burst: Burst) -> Transmit<'_> {
+    fn make_up(mut self, burst: Burst) -> Transmit<'a> {
         let Burst { rpc, cut, retransmit } = burst;
-        let now = self.now();
-        let highest = self.highest_priority();
-        let entry = &mut self.rpcs[rpc];
-        let peer = &mut self.peers[entry.peer];
+        let now = self.now;
+        let highest = self.config.highest_priority();
+        let entry = &mut self.tables.rpcs[rpc];
+        let peer = &mut self.tables.peers[entry.peer];
         let to = peer.address;
         let ack = peer.acks.take_one();
         let cutoffs = peer.cutoffs;
@@ -152,7 +179,7 @@ impl Transport {
         if let Some(message) = &mut entry.outgoing {
             note_sent(message, now, retransmit);
             data.message_length = message.length();
-            // Row P-5: a retransmission announces what was asked for.
+            // Row P-5: a retransmission announces the requested range.
             let asked = if retransmit { cut.range.end } else { 0 };
             data.incoming = message.unscheduled().max(asked);
             priority = if retransmit {
@@ -165,39 +192,45 @@ impl Transport {
             .min(highest);
         }
         self.note_burst(rpc, &cut, priority, retransmit);
-        let entry = &self.rpcs[rpc];
+        let entry = &self.tables.rpcs[rpc];
         let body = Body::Data(data, &[]);
-        let mut header = self.identity.header(&self.peers, entry, &body);
+        let mut header = self.outbound.identity.header(&self.tables.peers, entry, &body);
         header.sequence = data.offset;
         let packet = Packet { header, body };
-        let header_len = write_headers(&mut self.outbox.headers, &packet, &cut);
+        let header_len = write_headers(&mut self.outbound.headers, &packet, &cut);
 
         self.count_data(&cut, priority, header_len, retransmit);
         let traffic_class = self.traffic_class(priority);
-        let payload = match &self.rpcs[rpc].outgoing {
+        let payload = match &self.tables.rpcs[rpc].outgoing {
             Some(message) => message.payload(),
             None => unreachable!("a burst is cut off an outgoing message"),
         };
-        let headers = &self.outbox.headers;
+        let headers = &self.outbound.headers;
         Transmit { to, priority, traffic_class, headers, header_len, data: Some((payload, cut)) }
     }
 
     /// Notes a burst, and that it uses a grant.
     #[inline]
     fn note_burst(&mut self, rpc: RpcKey, cut: &Cut, priority: u8, retransmit: bool) {
-        let entry = &self.rpcs[rpc];
-        let wanted = self.notes.are_wanted_of(entry.id) || (retransmit && self.notes.are_wanted());
+        let entry = &self.tables.rpcs[rpc];
+        let wanted = self.observation.notes.are_wanted_of(entry.id)
+            || (retransmit && self.observation.notes.are_wanted());
         if !wanted {
             return;
         }
         let (offset, length, packets) = (cut.range.start, cut.bytes(), cut.packets());
         let unscheduled = entry.outgoing.as_ref().map_or(0, MessageOut::unscheduled);
-        self.note(
+        self.observation.note(
+            self.tables,
             rpc,
             ProbeKind::DataSent(Piece { offset, length, packets, priority, retransmit }),
         );
         if !retransmit && offset >= unscheduled {
-            self.note(rpc, ProbeKind::GrantUsed { offset: cut.range.end, priority });
+            self.observation.note(
+                self.tables,
+                rpc,
+                ProbeKind::GrantUsed { offset: cut.range.end, priority },
+            );
         }
     }
 
@@ -205,27 +238,20 @@ impl Transport {
         let packets = u64::from(cut.packets());
         let bytes = u64::from(cut.bytes());
         let with_headers = bytes + packets * header_len as u64;
-        let now = self.now();
-        self.outbox.pacer.sent(now, packets, with_headers);
-        self.metrics.count_sent(Kind::Data, packets);
-        self.metrics.priority_packets[usize::from(priority)] += packets;
-        self.metrics.priority_bytes[usize::from(priority)] += with_headers;
+        let now = self.now;
+        self.outbound.pacer.sent(now, packets, with_headers);
+        self.observation.metrics.count_sent(Kind::Data, packets);
+        self.observation.metrics.priority_packets[usize::from(priority)] += packets;
+        self.observation.metrics.priority_bytes[usize::from(priority)] += with_headers;
         if retransmit {
-            self.metrics.recovery.resent_packets += packets;
-            self.metrics.recovery.resent_bytes += bytes;
+            self.observation.metrics.recovery.resent_packets += packets;
+            self.observation.metrics.recovery.resent_bytes += bytes;
         }
     }
 
     /// The traffic class byte for a level (row P-25).
     fn traffic_class(&self, level: u8) -> u8 {
         self.config.priority_map()[usize::from(level)] << 5
-    }
-
-    /// Until when the pacer holds messages back; `None` if it does not.
-    pub(crate) fn throttled_until(&self) -> Option<Instant> {
-        let waiting = self.outbox.messages.has_long() || !self.outbox.resends.is_empty();
-        let throttled = waiting && self.outbox.pacer.room(self.now()).is_none();
-        throttled.then(|| self.outbox.pacer.next_room())
     }
 }
 

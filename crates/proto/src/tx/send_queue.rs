@@ -1,17 +1,17 @@
-//! Which message transmits next?
+//! The order in which messages transmit.
 //!
 //! Shortest remaining first (SEND-2; SIGCOMM 2018 section 3.2), and of each 1000 bytes a share to the oldest
 //! message (row Q-6, SEND-5). Messages shorter than `defer_min_bytes` have a lane of their own that is served
-//! first and never throttled (row Q-5, SEND-3): putting one in and taking it out costs no comparison, which is
-//! what makes millions of small messages a second possible.
+//! first and never throttled (row Q-5, SEND-3): inserting and removing one costs no comparison, which
+//! makes millions of small messages a second possible.
 //!
 //! # Invariants
 //!
-//! - **Q1** `Rpc::queued` is set exactly while the RPC stands in the lane or in the order; in the order
+//! - **SENDQUEUE-1** `Rpc::queued` is set exactly while the RPC is in the lane or in the order; in the order
 //!   it is the key.
-//! - **Q2** `by_remaining` and `by_birth` hold the same RPCs.
-//! - **Q3** `short_live` is the number of RPCs in the lane; the lane is at most twice as long, and
-//!   [`MAX_ENDED`].
+//! - **SENDQUEUE-2** `by_remaining` and `by_birth` hold the same RPCs.
+//! - **SENDQUEUE-3** `short_live` is the number of RPCs in the lane; the lane is at most twice as long
+//!   plus [`MAX_ENDED`].
 
 use crate::config::Config;
 use crate::message::MessageOut;
@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub(crate) struct SendQueue {
     /// Short messages, first come first served. May hold RPCs that have ended; they are skipped.
     short: VecDeque<RpcKey>,
-    /// How many of them have not ended (Q3).
+    /// Number of those that have not ended (SENDQUEUE-3).
     short_live: usize,
     by_remaining: BTreeSet<(u32, u64, RpcKey)>,
     by_birth: BTreeSet<(u64, RpcKey)>,
@@ -37,10 +37,10 @@ pub(crate) struct SendQueue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) rpc: RpcKey,
-    /// Whether it was chosen for its age and not for its shortness.
+    /// Whether it was chosen as the oldest and not as the shortest.
     pub(crate) oldest: bool,
-    /// Bytes that it may send now, but for the packet that it may send in any case: what it has earned, if it
-    /// is the oldest.
+    /// Bytes that it may send now; it may send one packet in any case. The oldest message may send what it has
+    /// earned.
     pub(crate) most: u32,
 }
 
@@ -80,7 +80,7 @@ impl SendQueue {
 
     fn push_short(&mut self, rpcs: &Rpcs, rpc: RpcKey) {
         if self.short.len() > 2 * self.short_live + MAX_ENDED {
-            // While the network takes nothing, nobody skips those that end.
+            // While the network takes nothing, RPCs that end are not skipped.
             let is_short = |remaining| remaining < self.defer_min;
             self.short.retain(|rpc| {
                 rpcs.get(*rpc).is_some_and(|entry| entry.queued.is_some_and(is_short))
@@ -100,7 +100,7 @@ impl SendQueue {
             Some(_) => self.short_live -= 1,
             None => {}
         }
-        debug_assert_eq!(self.by_remaining.len(), self.by_birth.len(), "Q2");
+        debug_assert_eq!(self.by_remaining.len(), self.by_birth.len(), "SENDQUEUE-2");
     }
 
     /// Takes the next short message.
@@ -150,11 +150,11 @@ impl SendQueue {
     }
 }
 
-/// Ended messages that the lane for short ones may hold beyond as many as there are live ones. Ours: the
-/// lane is looked through at most once in so many messages.
+/// Ended messages that the lane for short ones may hold in addition to as many as there are live ones. Chosen by us:
+/// the lane is searched at most once per this number of messages.
 const MAX_ENDED: usize = 64;
 
-/// Credit at which the oldest message gets its turn: a packet of 1.5 kB, times 1000. Ours: the finest
+/// Credit at which the oldest message is chosen: a packet of 1.5 kB, times 1000. Chosen by us: the finest
 /// step that keeps the share exact.
 const FIFO_STEP: i64 = 1_500_000;
 /// Bytes of others that credit is saved up for: one burst. While the oldest message is the shortest, too, it goes
@@ -165,9 +165,9 @@ const EARNED_FOR: i64 = 64_000;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Call, Command, Instant, Transport};
+    use crate::{Call, Instant, Transport};
 
-    /// Q3: while the network takes nothing, calls that come and go leave nothing behind.
+    /// SENDQUEUE-3: while the network takes nothing, calls that begin and end leave nothing behind.
     #[test]
     fn the_lane_does_not_grow_with_messages_that_end() {
         let mut transport = Transport::new(Config::default(), 1, 1);
@@ -176,13 +176,13 @@ mod tests {
             let to = ([10, 0, 0, 2], 2).into();
             let call =
                 Call { to, payload: "x".into(), cookie: 0, deadline: None, idempotent: false };
-            transport.command(now, Command::Call(call)).unwrap()
+            transport.call(now, call).unwrap()
         };
         let kept = [call(&mut transport), call(&mut transport)];
         for _ in 0..1_000 {
             let rpc = call(&mut transport);
-            transport.command(now, Command::Cancel { rpc }).unwrap();
-            let SendQueue { short, short_live, .. } = &transport.outbox.messages;
+            transport.cancel(now, rpc).unwrap();
+            let SendQueue { short, short_live, .. } = transport.send_queue();
             assert_eq!(*short_live, kept.len());
             assert!(short.len() <= 2 * kept.len() + MAX_ENDED + 1, "{}", short.len());
         }
@@ -197,7 +197,7 @@ mod tests {
         for (cookie, length) in [(0, 1_000_000), (1, 600_000)] {
             let (to, payload) = (([10, 0, 0, 2], 2).into(), vec![0; length].into());
             let call = Call { to, payload, cookie, deadline: None, idempotent: false };
-            transport.command(now, Command::Call(call)).unwrap();
+            transport.call(now, call).unwrap();
         }
         let (mut oldest, mut shortest) = (0, 0);
         while shortest < 500_000 {
@@ -211,8 +211,8 @@ mod tests {
         assert!(oldest * 10 >= shortest - 100_000, "{oldest} bytes beside {shortest}");
     }
 
-    /// SEND-5. (Whatever the oldest message earned while it was the shortest as well, up to 64,000 bytes, went before
-    /// the next short one.)
+    /// SEND-5. (All bytes that the oldest message earned while it was also the shortest, up to 64,000, used to leave
+    /// before the next short one.)
     #[test]
     fn a_short_message_does_not_wait_for_what_the_oldest_has_saved_up() {
         let config = Config::builder().unsched_bytes(1_000_000).build().unwrap();
@@ -221,7 +221,7 @@ mod tests {
         let call = |transport: &mut Transport, cookie, length| {
             let (to, payload) = (([10, 0, 0, 2], 2).into(), vec![0; length].into());
             let call = Call { to, payload, cookie, deadline: None, idempotent: false };
-            transport.command(now, Command::Call(call)).unwrap();
+            transport.call(now, call).unwrap();
         };
         call(&mut transport, 0, 900_000);
         call(&mut transport, 1, 1_000_000);

@@ -1,17 +1,16 @@
-//! What can a peer do to us by packets alone?
+//! What a peer can do to an endpoint by packets alone.
 //!
-//! We are one endpoint with calls and requests in all states. Peers send what they like: bytes, packets
-//! that follow the protocol, and packets that would if one field were another. Whatever they do:
+//! The endpoint has calls and requests in all states. Peers send anything: bytes, packets
+//! that follow the protocol, and packets that would if one field were another. In all cases:
 //!
 //! - nothing panics, and each packet is counted (BAD-1),
 //! - no limit is passed (CAP-*),
-//! - an address that has not proved to be there gets at most three times what it sent (BAD-5),
-//! - every accepted call ends exactly once (A3),
-//! - when time has passed, nothing is left (A4).
+//! - an unproved address receives at most three times what it sent (BAD-5),
+//! - every accepted call ends exactly once (CORE-3),
+//! - when time has passed, nothing is left (CORE-4).
 
 use apus_proto::{
-    Call, Command, Config, DropReason, Event, Instant, Kind, Profile, Role, RpcKey, Transport,
-    Unreachable,
+    Call, Config, DropReason, Event, Instant, Kind, Profile, Role, RpcKey, Transport, Unreachable,
 };
 use apus_wire::{
     Ack, AckList, Body, Cutoffs, Data, Dialect, Flags, Grant, Header, HeaderBuffer, KernelFields,
@@ -20,18 +19,19 @@ use apus_wire::{
 use arbitrary::{Arbitrary, Unstructured};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::time::Duration;
 
-/// Our port.
+/// The endpoint's port.
 const PORT: u16 = 1;
-/// Peers that we call; the others are strangers until they have proved to be there.
+/// Peers that the endpoint calls; the others are unknown until they have proved their address.
 const CALLED: u8 = 3;
 /// All peers.
 const PEERS: u8 = 6;
-/// The session in which all peers serve us if they follow the protocol.
+/// The session in which all peers serve the endpoint if they follow the protocol.
 const THEIR_SESSION: u32 = 77;
 /// Bytes of IPv4 and UDP headers around each packet.
 const AROUND: u64 = 28;
-/// An address that has not proved to be there gets at most so many times what it sent (RFC 9000
+/// An unproved address receives at most this many times what it sent (RFC 9000
 /// section 8.1).
 const FACTOR: u64 = 3;
 /// Times that a timer may be due again at once: many RPCs end in small steps.
@@ -253,7 +253,7 @@ impl World {
             Step::Reply { which, length } => {
                 if let Some(rpc) = pick(&self.requests, which) {
                     let payload = vec![7; usize::from(length)].into();
-                    let done = self.transport.command(self.now, Command::Reply { rpc, payload });
+                    let done = self.transport.reply(self.now, rpc, payload);
                     if done.is_ok() {
                         self.requests.retain(|other| *other != rpc);
                     }
@@ -261,7 +261,7 @@ impl World {
             }
             Step::Abandon { which } => {
                 if let Some(rpc) = pick(&self.requests, which) {
-                    let _ = self.transport.command(self.now, Command::Abandon { rpc });
+                    let _ = self.transport.abandon(self.now, rpc);
                     self.requests.retain(|other| *other != rpc);
                 }
             }
@@ -269,7 +269,7 @@ impl World {
                 let calls: Vec<_> =
                     self.calls.iter().map(|(cookie, rpc)| (*cookie, *rpc)).collect();
                 if let Some((cookie, rpc)) = pick(&calls, which) {
-                    self.transport.command(self.now, Command::Cancel { rpc }).expect("it lives");
+                    self.transport.cancel(self.now, rpc).expect("it lives");
                     self.calls.remove(&cookie);
                 }
             }
@@ -303,11 +303,11 @@ impl World {
 
     fn call(&mut self, peer: u8, length: usize, deadline_millis: Option<u8>, idempotent: bool) {
         let to = address(peer % CALLED);
-        let deadline = deadline_millis.map(|n| self.now.plus(u64::from(n) * 1_000_000));
+        let deadline = deadline_millis.map(|n| self.now + Duration::from_millis(u64::from(n)));
         self.cookies += 1;
         let cookie = self.cookies;
         let call = Call { to, payload: vec![3; length].into(), cookie, deadline, idempotent };
-        if let Ok(rpc) = self.transport.command(self.now, Command::Call(call)) {
+        if let Ok(rpc) = self.transport.call(self.now, call) {
             self.calls.insert(cookie, rpc);
             self.called.insert(to);
         }
@@ -329,7 +329,7 @@ impl World {
     }
 
     fn advance(&mut self, nanos: u64) {
-        let end = self.now.plus(nanos);
+        let end = self.now + Duration::from_nanos(nanos);
         let mut rounds = 0;
         while let Some((at, why)) = self.transport.next_timeout().filter(|(at, _)| *at <= end) {
             rounds = if at > self.now { 0 } else { rounds + 1 };
@@ -376,16 +376,16 @@ impl World {
             let bytes = headers.len() as u64 + transmit.payload_len() as u64 + packets * AROUND;
             let traffic = self.traffic.entry(to).or_default();
             traffic.sent += bytes;
-            let stranger = !traffic.proved && !self.called.contains(&to);
+            let unproved = !traffic.proved && !self.called.contains(&to);
             assert!(
                 self.profile == Profile::Kernel
-                    || !stranger
+                    || !unproved
                     || traffic.sent <= FACTOR * traffic.received,
                 "{to} has sent {} bytes and got {}",
                 traffic.received,
                 traffic.sent
             );
-            // One byte stands for the payload of DATA.
+            // One byte in place of the payload of DATA.
             let first = [&headers[..len], &[0]].concat();
             let packet = Packet::parse(self.profile, &first).expect("we write what we read");
             if let Some(fields) = packet.header.udp()
@@ -397,20 +397,20 @@ impl World {
         }
     }
 
-    /// Limits, and the books.
+    /// Checks limits and counters.
     fn check(&self) {
         let metrics = self.transport.metrics();
         let (live, config) = (metrics.live, self.transport.config());
         let limits = [
             ("client_rpcs", live.client_rpcs, config.max_client_rpcs()),
-            // Held requests have room of their own.
+            // Unconfirmed requests have room of their own.
             (
                 "server_rpcs",
                 live.server_rpcs,
                 config.max_server_rpcs() + config.max_unconfirmed_rpcs(),
             ),
             ("peers", live.peers, config.max_peers()),
-            // Requests so many, and responses so many again.
+            // Requests and responses have the limit each.
             ("send_bytes", live.send_bytes, 2 * config.max_send_bytes()),
             ("receive_bytes", live.receive_bytes, config.max_receive_bytes()),
             ("unconfirmed_bytes", live.unconfirmed_bytes, config.max_unconfirmed_bytes()),
@@ -430,13 +430,13 @@ impl World {
     fn come_to_rest(&mut self) {
         self.stalled = false;
         for rpc in std::mem::take(&mut self.requests) {
-            let _ = self.transport.command(self.now, Command::Abandon { rpc });
+            let _ = self.transport.abandon(self.now, rpc);
         }
         self.drain();
         for _ in 0..100 {
             self.advance(1_000_000_000);
             for rpc in std::mem::take(&mut self.requests) {
-                let _ = self.transport.command(self.now, Command::Abandon { rpc });
+                let _ = self.transport.abandon(self.now, rpc);
             }
             self.drain();
         }

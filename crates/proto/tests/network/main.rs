@@ -3,13 +3,13 @@
 //! One seed decides everything: sizes, faults, crashes, service times. After each run it must hold
 //! that
 //!
-//! - every call ended with exactly one event (invariant A3, requirement RPC-3),
+//! - every call ended with exactly one event (invariant CORE-3, requirement RPC-3),
 //! - every response belongs to its request, byte by byte,
 //! - nothing was executed twice, however late a duplicate came (requirement AMO-2),
 //! - a failed call told the truth about its execution (requirement AMO-5),
-//! - nothing was left in any table (invariant A4).
+//! - nothing was left in any table (invariant CORE-4).
 //!
-//! The same holds whatever a fuzzer thinks of: [`corpus`] replays its findings. And it does not matter how
+//! This holds for all inputs of a fuzzer: [`corpus`] replays its findings. And it does not matter how
 //! much of the messages is kept: [`keep_only`].
 
 mod corpus;

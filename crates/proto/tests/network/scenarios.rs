@@ -1,4 +1,4 @@
-//! What may a network and hosts do wrong at random?
+//! Random faults of the network and of hosts.
 
 use crate::dice::Dice;
 use crate::world::{Faults, MILLISECOND, State, World};
@@ -124,7 +124,7 @@ fn a_restart_costs_one_call() {
     world.check_nothing_is_left();
 }
 
-/// Invariant A1.
+/// Invariant CORE-1.
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let faults = Faults {

@@ -1,17 +1,17 @@
-//! What is a world of endpoints whose network and hosts fail?
+//! A world of endpoints whose network and hosts fail.
 //!
-//! Transports, packets under way and requests in service, in one order of time. All that is left to
-//! chance is drawn from [`Dice`]: a seed's, or the bytes that a fuzzer has thought of. The scenarios
+//! Transports, packets under way and requests in service, in one order of time. All random decisions
+//! are drawn from [`Dice`]: a seed's, or the bytes of a fuzzer. The scenarios
 //! are in `scenarios` and `keep_only`, the fuzzer's in `operations`.
 
 use crate::dice::Dice;
 use apus_proto::{
-    Call, Command, CommandError, Config, Event, Execution, Instant, Metrics, RpcKey, Transport,
-    Unreachable,
+    Call, CommandError, Config, Event, Execution, Instant, Metrics, RpcKey, Transport, Unreachable,
 };
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 pub(crate) const MICROSECOND: u64 = 1_000;
 pub(crate) const MILLISECOND: u64 = 1_000_000;
@@ -29,7 +29,7 @@ pub(crate) struct Faults {
     /// Packets of which a byte is another one on arrival. The checksums of UDP and Ethernet catch
     /// them; if one gets through, nothing is promised about executions and contents any more.
     pub(crate) corruption: u32,
-    /// Requests that the application lets go without a reply.
+    /// Requests that the application drops without a reply.
     pub(crate) abandonment: u32,
     /// Whether servers crash and come back without memory.
     pub(crate) crashes: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Host {
     life: u64,
 }
 
-/// How a call stands.
+/// The state of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum State {
     Running,
@@ -125,7 +125,7 @@ impl World {
         Self::keeping(usize::MAX, dice, hosts, config, faults)
     }
 
-    /// The same, with endpoints that keep only the first `keep` bytes of each message, at least 8.
+    /// A world whose endpoints retain only the first `keep` bytes of each message, at least 8.
     pub(crate) fn keeping(
         keep: usize,
         dice: Dice,
@@ -179,10 +179,10 @@ impl World {
             to: address(to),
             payload: request(number, length).into(),
             cookie: number as u64,
-            deadline: deadline.map(|nanos| now.plus(nanos)),
+            deadline: deadline.map(|nanos| now + Duration::from_nanos(nanos)),
             idempotent,
         };
-        let rpc = self.hosts[from].transport.command(now, Command::Call(call))?;
+        let rpc = self.hosts[from].transport.call(now, call).map_err(|error| error.reason)?;
         let life = self.hosts[from].life;
         let length = length.max(8);
         let state = State::Running;
@@ -191,13 +191,12 @@ impl World {
         Ok(())
     }
 
-    /// Lets call `number` go, if it has not ended.
+    /// Cancels call `number`, if it has not ended.
     pub(crate) fn cancel(&mut self, number: usize) {
         let made = self.calls[number];
         let host = &mut self.hosts[made.from];
         if host.life == made.life {
-            let cancel = Command::Cancel { rpc: made.rpc };
-            let done = host.transport.command(Instant::from_nanos(self.now), cancel);
+            let done = host.transport.cancel(Instant::from_nanos(self.now), made.rpc);
             assert_eq!(done.is_ok(), made.state == State::Running, "call {number}");
             if done.is_ok() {
                 self.calls[number].state = State::Cancelled;
@@ -233,7 +232,7 @@ impl World {
         }
     }
 
-    /// Notes what `host` has given, if somebody wants to know.
+    /// Logs an output of `host`, if there is a log.
     fn note(&mut self, host: usize, given: impl FnOnce() -> Given) {
         if let Some(log) = &mut self.log {
             log.push((self.now, host, given()));
@@ -299,7 +298,7 @@ impl World {
         let number = payload.first_chunk().map_or(u64::MAX, |bytes| u64::from_be_bytes(*bytes));
         let number = usize::try_from(number).unwrap_or(usize::MAX);
         let Some(made) = self.calls.get_mut(number) else {
-            assert!(self.corrupted, "nobody made call {number}");
+            assert!(self.corrupted, "call {number} was never made");
             return payload;
         };
         made.executed += 1;
@@ -343,15 +342,16 @@ impl World {
         true
     }
 
-    /// The application of `host` is through with a request.
+    /// The application of `host` has finished a request.
     fn serve(&mut self, host: usize) {
         let Some((_, (rpc, request))) = self.hosts[host].service.pop_first() else { return };
-        let command = if self.dice.chance(self.faults.abandonment) {
-            Command::Abandon { rpc }
+        let transport = &mut self.hosts[host].transport;
+        let now = Instant::from_nanos(self.now);
+        let done = if self.dice.chance(self.faults.abandonment) {
+            transport.abandon(now, rpc)
         } else {
-            Command::Reply { rpc, payload: response(&request).into() }
+            transport.reply(now, rpc, response(&request).into()).map_err(|error| error.reason)
         };
-        let done = self.hosts[host].transport.command(Instant::from_nanos(self.now), command);
         if done.is_err_and(|error| error.is_back_pressure()) {
             self.sequence += 1;
             let key = (self.now + MILLISECOND, self.sequence);
@@ -374,7 +374,7 @@ impl World {
         self.hosts[host] = Host { transport, service: BTreeMap::new(), life };
     }
 
-    /// `host` is told that `to` cannot be reached, rightly or not.
+    /// Reports to `host` that `to` cannot be reached, rightly or not.
     pub(crate) fn unreachable(&mut self, host: usize, to: usize, trouble: Unreachable) {
         let now = Instant::from_nanos(self.now);
         self.hosts[host].transport.handle_unreachable(now, address(to), trouble);

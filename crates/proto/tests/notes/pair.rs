@@ -1,9 +1,10 @@
-//! How are two endpoints watched that are connected by function calls?
+//! Two watched endpoints that are connected by function calls.
 
 use apus_proto::probe::{Piece, ProbeEvent, ProbeFilter, ProbeKind};
-use apus_proto::{Call, Command, Config, Event, Instant, Kind, Payload, Transport};
+use apus_proto::{Call, Config, Event, Instant, Kind, Payload, Transport};
 use bytes::Bytes;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 pub(crate) const MILLISECOND: u64 = 1_000_000;
 
@@ -40,14 +41,14 @@ impl End {
     }
 
     /// What happened, in short.
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn texts(&self) -> Vec<String> {
         self.notes.iter().map(|note| short(&note.what)).collect()
     }
 
-    /// The same, once each, in the order in which it happened first.
+    /// The texts of the notes, once each, in the order of their first occurrence.
     pub(crate) fn kinds(&self) -> Vec<String> {
         let mut kinds: Vec<String> = Vec::new();
-        for text in self.told() {
+        for text in self.texts() {
             let kind = text.split(' ').next().unwrap().to_owned();
             if !kinds.contains(&kind) {
                 kinds.push(kind);
@@ -106,14 +107,14 @@ impl Pair {
         let payload = Payload::from(Bytes::from(vec![7; length]));
         let to = self.server.address;
         let call = Call { to, payload, cookie: 1, deadline: None, idempotent: true };
-        self.client.transport.command(self.now, Command::Call(call)).unwrap();
+        self.client.transport.call(self.now, call).unwrap();
         self.client.fetch();
     }
 
     /// Lets things go on until nothing happens by itself, without timers.
     pub(crate) fn settle(&mut self) {
         loop {
-            self.now = self.now.plus(1_000);
+            self.now += Duration::from_micros(1);
             let before = self.wire.len();
             let Self { client, server, now, wire, lost } = self;
             carry(client, server, *now, wire, lost);
@@ -126,11 +127,11 @@ impl Pair {
         }
     }
 
-    /// The same with timers, for so long.
+    /// Like `settle`, with timers, for `millis` milliseconds.
     pub(crate) fn run(&mut self, millis: u64) {
         for _ in 0..millis {
             self.settle();
-            self.now = self.now.plus(MILLISECOND);
+            self.now += Duration::from_nanos(MILLISECOND);
             for end in [&mut self.client, &mut self.server] {
                 end.transport.handle_timeout(self.now);
                 end.fetch();
@@ -195,7 +196,7 @@ fn answer(end: &mut End, now: Instant) {
             Event::Request { rpc, payload, .. } => {
                 end.transport.payload_consumed(payload.len());
                 let payload = Payload::from(payload);
-                end.transport.command(now, Command::Reply { rpc, payload }).unwrap();
+                end.transport.reply(now, rpc, payload).unwrap();
             }
             Event::Response { payload, .. } => {
                 end.transport.payload_consumed(payload.len());

@@ -1,8 +1,8 @@
-//! How should a raw socket be opened?
+//! Settings of the raw IP driver.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// How a [`crate::Raw`] driver is opened. The default suits a host in a datacenter.
+/// Settings of a [`crate::Raw`] driver. The default suits a host in a datacenter.
 ///
 /// ```
 /// use apus_socket::RawConfig;
@@ -12,25 +12,27 @@ use std::net::{Ipv4Addr, SocketAddr};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawConfig {
-    /// The address to listen on, and the Homa port. `0.0.0.0`, the default: all of the host's IPv4 addresses; `[::]`: all
-    /// of its IPv6 addresses. Port 0: any free one from 32768 on, where the kernel module takes its clients' (row
-    /// L-4).
+    /// Address to listen on, and the Homa port. `0.0.0.0`, the default: all of the host's IPv4
+    /// addresses; `[::]`: all of its IPv6 addresses. Port 0: any free port from 32768 on, where the
+    /// kernel module takes its clients' (row L-4).
     pub bind: SocketAddr,
-    /// Bytes that the system shall queue for us; what it grants is in
-    /// [`Capabilities::receive_buffer`](apus_driver::Capabilities::receive_buffer). Default 4 MiB, as over UDP.
+    /// Bytes of the receive buffer to request; the granted size is in
+    /// [`Capabilities::receive_buffer`](apus_driver::Capabilities::receive_buffer). Default 4 MiB,
+    /// as over UDP.
     pub receive_buffer: usize,
-    /// Bytes that the system shall take from us before it says that it is full. Default 1 MiB, as over UDP.
+    /// Bytes of the send buffer to request. Default 1 MiB, as over UDP.
     pub send_buffer: usize,
-    /// Longest IP packet in bytes, IP header included; the path may carry less. Default 9000, 1280 to 65535.
+    /// Longest IP packet in bytes, including the IP header; the path may carry less. Default 9000,
+    /// range 1280 to 65535.
     pub max_ip_packet: usize,
     /// Whether packets carry their priority in the traffic class.
     pub priorities: bool,
-    /// Whether to learn from the system what ICMP says (IP_RECVERR).
+    /// Whether ICMP errors are reported (IP_RECVERR).
     pub reports: bool,
 }
 
 impl RawConfig {
-    /// The defaults, but for the address.
+    /// Returns the default settings with another address.
     #[must_use]
     pub fn bound_to(bind: SocketAddr) -> Self {
         Self { bind, ..Self::default() }

@@ -1,4 +1,4 @@
-//! What is the raw IP driver, before it is split?
+//! The raw IP driver before it is split.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::link::mbps;
 use crate::mtu::PacketLimit;
 use crate::receive::SocketReceive;
 use crate::shared::Shared;
-use crate::transmit::{Abilities, SocketTransmit};
+use crate::transmit::{SocketTransmit, TransmitOptions};
 use apus_driver::{Capabilities, Driver, ReceiveHalf, TransmitHalf};
 
 use crate::raw::config::RawConfig;
@@ -33,7 +33,7 @@ pub struct Raw {
     local: SocketAddr,
     first_id: u64,
     limit: PacketLimit,
-    abilities: Abilities,
+    options: TransmitOptions,
     capabilities: Capabilities,
 }
 
@@ -42,8 +42,8 @@ impl Raw {
     ///
     /// # Errors
     ///
-    /// The process lacks CAP_NET_RAW, the port is in use, the address is none of this host, or the configuration is outside of
-    /// its limits.
+    /// [`RawOpenError`] if the process lacks CAP_NET_RAW, the port is in use, the address does not
+    /// belong to this host, or a setting is out of range.
     pub fn open(config: &RawConfig) -> Result<Self, RawOpenError> {
         let opened = socket::open(config)?;
         let Opened { socket, family, local, any, ids, port, .. } = opened;
@@ -59,26 +59,27 @@ impl Raw {
             receive_buffer: opened.receive_buffer,
             link_mbps: mbps(local.ip()),
         };
-        let abilities =
-            Abilities { segments: 1, priorities: opened.priorities, chooses_source: any };
+        let options =
+            TransmitOptions { segments: 1, priorities: opened.priorities, chooses_source: any };
         Ok(Self {
-            shared: Arc::new(Shared::new(socket, family, carrier).holding((port, ids))),
+            shared: Arc::new(Shared::new(socket, family, carrier).owning((port, ids))),
             local,
             first_id,
             limit: PacketLimit::new(config.max_ip_packet, carrier),
-            abilities,
+            options,
             capabilities,
         })
     }
 
-    /// The first of the RPC ids that an endpoint on this driver shall use, going up by two: no other endpoint of this
-    /// host does while the driver, or one of its halves, lives, nor has one done so before.
+    /// Returns the first RPC id for an endpoint on this driver, which increments its ids by two. No
+    /// other endpoint of this host uses these ids while the driver, or one of its halves, lives,
+    /// and none has used them before.
     #[must_use]
     pub const fn first_id(&self) -> u64 {
         self.first_id
     }
 
-    /// What the driver has done so far; goes on counting after [`Driver::split`].
+    /// Returns the driver's counters, which stay valid after [`Driver::split`].
     #[must_use]
     pub fn counters(&self) -> Arc<SocketCounters> {
         self.shared.counters()
@@ -99,7 +100,7 @@ impl Driver for Raw {
     }
 
     fn split(self: Box<Self>) -> (Box<dyn TransmitHalf>, Box<dyn ReceiveHalf>) {
-        let transmit = SocketTransmit::new(self.shared.clone(), self.limit, self.abilities);
+        let transmit = SocketTransmit::new(self.shared.clone(), self.limit, self.options);
         let receive = SocketReceive::new(self.shared, false);
         (Box::new(transmit), Box::new(receive))
     }

@@ -1,4 +1,4 @@
-//! Why could a raw socket not be opened, and what should one do?
+//! Errors of opening a raw IP driver, with advice.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,38 +10,38 @@ use std::path::PathBuf;
 pub enum RawOpenError {
     /// The process lacks CAP_NET_RAW.
     #[error(
-        "open a raw socket for {address}: this takes the capability CAP_NET_RAW; \
-         `sudo setcap cap_net_raw+ep {}` gives it to the program, once for all",
+        "open a raw socket for {address}: this needs the capability CAP_NET_RAW; \
+         `sudo setcap cap_net_raw+ep {}` grants it to the program permanently",
         .program.display()
     )]
     NotPermitted {
-        /// The address that was to be listened on.
+        /// The address to listen on.
         address: SocketAddr,
-        /// The program that wants it.
+        /// The program that lacks the capability.
         program: PathBuf,
     },
-    /// Another endpoint of this host has the port.
-    #[error("reserve port {} for {address}: another endpoint of this host has it", .address.port())]
+    /// Another endpoint of this host uses the port.
+    #[error("reserve port {} for {address}: another endpoint of this host uses it", .address.port())]
     PortInUse {
-        /// The address that was to be listened on.
+        /// The address to listen on.
         address: SocketAddr,
     },
     /// All ports for clients are in use.
     #[error("reserve a port for {address}: all from 32768 to 65535 are in use")]
     NoFreePort {
-        /// The address that was to be listened on.
+        /// The address to listen on.
         address: SocketAddr,
     },
-    /// So many endpoints are open on this host that there are no RPC ids for another one.
+    /// The maximum number of endpoints is open on this host, so no RPC ids are left.
     #[error(
-        "open {address}: {} endpoints are open on this host, which is the most",
+        "open {address}: {} endpoints are open on this host, which is the maximum",
         crate::raw::ids::RANGES
     )]
     TooManyEndpoints {
-        /// The address that was to be listened on.
+        /// The address to listen on.
         address: SocketAddr,
     },
-    /// The system refuses the address, or something that every system has.
+    /// The system refused the address, or another operation.
     #[error(transparent)]
     System(#[from] crate::OpenError),
 }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_lacks_the_capability_learns_how_to_give_it() {
+    fn a_missing_capability_comes_with_advice() {
         let address = "10.0.0.1:4000".parse().unwrap();
         let program = "/usr/bin/apus".into();
         let error = RawOpenError::NotPermitted { address, program };

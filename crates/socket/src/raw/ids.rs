@@ -1,22 +1,24 @@
-//! Which RPC ids does an endpoint use, so that no other one of its host ever uses them?
+//! RPC ids of endpoints, unique on a host.
 //!
-//! A server of the kernel profile knows a call by the client's *host* and its id (row L-2), so two processes of one host must
-//! never use the same id, and no process may use an id again that another one, or it itself, used before: the
-//! server would take the call for a duplicate. The kernel module has a counter for the host. Here
+//! A server of the kernel profile identifies a call by the client's *host* and its id (row L-2).
+//! Two processes of one host must therefore never use the same id, and no process may reuse an id
+//! of an earlier process, or its own: the server would take the call for a duplicate. The kernel
+//! module has one counter per host. Here an id consists of
 //!
 //! ```text
 //!   63  62 ─── 52  51 ──────────────────── 1   0
 //!    1    range         offset + time          0
 //! ```
 //!
-//! - a *range* belongs to one endpoint at a time: it holds the range's name ([`crate::raw::name`]) as long as it is open;
-//! - an endpoint begins at the time since the host was started, in units of [`UNIT`], and counts on from there. A call
-//!   costs more time than a unit, so who comes later into the same range begins above everything that was used there. That
-//!   clock is never set;
-//! - the *offset* is drawn anew whenever the host starts (and is another one for each network namespace): after a restart
-//!   ids begin somewhere else. Ids of an earlier life of the host are then met by chance only: 10^9 calls before the
-//!   restart and 10^9 after it have one in common in two cases of a million;
-//! - bit 63 is set: the kernel module on the same host counts from 2 up and does not get there.
+//! - A *range* belongs to one endpoint at a time, which holds the range's name
+//!   ([`crate::raw::abstract_name`]) while it is open.
+//! - An endpoint begins at the time since the host was started, in units of [`UNIT`], and counts
+//!   from there. A call takes more time than a unit, so a later endpoint with the same range begins
+//!   above all ids that were used there. That clock is never set.
+//! - The *offset* is random for each start of the host and each network namespace: after a restart
+//!   ids begin elsewhere. Ids from before the restart are then repeated only by chance: 10^9 calls
+//!   before it and 10^9 after it have one in common in two cases of a million.
+//! - Bit 63 is set: the kernel module on the same host counts from 2 up and does not get there.
 
 use std::fs;
 use std::io;
@@ -24,38 +26,39 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::raw::name::Name;
+use crate::raw::abstract_name::AbstractName;
 
-/// Endpoints that may be open on a host at the same time.
+/// Maximum number of endpoints open on a host at the same time.
 pub(crate) const RANGES: u64 = 1 << RANGE_BITS;
 const RANGE_BITS: u32 = 11;
 
-/// Bits of the id that count, its lowest bit not included.
+/// Bits of the id that count, without its lowest bit.
 const COUNT_BITS: u32 = 51;
 
-/// Bits of offset and of time; the sum of both has one more.
+/// Bits of offset and of time; their sum has one more.
 const PART_BITS: u32 = COUNT_BITS - 1;
 
-/// Nanoseconds of one step of the clock. Ours: no endpoint makes 7.8 million calls in a second, and 2^50 steps are four and
-/// a half years.
+/// Nanoseconds of one step of the clock. Chosen by us: no endpoint makes 7.8 million calls in a
+/// second, and 2^50 steps are four and a half years.
 const UNIT: u64 = 128;
 
 const _: () = assert!(1 + RANGE_BITS + COUNT_BITS + 1 == 64);
 
 /// A range of ids that no other endpoint of this host has.
 #[derive(Debug)]
-pub(crate) struct Ids {
-    /// The first one; even, as a client's are.
+pub(crate) struct IdRange {
+    /// The first id, which is even, as all ids of clients are.
     pub(crate) first: u64,
-    _name: Name,
+    _name: AbstractName,
 }
 
-impl Ids {
-    /// Takes the lowest range that is free; `None` if there is none.
-    pub(crate) fn take() -> io::Result<Option<Self>> {
+impl IdRange {
+    /// Reserves the lowest free range; `None` if there is none.
+    pub(crate) fn reserve() -> io::Result<Option<Self>> {
         for range in 0..RANGES {
-            if let Some(name) = Name::take(&format!("ids/{range}"))? {
-                // Only now: whoever had the range before has stopped counting.
+            if let Some(name) = AbstractName::bind(&format!("ids/{range}"))? {
+                // The clock is read only now, when the previous owner of the range has stopped
+                // counting.
                 let first = id(range, offset(), uptime());
                 return Ok(Some(Self { first, _name: name }));
             }
@@ -64,27 +67,29 @@ impl Ids {
     }
 }
 
-/// The first id of an endpoint that takes `range` when the host has been up for `uptime` nanoseconds.
+/// Returns the first id of an endpoint that takes `range` when the host has been up for `uptime`
+/// nanoseconds.
 const fn id(range: u64, offset: u64, uptime: u64) -> u64 {
     let part = (1 << PART_BITS) - 1;
     let count = (offset & part) + ((uptime / UNIT) & part);
     1 << 63 | range << (COUNT_BITS + 1) | count << 1
 }
 
-/// Nanoseconds since the host was started, those included in which it slept.
+/// Returns the nanoseconds since the host was started, including suspended time.
 fn uptime() -> u64 {
     let time = clock_gettime(ClockId::Boottime);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
-/// The same for all processes of a network namespace until the host is started anew.
+/// Returns a number that is equal for all processes of a network namespace until the host is
+/// restarted.
 fn offset() -> u64 {
-    // Where there is no /proc, all read nothing.
+    // Without /proc, all processes read nothing.
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = fs::metadata("/proc/thread-self/ns/net").map_or(0, |namespace| namespace.ino());
-    // A random number in hexadecimal digits, 48 bits of which stand behind the last hyphen.
+    // A random number in hexadecimal digits; the last hyphen is followed by 48 bits.
     let boot = boot.trim().rsplit('-').next().and_then(|it| u64::from_str_radix(it, 16).ok());
-    // Numbers of namespaces are neighbours: the golden ratio spreads them.
+    // Adjacent namespaces have adjacent numbers: the golden ratio spreads them.
     (boot.unwrap_or(0) << 2) ^ (namespace.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - PART_BITS))
 }
 
@@ -96,7 +101,7 @@ mod tests {
     const FAR: u64 = (1 << PART_BITS) - 1;
 
     #[test]
-    fn ids_are_even_and_none_of_the_kernels() {
+    fn ids_are_even_and_differ_from_the_kernel_modules() {
         for (range, offset, uptime) in [(0, 0, 0), (RANGES - 1, u64::MAX, u64::MAX), (5, 7, 900)] {
             let id = id(range, offset, uptime);
             assert_eq!(id & 1, 0);
@@ -105,15 +110,15 @@ mod tests {
     }
 
     #[test]
-    fn ranges_do_not_touch() {
+    fn ranges_do_not_overlap() {
         for range in 0..RANGES - 1 {
-            // As high as counting gets in years, below the lowest of the next range.
+            // The highest count after years is below the lowest of the next range.
             assert!(id(range, FAR, FAR * UNIT) < id(range + 1, 0, 0));
         }
     }
 
     #[test]
-    fn who_comes_later_begins_above_what_was_used() {
+    fn a_later_endpoint_begins_above_all_used_ids() {
         let (calls, per_call) = (1_000_000, UNIT + 1);
         let began = id(3, 99, 5_000);
         let last = began + 2 * calls;
@@ -121,18 +126,18 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_ids_that_somebody_has() {
-        let taken: Vec<_> = (0..50).map(|_| Ids::take().unwrap().unwrap()).collect();
+    fn endpoints_have_different_ranges() {
+        let taken: Vec<_> = (0..50).map(|_| IdRange::reserve().unwrap().unwrap()).collect();
         let ranges: BTreeSet<_> = taken.iter().map(|ids| ids.first >> (COUNT_BITS + 1)).collect();
         assert_eq!(ranges.len(), 50);
     }
 
     #[test]
-    fn a_range_that_is_taken_again_goes_on_above() {
-        // Other tests may take the range meanwhile: whoever gets it, ids of a range only rise.
+    fn a_range_that_is_reserved_again_begins_above() {
+        // Other tests may reserve the range meanwhile; ids of a range only rise in any case.
         let mut highest = BTreeMap::new();
         for _ in 0..100 {
-            let ids = Ids::take().unwrap().unwrap();
+            let ids = IdRange::reserve().unwrap().unwrap();
             let before = highest.insert(ids.first >> 52, ids.first);
             assert!(before.is_none_or(|before| before < ids.first));
         }

@@ -1,4 +1,4 @@
-//! How is a raw socket made?
+//! Raw sockets: opening and binding.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,31 +15,31 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::raw::config::RawConfig;
 use crate::raw::error::RawOpenError;
 use crate::raw::filter;
-use crate::raw::ids::Ids;
+use crate::raw::ids::IdRange;
 use crate::raw::port::Port;
 
 /// Homa's protocol number. Source: IANA; reference 1.1.
 const HOMA: i32 = 146;
 
-/// A bound socket, ready for use, and what belongs to it.
+/// A bound socket with its reservations.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) socket: Socket,
     pub(crate) family: Family,
-    /// Our address, with the Homa port.
+    /// The local address, with the Homa port.
     pub(crate) local: SocketAddr,
-    /// Whether that is all addresses of the host.
+    /// Whether the socket listens on all addresses of the host.
     pub(crate) any: bool,
     pub(crate) priorities: bool,
     pub(crate) ecn: bool,
     pub(crate) reports: bool,
-    /// Bytes that the system queues for us.
+    /// Bytes of the granted receive buffer.
     pub(crate) receive_buffer: usize,
     pub(crate) port: Port,
-    pub(crate) ids: Ids,
+    pub(crate) ids: IdRange,
 }
 
-/// Makes and binds the socket that `config` asks for.
+/// Opens and binds a socket with these settings.
 pub(crate) fn open(config: &RawConfig) -> Result<Opened, RawOpenError> {
     let bind = canonical(config.bind);
     let failed = |operation| move |source| system(operation, bind, source);
@@ -49,21 +49,21 @@ pub(crate) fn open(config: &RawConfig) -> Result<Opened, RawOpenError> {
         return Err(system("open", bind, source));
     }
     let family = Family::of(bind);
-    let socket = make(family).map_err(|error| not_made(bind, error))?;
+    let socket = new_socket(family).map_err(|error| not_opened(bind, error))?;
     let port = reserve(bind, family)?;
-    let ids = Ids::take().map_err(failed("reserve ids for"))?;
+    let ids = IdRange::reserve().map_err(failed("reserve ids for"))?;
     let ids = ids.ok_or(RawOpenError::TooManyEndpoints { address: bind })?;
-    // Before it is bound: from then on packets are meant for it.
+    // The filter is attached before the socket is bound: from then on packets are for it.
     let program = filter::for_port(port.number, family);
     socket.attach_filter(&program).map_err(failed("filter the packets for"))?;
     size_buffers(&socket, config.receive_buffer, config.send_buffer);
     forbid_fragments(&socket, family).map_err(failed("forbid fragments on"))?;
     let any = is_wildcard(bind.ip());
     let on = |level, name| set_option(socket.as_fd(), level, name, 1).is_ok();
-    // Best effort: the count of packets that overflowed is a diagnosis and nothing depends on it.
+    // Best effort: the count of overflowed packets is diagnostic, and nothing depends on it.
     on(libc::SOL_SOCKET, libc::SO_RXQ_OVFL);
     let (ecn, priorities, reports) = match family {
-        // Congestion marks and destinations stand in the IP header, which IPv4's raw sockets get.
+        // Congestion mark and destination are in the IP header, which raw IPv4 sockets receive.
         Family::V4 => (
             true,
             config.priorities && sockopt::set_ip_tos(&socket, 0).is_ok(),
@@ -81,17 +81,17 @@ pub(crate) fn open(config: &RawConfig) -> Result<Opened, RawOpenError> {
         }
     };
     let mut address = bind;
-    // Where the port would be, IPv6's raw sockets want nothing.
+    // In the place of the port, raw IPv6 sockets require 0.
     address.set_port(0);
     socket.bind(&address.into()).map_err(failed("bind"))?;
-    let receive_buffer = socket.recv_buffer_size().map_err(failed("ask for the buffer of"))?;
+    let receive_buffer = socket.recv_buffer_size().map_err(failed("read the buffer size of"))?;
     let mut local = bind;
     local.set_port(port.number);
     Ok(Opened { socket, family, local, any, priorities, ecn, reports, receive_buffer, port, ids })
 }
 
-/// A socket that never blocks.
-fn make(family: Family) -> io::Result<Socket> {
+/// Returns a new non-blocking socket.
+fn new_socket(family: Family) -> io::Result<Socket> {
     let domain = match family {
         Family::V4 => Domain::IPV4,
         Family::V6 => Domain::IPV6,
@@ -99,25 +99,28 @@ fn make(family: Family) -> io::Result<Socket> {
     Socket::new(domain, Type::RAW.nonblocking(), Some(Protocol::from(HOMA)))
 }
 
-/// Reserves the port that is asked for.
+/// Reserves the requested port, or any.
 fn reserve(bind: SocketAddr, family: Family) -> Result<Port, RawOpenError> {
     let failed = |source| system("reserve a port for", bind, source);
     match bind.port() {
-        0 => Port::any(family).map_err(failed)?.ok_or(RawOpenError::NoFreePort { address: bind }),
+        0 => {
+            let port = Port::reserve_any(family).map_err(failed)?;
+            port.ok_or(RawOpenError::NoFreePort { address: bind })
+        }
         port => {
-            let port = Port::take(port, family).map_err(failed)?;
+            let port = Port::reserve(port, family).map_err(failed)?;
             port.ok_or(RawOpenError::PortInUse { address: bind })
         }
     }
 }
 
-/// The system refuses a raw socket.
-fn not_made(address: SocketAddr, source: io::Error) -> RawOpenError {
+/// Returns the error for a raw socket that the system refused.
+fn not_opened(address: SocketAddr, source: io::Error) -> RawOpenError {
     match Errno::from_io_error(&source) {
         Some(Errno::PERM | Errno::ACCESS) => {
-            // The name by which it was started, if the system does not say which file that is.
-            let named = || std::env::args_os().next().unwrap_or_else(|| "PROGRAM".into()).into();
-            let program = std::env::current_exe().unwrap_or_else(|_| named());
+            // The name by which the program was started, if the system does not know its file.
+            let started = || std::env::args_os().next().unwrap_or_else(|| "PROGRAM".into()).into();
+            let program = std::env::current_exe().unwrap_or_else(|_| started());
             RawOpenError::NotPermitted { address, program }
         }
         _ => system("open a raw socket for", address, source),
@@ -133,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_must_have_a_sensible_length() {
+    fn a_packet_length_out_of_range_is_an_error() {
         for max_ip_packet in [0, 1279, 65_536] {
             let config = RawConfig { max_ip_packet, ..RawConfig::default() };
             let error = io::Error::from(open(&config).expect_err("it cannot be opened"));

@@ -1,4 +1,4 @@
-//! How does what waits leave?
+//! Sending staged packets.
 
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
@@ -9,26 +9,28 @@ use rustix::io::Errno;
 
 use super::{SocketTransmit, broken, refuse};
 use crate::errors;
-use crate::group::{Group, Manner};
+use crate::group::{Group, SendMode};
 use crate::kernel::{self, Outgoing};
 use crate::submit::{Obstacle, Submitted, submit};
 
-/// Messages of one system call. Ours: more saves nothing measurable, and they lie on the stack.
+/// Messages of one system call. Chosen by us: more saves nothing measurable, and they are on the
+/// stack.
 const MESSAGES: usize = 32;
 
 impl SocketTransmit {
-    /// Sends what waits, as far as one system call takes it, and deals with what it does not take.
+    /// Sends staged packets with one system call, and handles the obstacle if the system does not
+    /// accept all.
     #[inline]
     pub(super) fn send_waiting(&mut self) -> io::Result<()> {
-        self.reconsider_class();
-        let segments = self.abilities.segments;
+        self.update_class();
+        let segments = self.options.segments;
         for group in self.staging.waiting() {
             let merged = is_merged(group, segments).then_some(group.segment);
             let Group { flow, control, .. } = group;
             flow.control(control, merged, &mut self.class);
         }
         let result = self.submit_waiting();
-        self.count_calls(result.calls, result.look_at_errors);
+        self.count_calls(result.calls, result.check_errors);
         self.sent(result.sent);
         match result.obstacle {
             None => Ok(()),
@@ -36,22 +38,22 @@ impl SocketTransmit {
                 self.blocked = true;
                 Ok(())
             }
-            Some(Obstacle::Refused(error, trouble)) => {
-                self.give_up(error, trouble);
+            Some(Obstacle::Refused(error, cause)) => {
+                self.handle_refusal(error, cause);
                 Ok(())
             }
             Some(Obstacle::Broken(error)) => Err(broken(error, self.staging.waiting()[0].flow.to)),
         }
     }
 
-    /// Hands what waits to the kernel, [`MESSAGES`] sends at most.
+    /// Submits staged packets to the kernel, in up to [`MESSAGES`] sends.
     #[inline]
     fn submit_waiting(&mut self) -> Submitted {
         let fd = self.shared.as_fd();
         let call = |messages: &mut [Outgoing<'_>]| kernel::send(fd, messages);
-        let segments = self.abilities.segments;
+        let segments = self.options.segments;
         match self.staging.waiting() {
-            // One send, as most often when the load is low.
+            // One send, the usual case when the load is low.
             [group] if is_one_send(group, segments) => {
                 let piece = IoSlice::new(group.unsent());
                 submit(&mut [message(group, &piece)], call)
@@ -60,7 +62,7 @@ impl SocketTransmit {
                 let sends = groups.iter().flat_map(|group| {
                     sends_of(group, segments).map(move |bytes| (group, IoSlice::new(bytes)))
                 });
-                // The arrays are filled in place: moving them would cost more than the rest.
+                // The arrays are filled in place: moving them would cost more than all the rest.
                 let mut pieces = ArrayVec::<_, MESSAGES>::new();
                 pieces.extend(sends.take(MESSAGES));
                 let mut messages = ArrayVec::<_, MESSAGES>::new();
@@ -70,12 +72,12 @@ impl SocketTransmit {
         }
     }
 
-    /// The first `count` sends were taken.
+    /// Records that the first `count` sends were accepted.
     #[inline]
     fn sent(&mut self, count: usize) {
         let counters = &self.shared.counters.transmit;
-        // As it was when the sends were cut, whatever is learnt here.
-        let segments = self.abilities.segments;
+        // The value for which the sends were cut, even if it changes below.
+        let segments = self.options.segments;
         let mut left = count;
         for group in self.staging.waiting() {
             while left > 0 && !group.is_done() {
@@ -84,29 +86,31 @@ impl SocketTransmit {
                 group.advance(bytes);
                 left -= 1;
             }
-            if group.is_done() && group.manner == (Manner::OneByOne { refused: false }) {
-                // One by one they are all right, so segmentation is not: do without it from now on.
-                self.abilities.segments = 1;
+            if group.is_done() && group.mode == (SendMode::OneByOne { refused: false }) {
+                // The packets were accepted one by one, so segmentation was the problem: stop using
+                // it.
+                self.options.segments = 1;
             }
         }
         counters.datagrams_sent.add(count as u64);
         self.staging.remove_done();
     }
 
-    /// The first send that waits is refused: sends it in another way (invariant T2), or reports it.
+    /// Handles the refusal of the first staged send: sends it in another way (TRANSMIT-2), or
+    /// reports it.
     #[cold]
-    fn give_up(&mut self, error: Errno, trouble: NetworkError) {
-        let segments = self.abilities.segments;
+    fn handle_refusal(&mut self, error: Errno, cause: NetworkError) {
+        let segments = self.options.segments;
         let group = &mut self.staging.waiting()[0];
-        if is_merged(group, segments) && errors::blames_segmentation(error) {
-            group.manner = Manner::OneByOne { refused: false };
+        if is_merged(group, segments) && errors::may_be_segmentation(error) {
+            group.mode = SendMode::OneByOne { refused: false };
             self.shared.counters.transmit.segmentation_refused.add(1);
             return;
         }
         let send = next_send(group, segments);
         let (bytes, packets) = (send.len(), group.packets_in(send.len()));
-        refuse(&self.shared, group.flow.to, trouble, packets, &send[..bytes.min(group.segment)]);
-        if let Manner::OneByOne { refused } = &mut group.manner {
+        refuse(&self.shared, group.flow.to, cause, packets, &send[..bytes.min(group.segment)]);
+        if let SendMode::OneByOne { refused } = &mut group.mode {
             *refused = true;
         }
         group.advance(bytes);
@@ -114,33 +118,33 @@ impl SocketTransmit {
     }
 }
 
-/// Whether what is unsent of the group leaves as one merged datagram.
+/// Returns whether the unsent packets of the group leave as one merged datagram.
 #[inline]
 fn is_merged(group: &Group, segments: usize) -> bool {
-    segments > 1 && group.manner == Manner::Merged && group.unsent().len() > group.segment
+    segments > 1 && group.mode == SendMode::Merged && group.unsent().len() > group.segment
 }
 
-/// Whether all that is unsent leaves in one send.
+/// Returns whether all unsent packets of the group leave in one send.
 #[inline]
 fn is_one_send(group: &Group, segments: usize) -> bool {
     is_merged(group, segments) || group.unsent().len() <= group.segment
 }
 
-/// A send of packets of the group.
+/// Returns the message that sends `piece` of the group.
 #[inline]
 fn message<'a>(group: &'a Group, piece: &'a IoSlice<'a>) -> Outgoing<'a> {
     Outgoing::new(&group.name, std::slice::from_ref(piece), group.control.as_bytes())
 }
 
-/// What is unsent of the group, cut into sends.
+/// Returns the unsent packets of the group, cut into sends.
 #[inline]
 fn sends_of(group: &Group, segments: usize) -> impl Iterator<Item = &[u8]> {
     let unsent = group.unsent();
-    let at_once = if is_merged(group, segments) { unsent.len() } else { group.segment };
-    unsent.chunks(at_once)
+    let bytes = if is_merged(group, segments) { unsent.len() } else { group.segment };
+    unsent.chunks(bytes)
 }
 
-/// The first of these; the group has one.
+/// Returns the first unsent send of the group, which has one.
 #[inline]
 fn next_send(group: &Group, segments: usize) -> &[u8] {
     sends_of(group, segments).next().unwrap_or_default()
@@ -157,16 +161,13 @@ mod tests {
     use crate::receive::SocketReceive;
     use crate::shared::Shared;
     use crate::testing::open;
-    use crate::transmit::{Abilities, COPIED};
+    use crate::transmit::{MAX_COPIED, TransmitOptions};
     use apus_driver::{Burst, ReceiveHalf, TransmitHalf};
 
     fn sender() -> (SocketTransmit, Arc<Shared>) {
         let (shared, _) = open();
-        let abilities = Abilities { segments: 64, priorities: true, chooses_source: false };
-        (
-            SocketTransmit::new(shared.clone(), PacketLimit::new(9000, Carrier::Udp), abilities),
-            shared,
-        )
+        let options = TransmitOptions { segments: 64, priorities: true, chooses_source: false };
+        (SocketTransmit::new(shared.clone(), PacketLimit::new(9000, Carrier::Udp), options), shared)
     }
 
     fn listener() -> (SocketReceive, SocketAddr) {
@@ -189,7 +190,7 @@ mod tests {
         transmit.send(&burst).unwrap();
     }
 
-    /// First bytes of the next `count` packets, sorted.
+    /// Returns the first bytes of the next `count` packets, sorted.
     fn arrived(receive: &mut SocketReceive, count: usize, len: usize) -> Vec<u8> {
         let mut numbers = Vec::new();
         while numbers.len() < count {
@@ -205,11 +206,11 @@ mod tests {
     }
 
     #[test]
-    fn a_system_that_refuses_segmentation_gets_packets_one_by_one() {
-        for len in [100, COPIED + 1] {
+    fn without_segmentation_packets_are_sent_one_by_one() {
+        for len in [100, MAX_COPIED + 1] {
             let (mut transmit, shared) = sender();
             let (mut receive, to) = listener();
-            // The system merges no datagrams without checksums (`udp_send_skb`).
+            // The system segments no datagrams without checksums (`udp_send_skb`).
             let fd = shared.as_fd();
             kernel::set_option(fd, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1).unwrap();
             let numbers: Vec<u8> = (0..10).collect();
@@ -219,9 +220,9 @@ mod tests {
                 assert_eq!(
                     arrived(&mut receive, 10, len),
                     numbers,
-                    "{len} bytes, round {round}: T2"
+                    "{len} bytes, round {round}: TRANSMIT-2"
                 );
-                assert_eq!(transmit.abilities.segments, 1, "once is enough");
+                assert_eq!(transmit.options.segments, 1, "switched off after the first refusal");
             }
             let counters = &shared.counters;
             assert_eq!((counters.segmentation_refused(), counters.packets_refused()), (1, 0));
@@ -230,23 +231,23 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_destination_is_not_taken_for_bad_segmentation() {
+    fn an_invalid_destination_does_not_switch_segmentation_off() {
         let (mut receive, to) = listener();
         let (mut transmit, shared) = sender();
-        // Port 0 is an invalid argument, as is bad segmentation.
-        let nobody = SocketAddr::new(to.ip(), 0);
-        for len in [100, COPIED + 1] {
-            send(&mut transmit, nobody, 3, len);
+        // Port 0 is an invalid argument, as is an unsupported segment size.
+        let closed = SocketAddr::new(to.ip(), 0);
+        for len in [100, MAX_COPIED + 1] {
+            send(&mut transmit, closed, 3, len);
             send(&mut transmit, to, 2, len);
             transmit.flush().unwrap();
             assert_eq!(arrived(&mut receive, 2, len), [0, 1]);
-            assert_eq!(transmit.abilities.segments, 64);
+            assert_eq!(transmit.options.segments, 64);
         }
         assert_eq!(shared.counters.packets_refused(), 6);
-        let refusals = shared.take_refusals();
-        assert_eq!(refusals.len(), 6, "each by itself");
-        assert!(refusals.iter().all(|refusal| {
-            refusal.peer == nobody && refusal.trouble == NetworkError::HostUnreachable
+        let failures = shared.take_failures();
+        assert_eq!(failures.len(), 6, "each by itself");
+        assert!(failures.iter().all(|failure| {
+            failure.peer == closed && failure.error == NetworkError::HostUnreachable
         }));
     }
 }

@@ -1,4 +1,4 @@
-//! How do large packets leave without being copied?
+//! Sending large packets from the engine's slices, without a copy.
 
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
@@ -14,20 +14,20 @@ use crate::kernel::{self, Outgoing};
 use crate::shared::BEGINNING;
 use crate::submit::{Obstacle, submit};
 
-/// Slices of one send. Ours: seven jumbo packets have 14 if each is a header and one slice of payload;
-/// this leaves room for messages in many small slices, and lies on the stack.
+/// Slices of one send. Chosen by us: seven jumbo packets have 14 if each is a header and one slice
+/// of payload. This leaves room for messages in many small slices, and fits on the stack.
 const PIECES: usize = 128;
 
-/// A few packets of one burst, in the engine's own memory.
+/// Packets of one burst, in the engine's memory.
 struct Gathered<'a> {
     pieces: ArrayVec<IoSlice<'a>, PIECES>,
     packets: usize,
-    /// Bytes of the first packet: what the kernel cuts by.
+    /// Bytes of the first packet: the kernel's segment size.
     segment: usize,
 }
 
 impl<'a> Gathered<'a> {
-    /// Takes as many packets as one send may have, none if the first one has too many pieces.
+    /// Gathers as many packets as one send may have; none if the first one has too many pieces.
     fn take(packets: &mut BurstPackets<'a>, segments: usize) -> Self {
         let mut gathered = Self { pieces: ArrayVec::new(), packets: 0, segment: 0 };
         let mut bytes = 0;
@@ -50,28 +50,28 @@ impl<'a> Gathered<'a> {
 }
 
 impl SocketTransmit {
-    /// Sends the packets of one burst at once, after everything that waits. What cannot be sent so is
-    /// staged, and `flush` deals with it.
+    /// Sends the packets of one burst at once, after all staged packets. Packets that cannot be
+    /// sent this way are staged, and `flush` handles them.
     pub(super) fn gather(&mut self, flow: &Flow, mut packets: BurstPackets<'_>) -> io::Result<()> {
         self.flush()?;
         let name =
-            self.shared.carrier.name(flow.to, self.shared.family).expect("send has checked it");
+            self.shared.carrier.name(flow.to, self.shared.family).expect("checked by `send`");
         let mut control = Control::new();
         while packets.len() > 0 && !self.blocked {
             let before = packets.clone();
-            let gathered = Gathered::take(&mut packets, self.abilities.segments);
+            let gathered = Gathered::take(&mut packets, self.options.segments);
             if gathered.packets == 0 {
                 let packet = packets.next();
                 self.stage(flow, packet.into_iter())?;
                 continue;
             }
-            self.reconsider_class();
+            self.update_class();
             let merged = (gathered.packets > 1).then_some(gathered.segment);
             flow.control(&mut control, merged, &mut self.class);
             let message = Outgoing::new(&name, &gathered.pieces, control.as_bytes());
             let fd = self.shared.as_fd();
             let result = submit(&mut [message], |messages| kernel::send(fd, messages));
-            self.count_calls(result.calls, result.look_at_errors);
+            self.count_calls(result.calls, result.check_errors);
             match result.obstacle {
                 None => self.count_gathered(gathered.packets),
                 Some(Obstacle::Full) => {
@@ -79,14 +79,14 @@ impl SocketTransmit {
                     packets = before;
                 }
                 Some(Obstacle::Refused(error, _))
-                    if merged.is_some() && errors::blames_segmentation(error) =>
+                    if merged.is_some() && errors::may_be_segmentation(error) =>
                 {
-                    // Staging knows how to send them in another way.
+                    // `flush` can send them one by one.
                     self.stage(flow, before)?;
                     return self.flush();
                 }
-                Some(Obstacle::Refused(_, trouble)) => {
-                    self.refuse_gathered(flow, &gathered, trouble);
+                Some(Obstacle::Refused(_, cause)) => {
+                    self.refuse_gathered(flow, &gathered, cause);
                 }
                 Some(Obstacle::Broken(error)) => return Err(broken(error, flow.to)),
             }
@@ -101,7 +101,7 @@ impl SocketTransmit {
     }
 
     #[cold]
-    fn refuse_gathered(&self, flow: &Flow, gathered: &Gathered<'_>, trouble: NetworkError) {
+    fn refuse_gathered(&self, flow: &Flow, gathered: &Gathered<'_>, cause: NetworkError) {
         let beginning: Vec<u8> = gathered
             .pieces
             .iter()
@@ -109,6 +109,6 @@ impl SocketTransmit {
             .copied()
             .take(gathered.segment.min(BEGINNING))
             .collect();
-        refuse(&self.shared, flow.to, trouble, gathered.packets, &beginning);
+        refuse(&self.shared, flow.to, cause, gathered.packets, &beginning);
     }
 }

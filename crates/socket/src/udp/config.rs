@@ -1,9 +1,9 @@
-//! How should a socket be opened?
+//! Settings of the UDP driver.
 
 use std::net::{Ipv6Addr, SocketAddr};
 
-/// How a [`crate::Udp`] driver is opened. The default suits a host in a datacenter; the switches turn
-/// things off that a system may lack, so that tests can play such a system.
+/// Settings of a [`crate::Udp`] driver. The default suits a host in a datacenter; the switches turn
+/// off features that a system may lack, so that tests can imitate such a system.
 ///
 /// ```
 /// use apus_socket::UdpConfig;
@@ -13,46 +13,49 @@ use std::net::{Ipv6Addr, SocketAddr};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpConfig {
-    /// The address to listen on. Port 0: any free one. `[::]`, the default: all addresses of the
-    /// host, IPv4's too; a system without IPv6 then listens on `0.0.0.0`.
+    /// Address to listen on. Port 0: any free port. `[::]`, the default: all addresses of the host,
+    /// including IPv4; a system without IPv6 then listens on `0.0.0.0`.
     pub bind: SocketAddr,
-    /// Bytes that the system shall queue for us; what it grants is in
-    /// [`Capabilities::receive_buffer`](apus_driver::Capabilities::receive_buffer). Default 4 MiB
-    /// (ours: what 25 Gbit/s bring in a millisecond, plus the system's own structures). Without
-    /// privileges `net.core.rmem_max` is the most.
+    /// Bytes of the receive buffer to request; the granted size is in
+    /// [`Capabilities::receive_buffer`](apus_driver::Capabilities::receive_buffer). Default 4 MiB,
+    /// chosen by us: the packets of a millisecond at 25 Gbit/s, plus the system's own structures.
+    /// Without privileges `net.core.rmem_max` is the maximum.
     pub receive_buffer: usize,
-    /// Bytes that the system shall take from us before it says that it is full. Default 1 MiB (ours:
-    /// as much as waits in the queue of a NIC, priorities do not reach it there). Without
-    /// privileges `net.core.wmem_max` is the most.
+    /// Bytes of the send buffer to request. Default 1 MiB, chosen by us: as much as waits in the
+    /// queue of a NIC, where priorities have no effect. Without privileges `net.core.wmem_max` is
+    /// the maximum.
     pub send_buffer: usize,
-    /// Longest IP packet in bytes, IP and UDP headers included; the path may carry less. Default
-    /// 9000: jumbo frames. From 1280, which every IPv6 path carries (RFC 8200 section 5), to 65535.
+    /// Longest IP packet in bytes, including IP and UDP headers; the path may carry less. Default
+    /// 9000: jumbo frames. Range 1280, which every IPv6 path carries (RFC 8200 section 5), to
+    /// 65535.
     pub max_ip_packet: usize,
     /// Whether to send several packets with one system call and one pass through the system
     /// (UDP_SEGMENT, Linux 4.18).
     pub segmentation_offload: bool,
-    /// Whether to take several packets at once (UDP_GRO, Linux 5.0).
+    /// Whether to receive several packets at once (UDP_GRO, Linux 5.0).
     pub receive_offload: bool,
-    /// Whether packets carry the traffic class that the engine gives; if not, all carry class 0.
+    /// Whether packets carry the traffic class of their burst; if not, all carry class 0.
     pub priorities: bool,
-    /// Whether to learn from the system what ICMP says (IP_RECVERR).
+    /// Whether ICMP errors are reported (IP_RECVERR).
     pub reports: bool,
-    /// Microseconds for which the kernel itself polls the network interface when nothing has arrived, in
-    /// place of waiting for its interrupt (SO_BUSY_POLL, Linux 3.11; with SO_PREFER_BUSY_POLL and
-    /// SO_BUSY_POLL_BUDGET, 5.11). 0, the default, leaves that to `net.core.busy_read`. More needs
-    /// CAP_NET_ADMIN; what was got is in
-    /// [`Capabilities::busy_poll_usecs`](apus_driver::Capabilities::busy_poll_usecs). 50 is what
-    /// the kernel's documentation recommends. Receives here never block, so each of them polls once;
-    /// while a thread sleeps until something arrives, the kernel polls for that time only if
-    /// `net.core.busy_poll` is set, too. It takes processor time of whoever receives, is worth
-    /// it on an interface whose queue this endpoint has to itself, and does nothing on loopback.
+    /// Microseconds for which the kernel itself polls the network interface when no packet has
+    /// arrived, instead of waiting for its interrupt (SO_BUSY_POLL, Linux 3.11; with
+    /// SO_PREFER_BUSY_POLL and SO_BUSY_POLL_BUDGET, 5.11). 0, the default, leaves that to
+    /// `net.core.busy_read`. More needs CAP_NET_ADMIN; the granted time is in
+    /// [`Capabilities::busy_poll_usecs`](apus_driver::Capabilities::busy_poll_usecs). The kernel's
+    /// documentation recommends 50.
+    ///
+    /// Receives here never block, so each of them polls once. While a thread sleeps until a packet
+    /// arrives, the kernel polls for that time only if `net.core.busy_poll` is set, too. Busy
+    /// polling costs processor time of the receiving thread, pays off on an interface whose queue
+    /// this endpoint has to itself, and has no effect on loopback.
     pub busy_poll_usecs: u32,
-    /// Whether to use IPv6. `false` is a system without it.
+    /// Whether to use IPv6. `false` imitates a system without it.
     pub ipv6: bool,
 }
 
 impl UdpConfig {
-    /// The defaults, but for the address.
+    /// Returns the default settings with another address.
     #[must_use]
     pub fn bound_to(bind: SocketAddr) -> Self {
         Self { bind, ..Self::default() }

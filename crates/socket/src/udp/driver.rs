@@ -1,4 +1,4 @@
-//! What is the UDP driver, before it is split?
+//! The UDP driver before it is split.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::mtu::PacketLimit;
 use crate::open::OpenError;
 use crate::receive::SocketReceive;
 use crate::shared::Shared;
-use crate::transmit::{Abilities, SocketTransmit};
+use crate::transmit::{SocketTransmit, TransmitOptions};
 
 use crate::udp::config::UdpConfig;
-use crate::udp::detect::Features;
+use crate::udp::features::Features;
 use crate::udp::socket;
 
 /// A packet driver over one UDP socket.
@@ -34,8 +34,8 @@ impl Udp {
     ///
     /// # Errors
     ///
-    /// The address cannot be bound, or the configuration is outside of its limits. Missing features
-    /// are no error: see [`Driver::capabilities`].
+    /// [`OpenError`] if the address cannot be bound, or a setting is out of range. Missing features
+    /// are not an error: see [`Driver::capabilities`].
     pub fn open(config: &UdpConfig) -> Result<Self, OpenError> {
         let opened = socket::open(config)?;
         let features = opened.features;
@@ -58,7 +58,7 @@ impl Udp {
         })
     }
 
-    /// What the driver has done so far; goes on counting after [`Driver::split`].
+    /// Returns the driver's counters, which stay valid after [`Driver::split`].
     #[must_use]
     pub fn counters(&self) -> Arc<SocketCounters> {
         self.shared.counters()
@@ -79,12 +79,12 @@ impl Driver for Udp {
     }
 
     fn split(self: Box<Self>) -> (Box<dyn TransmitHalf>, Box<dyn ReceiveHalf>) {
-        let abilities = Abilities {
+        let options = TransmitOptions {
             segments: self.capabilities.segments_per_send,
             priorities: self.features.priorities,
             chooses_source: self.features.destination,
         };
-        let transmit = SocketTransmit::new(self.shared.clone(), self.limit, abilities);
+        let transmit = SocketTransmit::new(self.shared.clone(), self.limit, options);
         let receive = SocketReceive::new(self.shared, self.features.merging);
         (Box::new(transmit), Box::new(receive))
     }

@@ -1,4 +1,4 @@
-//! How is a socket made?
+//! UDP sockets: opening and binding.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,20 +11,20 @@ use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::udp::config::UdpConfig;
-use crate::udp::detect::Features;
+use crate::udp::features::Features;
 
-/// A bound socket, ready for use.
+/// A bound socket.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) socket: Socket,
     pub(crate) family: Family,
     pub(crate) features: Features,
     pub(crate) local: SocketAddr,
-    /// Bytes that the system queues for us.
+    /// Bytes of the granted receive buffer.
     pub(crate) receive_buffer: usize,
 }
 
-/// Makes and binds the socket that `config` asks for.
+/// Opens and binds a socket with these settings.
 pub(crate) fn open(config: &UdpConfig) -> Result<Opened, OpenError> {
     let bind = canonical(config.bind);
     if !(MINIMUM..=usize::from(u16::MAX)).contains(&config.max_ip_packet) {
@@ -33,7 +33,7 @@ pub(crate) fn open(config: &UdpConfig) -> Result<Opened, OpenError> {
         return Err(OpenError { operation: "open", address: bind, source });
     }
     match open_at(bind, config) {
-        // A system without IPv6 has no IPv6 addresses: all of its addresses are IPv4's.
+        // All addresses of a system without IPv6 are IPv4 addresses.
         Err(error) if bind.is_ipv6() && is_without_ipv6(&error) && is_any(bind) => {
             open_at((Ipv4Addr::UNSPECIFIED, bind.port()).into(), config)
         }
@@ -52,23 +52,23 @@ fn is_without_ipv6(error: &OpenError) -> bool {
 fn open_at(bind: SocketAddr, config: &UdpConfig) -> Result<Opened, OpenError> {
     let failed = |operation| move |source| OpenError { operation, address: bind, source };
     let family = Family::of(bind);
-    let socket = make(family, config).map_err(failed("open a socket for"))?;
+    let socket = new_socket(family, config).map_err(failed("open a socket for"))?;
     size_buffers(&socket, config.receive_buffer, config.send_buffer);
     forbid_fragments(&socket, family).map_err(failed("forbid fragments on"))?;
-    // Before the socket is bound: the very first packet shall have everything.
-    let features = Features::turn_on(socket.as_fd(), family, config);
+    // The features are on before the socket is bound, so that they cover the first packet.
+    let features = Features::detect(socket.as_fd(), family, config);
     if family == Family::V6 {
         socket.set_only_v6(!is_any(bind)).map_err(failed("share with IPv4"))?;
     }
     socket.bind(&bind.into()).map_err(failed("bind"))?;
-    let local = socket.local_addr().map_err(failed("ask for the address of"))?;
+    let local = socket.local_addr().map_err(failed("read the address of"))?;
     let local = local.as_socket().expect("an internet socket has an internet address");
-    let receive_buffer = socket.recv_buffer_size().map_err(failed("ask for the buffer of"))?;
+    let receive_buffer = socket.recv_buffer_size().map_err(failed("read the buffer size of"))?;
     Ok(Opened { socket, family, features, local, receive_buffer })
 }
 
-/// A socket that never blocks.
-fn make(family: Family, config: &UdpConfig) -> io::Result<Socket> {
+/// Returns a new non-blocking socket.
+fn new_socket(family: Family, config: &UdpConfig) -> io::Result<Socket> {
     let domain = match family {
         Family::V4 => Domain::IPV4,
         Family::V6 if config.ipv6 => Domain::IPV6,
@@ -86,14 +86,14 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_was_tried_and_where() {
+    fn an_error_names_the_operation_and_the_address() {
         let config = UdpConfig::bound_to("192.0.2.1:4711".parse().unwrap());
         let text = error(&config).to_string();
         assert!(text.starts_with("bind 192.0.2.1:4711: "), "{text}");
     }
 
     #[test]
-    fn an_address_in_use_is_an_error_and_not_shared() {
+    fn an_address_in_use_is_an_error() {
         let first = open(&UdpConfig::bound_to("127.0.0.1:0".parse().unwrap())).unwrap();
         let second = error(&UdpConfig::bound_to(first.local));
         assert_eq!(second.source.kind(), io::ErrorKind::AddrInUse);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_must_have_a_sensible_length() {
+    fn a_packet_length_out_of_range_is_an_error() {
         let bind = "127.0.0.1:0".parse().unwrap();
         for max_ip_packet in [0, 1279, 65_536] {
             let config = UdpConfig { max_ip_packet, ..UdpConfig::bound_to(bind) };
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_receive_buffer_is_what_was_got() {
+    fn the_granted_receive_buffer_is_reported() {
         let bind = "127.0.0.1:0".parse().unwrap();
         let config = UdpConfig { receive_buffer: 20_000, ..UdpConfig::bound_to(bind) };
         assert_eq!(open(&config).unwrap().receive_buffer, 40_000);

@@ -1,5 +1,5 @@
-//! The suite that every driver passes, over raw IP: between two hosts on a cable, and on the loopback device, both families,
-//! sockets that listen on all addresses, systems that lack something.
+//! The conformance suite over raw IP: between two hosts on a cable, and on the loopback device,
+//! both families, sockets that listen on all addresses, systems that lack features.
 
 use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
@@ -10,20 +10,20 @@ use apus_driver::conformance::Fixture;
 use apus_driver::{Driver, conformance};
 use apus_socket::{Raw, RawConfig};
 
-use crate::doorman::{Doorman, PORT_UNREACHABLE};
-use crate::namespace::{Namespace, Pair, hindrance};
-use crate::ported::Ported;
+use crate::icmp_responder::{IcmpResponder, PORT_UNREACHABLE};
+use crate::namespace::{Namespace, Pair, skip_reason};
+use crate::port_prefix::PortPrefixed;
 
-/// Where drivers are.
+/// Location of the drivers.
 enum Place {
-    /// In turns on the left and on the right: the suite's clients come first.
+    /// Alternating between left and right: the suite opens its clients first.
     Cable(Pair),
     Loopback(Arc<Namespace>),
 }
 
-/// Opens sockets as configured.
+/// Opens drivers with these settings.
 struct Sockets {
-    /// What each of two hosts binds to, and where the other one reaches it.
+    /// Addresses to which the two hosts bind, and addresses at which the other one reaches them.
     binds: [IpAddr; 2],
     hosts: [IpAddr; 2],
     cable: bool,
@@ -40,7 +40,8 @@ impl Sockets {
             } else {
                 Place::Loopback(Arc::new(Namespace::new()))
             };
-            // The suite's own thread is where the clients are: they ask there how long packets may be.
+            // The suite's own thread enters the namespace of the clients, where it asks for packet
+            // limits.
             match &place {
                 Place::Cable(Pair { left: host, .. }) | Place::Loopback(host) => host.enter(),
             }
@@ -57,9 +58,9 @@ impl Sockets {
     }
 }
 
-/// A driver and where it is.
+/// A driver and its address.
 struct Placed {
-    driver: Ported<Raw>,
+    driver: PortPrefixed<Raw>,
     host: IpAddr,
 }
 
@@ -68,7 +69,7 @@ impl Driver for Placed {
         self.driver.capabilities()
     }
 
-    /// With the address by which it is known: the suite asks the fixture where a driver is.
+    /// Returns the address at which peers reach the driver: the suite asks the fixture for it.
     fn local_addr(&self) -> SocketAddr {
         SocketAddr::new(self.host, self.driver.local_addr().port())
     }
@@ -86,18 +87,18 @@ impl Fixture for Sockets {
         let mut config = RawConfig::bound_to((self.binds[side], 0).into());
         (self.change)(&mut config);
         let driver = self.namespace(side).inside(|| Raw::open(&config).unwrap());
-        Box::new(Placed { driver: Ported(driver), host: self.hosts[side] })
+        Box::new(Placed { driver: PortPrefixed(driver), host: self.hosts[side] })
     }
 
     fn skip(&self) -> Option<String> {
-        hindrance()
+        skip_reason()
     }
 
-    /// A port that somebody answers for as the kernel module does for one that nobody has.
-    fn closed(&self) -> (SocketAddr, Box<dyn Any>) {
+    /// A port for which a responder answers as the kernel module does for an unused port.
+    fn closed_address(&self) -> (SocketAddr, Box<dyn Any>) {
         let at = SocketAddr::new(self.hosts[1], 4242);
-        let doorman = Doorman::new(self.namespace(1), at, PORT_UNREACHABLE);
-        (at, Box::new(doorman))
+        let responder = IcmpResponder::new(self.namespace(1), at, PORT_UNREACHABLE);
+        (at, Box::new(responder))
     }
 }
 
@@ -116,7 +117,7 @@ fn loopback(bind: &str, host: &str) -> Sockets {
     Sockets { cable: false, ..cable([bind; 2], [host; 2]) }
 }
 
-/// IPv4 over a cable with something turned off.
+/// IPv4 over a cable with a feature switched off.
 fn without(change: fn(&mut RawConfig)) -> Sockets {
     Sockets { change, ..cable(V4, V4) }
 }

@@ -1,4 +1,4 @@
-//! An opened driver, and everything that a test does with it.
+//! Host of a test: a driver with the operations that the tests need.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -17,14 +17,14 @@ pub(crate) struct Host {
     pub(crate) counters: Arc<SocketCounters>,
 }
 
-/// What has arrived.
+/// A received packet.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Got {
+pub(crate) struct ReceivedPacket {
     pub(crate) from: SocketAddr,
     pub(crate) packet: Vec<u8>,
 }
 
-/// A packet of Homa's shape: ports, and `len` bytes in all.
+/// Returns a packet of `len` bytes that begins with its ports, as Homa's packets do.
 pub(crate) fn packet(sport: u16, dport: u16, len: usize) -> Vec<u8> {
     let mut packet = [sport.to_be_bytes(), dport.to_be_bytes()].concat();
     packet.resize(len, 0x5a);
@@ -47,40 +47,40 @@ impl Host {
         self.transmit.flush().unwrap();
     }
 
-    /// Takes what is there.
-    pub(crate) fn take(&mut self) -> Vec<Got> {
+    /// Receives all available packets.
+    pub(crate) fn receive_all(&mut self) -> Vec<ReceivedPacket> {
         let mut got = Vec::new();
         while self.receive.receive(64).unwrap() > 0 {
             self.receive.drain(&mut |Arrival { from, packet, .. }| {
-                got.push(Got { from, packet: packet.to_vec() });
+                got.push(ReceivedPacket { from, packet: packet.to_vec() });
             });
         }
         got
     }
 
-    /// Waits for packets, and takes what is there.
-    pub(crate) fn get(&mut self) -> Vec<Got> {
+    /// Waits for packets, and receives all available ones.
+    pub(crate) fn wait_and_receive(&mut self) -> Vec<ReceivedPacket> {
         self.wait();
-        self.take()
+        self.receive_all()
     }
 
-    /// Reports that are there.
-    pub(crate) fn troubles(&mut self) -> Vec<(SocketAddr, NetworkError, Vec<u8>)> {
-        let mut troubles = Vec::new();
+    /// Returns the available reports.
+    pub(crate) fn reports(&mut self) -> Vec<(SocketAddr, NetworkError, Vec<u8>)> {
+        let mut reports = Vec::new();
         self.receive.reports(&mut |report| {
-            troubles.push((report.peer, report.trouble, report.packet.to_vec()));
+            reports.push((report.peer, report.error, report.packet.to_vec()));
         });
-        troubles
+        reports
     }
 
     /// Waits for reports.
-    pub(crate) fn await_troubles(&mut self) -> Vec<(SocketAddr, NetworkError, Vec<u8>)> {
+    pub(crate) fn wait_for_reports(&mut self) -> Vec<(SocketAddr, NetworkError, Vec<u8>)> {
         loop {
             self.wait();
-            assert_eq!(self.take(), [], "ICMP errors are no packets");
-            let troubles = self.troubles();
-            if !troubles.is_empty() {
-                return troubles;
+            assert_eq!(self.receive_all(), [], "ICMP errors are no packets");
+            let reports = self.reports();
+            if !reports.is_empty() {
+                return reports;
             }
         }
     }
@@ -90,7 +90,7 @@ impl Host {
         assert!(self.is_ready(Timespec { tv_sec: 60, tv_nsec: 0 }), "something hangs");
     }
 
-    /// Whether there is something to wake up for.
+    /// Returns whether the descriptor is readable now.
     pub(crate) fn is_readable(&self) -> bool {
         self.is_ready(Timespec { tv_sec: 0, tv_nsec: 0 })
     }

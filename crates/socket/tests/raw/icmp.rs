@@ -1,47 +1,49 @@
-//! What does ICMP say, whom does it concern, and what becomes of it? Rows P-23, X-10.
+//! ICMP errors: they are reported to the sender of the packet, and only to it. Rows P-23, X-10.
 
 use std::net::SocketAddr;
 
 use apus_driver::NetworkError;
 
-use crate::doorman::{Answer, Doorman, HOST_UNREACHABLE, PORT_UNREACHABLE};
 use crate::host::{Host, packet};
-use crate::namespace::{Namespace, Pair, possible};
+use crate::icmp_responder::{Answer, HOST_UNREACHABLE, IcmpResponder, PORT_UNREACHABLE};
+use crate::namespace::{Namespace, Pair, can_run};
 
 const FAMILIES: [(&str, &str); 2] =
     [("10.9.0.1:0", "10.9.0.2:4242"), ("[fd09::1]:0", "[fd09::2]:4242")];
 
-/// Sends a packet to a peer that somebody answers for; the trouble that is reported.
-fn trouble(pair: &Pair, from: &str, to: &str, answer: Answer) -> NetworkError {
+/// Sends a packet to a peer for which a responder answers; returns the reported error.
+fn reported_error(pair: &Pair, from: &str, to: &str, answer: Answer) -> NetworkError {
     let to: SocketAddr = to.parse().unwrap();
     let mut host = Host::open(&pair.left, from);
-    let _doorman = Doorman::new(&pair.right, to, answer);
+    let _responder = IcmpResponder::new(&pair.right, to, answer);
     host.send(to, 0, 100);
-    let troubles = host.await_troubles();
-    let [(peer, trouble, returned)] = &troubles[..] else { panic!("{troubles:?}") };
-    assert_eq!(*peer, to, "with the port that the packet was for");
-    assert!(returned.len() >= 28, "the header names the RPC: {} bytes", returned.len());
+    let reports = host.wait_for_reports();
+    let [(peer, error, returned)] = &reports[..] else { panic!("{reports:?}") };
+    assert_eq!(*peer, to, "including the destination port of the packet");
+    assert!(returned.len() >= 28, "the header identifies the RPC: {} bytes", returned.len());
     assert!(packet(host.address.port(), to.port(), 100).starts_with(returned));
     assert!(!host.is_readable(), "one report wakes once");
-    *trouble
+    *error
 }
 
 #[test]
-fn a_closed_port_and_a_lost_host_are_told_apart() {
-    if !possible("a_closed_port_and_a_lost_host_are_told_apart") {
+fn a_closed_port_differs_from_an_unreachable_host() {
+    if !can_run("a_closed_port_differs_from_an_unreachable_host") {
         return;
     }
     let pair = Pair::new();
     for (from, to) in FAMILIES {
-        assert_eq!(trouble(&pair, from, to, PORT_UNREACHABLE), NetworkError::PortClosed);
-        assert_eq!(trouble(&pair, from, to, HOST_UNREACHABLE), NetworkError::HostUnreachable);
+        let error = reported_error(&pair, from, to, PORT_UNREACHABLE);
+        assert_eq!(error, NetworkError::PortClosed);
+        let error = reported_error(&pair, from, to, HOST_UNREACHABLE);
+        assert_eq!(error, NetworkError::HostUnreachable);
     }
 }
 
 /// Reference 8.2 item 18.
 #[test]
-fn a_host_without_the_protocol_says_so_and_one_with_it_does_not() {
-    if !possible("a_host_without_the_protocol_says_so_and_one_with_it_does_not") {
+fn a_host_without_the_protocol_reports_it_and_one_with_it_does_not() {
+    if !can_run("a_host_without_the_protocol_reports_it_and_one_with_it_does_not") {
         return;
     }
     let pair = Pair::new();
@@ -49,47 +51,47 @@ fn a_host_without_the_protocol_says_so_and_one_with_it_does_not() {
         let mut host = Host::open(&pair.left, from);
         let to: SocketAddr = to.parse().unwrap();
         host.send(to, 0, 100);
-        let troubles = host.await_troubles();
-        assert_eq!((troubles[0].0, troubles[0].1), (to, NetworkError::ProtocolUnreachable));
-        // R1: from now on it speaks it.
+        let reports = host.wait_for_reports();
+        assert_eq!((reports[0].0, reports[0].1), (to, NetworkError::ProtocolUnreachable));
+        // RAW-1: from now on the host supports the protocol.
         let mut peer = Host::open(&pair.right, &to.to_string());
         host.send(to, 0, 100);
-        assert_eq!(peer.get().len(), 1);
-        assert_eq!((host.take(), host.troubles()), (vec![], vec![]));
+        assert_eq!(peer.wait_and_receive().len(), 1);
+        assert_eq!((host.receive_all(), host.reports()), (vec![], vec![]));
     }
 }
 
-/// All raw sockets of a host get the errors of all packets.
+/// All raw sockets of a host receive the errors of all packets.
 #[test]
-fn the_troubles_of_others_are_not_ours() {
-    if !possible("the_troubles_of_others_are_not_ours") {
+fn errors_of_other_endpoints_are_not_reported() {
+    if !can_run("errors_of_other_endpoints_are_not_reported") {
         return;
     }
     let pair = Pair::new();
     for (from, to) in FAMILIES {
         let to: SocketAddr = to.parse().unwrap();
-        let mut ours = Host::open(&pair.left, from);
-        let mut others = Host::open(&pair.left, from);
+        let mut own = Host::open(&pair.left, from);
+        let mut other = Host::open(&pair.left, from);
         let mut peer = Host::open(&pair.right, &SocketAddr::new(to.ip(), 4000).to_string());
-        let _doorman = Doorman::new(&pair.right, to, PORT_UNREACHABLE);
+        let _responder = IcmpResponder::new(&pair.right, to, PORT_UNREACHABLE);
         for _ in 0..10 {
-            others.send(to, 0, 100);
-            assert_eq!(others.await_troubles().len(), 1);
-            // It is woken, and sends and receives as if nothing were.
-            ours.send(peer.address, 0, 60);
-            assert_eq!(peer.get().len(), 1);
-            assert_eq!(ours.take(), []);
-            assert_eq!(ours.troubles(), []);
-            assert!(!ours.is_readable());
+            other.send(to, 0, 100);
+            assert_eq!(other.wait_for_reports().len(), 1);
+            // The error wakes this driver, but does not affect what it sends and receives.
+            own.send(peer.address, 0, 60);
+            assert_eq!(peer.wait_and_receive().len(), 1);
+            assert_eq!(own.receive_all(), []);
+            assert_eq!(own.reports(), []);
+            assert!(!own.is_readable());
         }
-        assert_eq!(ours.counters.packets_refused(), 0);
+        assert_eq!(own.counters.packets_refused(), 0);
     }
 }
 
-/// A path through a router that carries less than the interface.
+/// A router on the path has a smaller MTU than the interface.
 #[test]
-fn a_narrow_path_is_learnt_from_icmp() {
-    if !possible("a_narrow_path_is_learnt_from_icmp") {
+fn the_mtu_of_a_path_is_learnt_from_icmp() {
+    if !can_run("the_mtu_of_a_path_is_learnt_from_icmp") {
         return;
     }
     let (pair, far) = (Pair::new(), Namespace::new());
@@ -124,13 +126,13 @@ fn a_narrow_path_is_learnt_from_icmp() {
             (Host::open(&pair.left, from), Host::open(&far, &to.to_string()));
         assert_eq!(host.transmit.packet_limit(to), 1500 - header);
         host.send(to, 0, 1500 - header);
-        let troubles = host.await_troubles();
-        assert_eq!((troubles[0].0, troubles[0].1), (to, NetworkError::TooBig));
-        assert_eq!(host.transmit.packet_limit(to), 1400 - header, "the path has been learnt");
-        // And now without a router: the system knows.
+        let reports = host.wait_for_reports();
+        assert_eq!((reports[0].0, reports[0].1), (to, NetworkError::TooBig));
+        assert_eq!(host.transmit.packet_limit(to), 1400 - header, "the MTU has been learnt");
+        // Now the local system reports the error.
         host.send(to, 0, 1400 - header + 1);
-        assert_eq!(host.troubles()[0].1, NetworkError::TooBig);
+        assert_eq!(host.reports()[0].1, NetworkError::TooBig);
         host.send(to, 0, 1400 - header);
-        assert_eq!(peer.get()[0].packet.len(), 1400 - header);
+        assert_eq!(peer.wait_and_receive()[0].packet.len(), 1400 - header);
     }
 }

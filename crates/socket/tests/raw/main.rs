@@ -1,12 +1,12 @@
-//! The raw IP driver from outside: the suite that all drivers pass, and what only this one promises. In network namespaces
-//! of the tests' own; who may not make any is told so.
+//! Tests of the raw IP driver: the conformance suite, and guarantees of this driver. They run in
+//! network namespaces of their own, and are skipped without the permission to make them.
 
 mod conformance;
-mod doorman;
 mod host;
 mod icmp;
+mod icmp_responder;
 mod namespace;
-mod ported;
+mod port_prefix;
 mod sharing;
 mod socket;
 mod unprivileged;

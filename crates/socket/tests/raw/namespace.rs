@@ -1,6 +1,7 @@
-//! Which networks are the tests in?
+//! Network namespaces for tests.
 //!
-//! A namespace is held by a process that waits for the end of its input: it goes with the test, however that ends.
+//! A process that waits for the end of its input holds the namespace, which therefore ends with the
+//! test in any case.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -30,13 +31,13 @@ impl Namespace {
         Self { holder }
     }
 
-    /// The process that holds it.
+    /// Returns the process that holds the namespace.
     pub(crate) fn pid(&self) -> u32 {
         self.holder.id()
     }
 
-    /// Runs a shell script in it; what that prints.
-    pub(crate) fn told(&self, script: &str) -> String {
+    /// Runs a shell script in the namespace; returns its output.
+    pub(crate) fn output_of(&self, script: &str) -> String {
         let net = format!("--net=/proc/{}/ns/net", self.pid());
         let output = Command::new("nsenter").args([&net, "sh", "-ec", script]).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -44,12 +45,12 @@ impl Namespace {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Runs a shell script in it.
+    /// Runs a shell script in the namespace.
     pub(crate) fn run(&self, script: &str) {
-        self.told(script);
+        self.output_of(script);
     }
 
-    /// What `body` makes in it: sockets stay where they were opened.
+    /// Runs `body` in the namespace. Sockets stay in the namespace in which they were opened.
     pub(crate) fn inside<T: Send>(&self, body: impl FnOnce() -> T + Send) -> T {
         thread::scope(|scope| {
             let entered = scope.spawn(|| {
@@ -60,7 +61,7 @@ impl Namespace {
         })
     }
 
-    /// Moves this thread there, for good.
+    /// Moves this thread into the namespace permanently.
     pub(crate) fn enter(&self) {
         let namespace = File::open(format!("/proc/{}/ns/net", self.pid())).unwrap();
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
@@ -74,7 +75,8 @@ impl Drop for Namespace {
     }
 }
 
-/// Two hosts and a cable: 10.9.0.1 and fd09::1 on the left, 10.9.0.2 and fd09::2 on the right, which know each other.
+/// Two hosts and a cable: 10.9.0.1 and fd09::1 on the left, 10.9.0.2 and fd09::2 on the right, with
+/// static neighbour entries.
 pub(crate) struct Pair {
     pub(crate) left: Arc<Namespace>,
     pub(crate) right: Arc<Namespace>,
@@ -98,40 +100,42 @@ impl Pair {
                  done"
             ));
         }
-        // Whoever came up first had no carrier, and throws packets away until the system has noticed that it has one now. It
-        // says so a little early; what takes the same lock comes after all of it.
+        // The side that came up first had no carrier, and drops packets until the system has
+        // noticed the carrier. `state UP` is shown slightly too early; a command that takes the
+        // same lock runs after all of that. The route of an IPv6 address is added by a work queue.
         for host in [&left, &right] {
             host.run(
-                "until ip link show veth | grep -q 'state UP'; do :; done; ip link set veth up",
+                "until ip link show veth | grep -q 'state UP'; do :; done; ip link set veth up
+                 until ip -6 route show table local | grep -q 'local fd09::'; do :; done",
             );
         }
         Self { left, right }
     }
 }
 
-/// Why such networks cannot be made here, if so.
-pub(crate) fn hindrance() -> Option<String> {
+/// Returns why such networks cannot be made here, if so.
+pub(crate) fn skip_reason() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some(
-            "raw sockets and namespaces need root; `unprivileged` tries it otherwise".into(),
+            "raw sockets and namespaces need root; `unprivileged` runs the tests otherwise".into(),
         );
     }
-    let there = works("ip link && nsenter --version");
-    (!there).then(|| "it needs network namespaces, ip and nsenter".into())
+    let works = works("ip link && nsenter --version");
+    (!works).then(|| "it needs network namespaces, ip and nsenter".into())
 }
 
-/// Whether a shell script ends well in a network of its own.
+/// Returns whether a shell script succeeds in a network namespace of its own.
 pub(crate) fn works(script: &str) -> bool {
     let mut shell = Command::new("unshare");
     shell.args(["--net", "sh", "-ec", script]);
     shell.output().is_ok_and(|output| output.status.success())
 }
 
-/// Whether the test `name` can run here; says so if not.
-pub(crate) fn possible(name: &str) -> bool {
-    let hindrance = hindrance();
-    if let Some(why) = &hindrance {
+/// Returns whether the test `name` can run here; prints the reason if not.
+pub(crate) fn can_run(name: &str) -> bool {
+    let reason = skip_reason();
+    if let Some(why) = &reason {
         eprintln!("SKIPPED: {name}: {why}");
     }
-    hindrance.is_none()
+    reason.is_none()
 }

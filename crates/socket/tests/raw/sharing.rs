@@ -1,11 +1,11 @@
-//! What do endpoints of one host share? Ids, that is, and never one of them.
+//! Endpoints of one host never share an RPC id.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
 use apus_socket::{Raw, RawConfig};
 
-use crate::namespace::{Namespace, possible};
+use crate::namespace::{Namespace, can_run};
 
 /// Set in processes that this test starts.
 const INSIDE: &str = "APUS_TEST_SHARING";
@@ -14,7 +14,7 @@ fn open() -> Raw {
     Raw::open(&RawConfig::bound_to("127.0.0.1:0".parse().unwrap())).unwrap()
 }
 
-/// Reference 8.2 item 4: unique for the host, never used again, even after a process was killed.
+/// Reference 8.2 item 4: unique on the host, never reused, even after a process was killed.
 #[test]
 fn no_two_endpoints_of_a_host_have_an_id_in_common() {
     let name = "sharing::no_two_endpoints_of_a_host_have_an_id_in_common";
@@ -23,10 +23,10 @@ fn no_two_endpoints_of_a_host_have_an_id_in_common() {
         for driver in &many {
             println!("id {}", driver.first_id());
         }
-        // Without dropping anything: as if it were killed.
+        // Exits without dropping anything, as if it were killed.
         std::process::exit(0);
     }
-    if !possible(name) {
+    if !can_run(name) {
         return;
     }
     let host = Namespace::new();
@@ -44,21 +44,21 @@ fn no_two_endpoints_of_a_host_have_an_id_in_common() {
         let processes: Vec<_> = (0..4).map(|_| start()).collect();
         for process in processes {
             let output = process.wait_with_output().unwrap();
-            let told = String::from_utf8(output.stdout).unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
             let ids: Vec<u64> =
-                told.lines().filter_map(|line| line.split("id ").nth(1)?.parse().ok()).collect();
-            assert_eq!(ids.len(), 20, "{told}");
+                text.lines().filter_map(|line| line.split("id ").nth(1)?.parse().ok()).collect();
+            assert_eq!(ids.len(), 20, "{text}");
             for id in ids {
                 assert_eq!(
                     (id & 1, id >> 63),
                     (0, 1),
-                    "a client's, and none of the kernel module's"
+                    "an id of a client, and not of the kernel module"
                 );
                 assert!(seen.insert(id), "round {round}: {id} twice");
             }
         }
     }
-    // The next one to come begins above all that its range has seen.
+    // The next endpoint begins above all used ids of its range.
     let last = host.inside(open).first_id();
     let before = seen.range(last >> 52 << 52..last).next_back();
     assert!(before.is_some(), "the range was used before");

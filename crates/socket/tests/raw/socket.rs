@@ -1,4 +1,4 @@
-//! What does a raw socket promise? With sockets that do not use this crate on the other side.
+//! Guarantees of a raw socket, tested against sockets that do not use this crate.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -11,13 +11,13 @@ use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketType, bind, recvfrom, sendto, socket,
 };
 
-use crate::host::{Got, Host, packet};
-use crate::namespace::{Namespace, Pair, possible};
+use crate::host::{Host, ReceivedPacket, packet};
+use crate::namespace::{Namespace, Pair, can_run};
 
 const LEFT: &str = "10.9.0.1:0";
 const RIGHT: &str = "10.9.0.2:4000";
 
-/// A bare socket of the protocol.
+/// Opens a bare socket of the protocol.
 fn bare(host: &Namespace, address: &str) -> OwnedFd {
     let address = SocketAddr::new(address.parse().unwrap(), 0);
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
@@ -30,8 +30,8 @@ fn bare(host: &Namespace, address: &str) -> OwnedFd {
 }
 
 #[test]
-fn packets_for_other_ports_do_not_wake_us() {
-    if !possible("packets_for_other_ports_do_not_wake_us") {
+fn packets_for_other_ports_do_not_wake_the_driver() {
+    if !can_run("packets_for_other_ports_do_not_wake_the_driver") {
         return;
     }
     let pair = Pair::new();
@@ -40,32 +40,33 @@ fn packets_for_other_ports_do_not_wake_us() {
         let mut host = Host::open(&pair.right, to);
         let to = SocketAddr::new(host.address.ip(), 0);
         let send = |bytes: &[u8]| sendto(&sender, bytes, SendFlags::empty(), &to).unwrap();
-        // None of these: other ports, ours as the source, and what is too short to have ports.
+        // None of these passes: other ports, the driver's port as the source, and packets too short
+        // for ports.
         for wrong in [packet(4000, 4001, 60), packet(7, 0, 60), packet(7, 4001, 4), vec![0x0f; 3]] {
             send(&wrong);
         }
-        // A raw socket without a filter sees when all have arrived.
+        // A raw socket without a filter shows when all have arrived.
         let witness = bare(&pair.right, &host.address.ip().to_string());
         send(&packet(9, 9, 30));
         let mut buffer = [0; 100];
         recvfrom(&witness, &mut buffer, RecvFlags::empty()).unwrap();
-        assert!(!host.is_readable(), "{to}: woken for nothing");
+        assert!(!host.is_readable(), "{to}: woken by packets of others");
         send(&packet(7, 4000, 60));
         let from = SocketAddr::new(from.parse().unwrap(), 7);
-        assert_eq!(host.get(), [Got { from, packet: packet(7, 4000, 60) }]);
+        assert_eq!(host.wait_and_receive(), [ReceivedPacket { from, packet: packet(7, 4000, 60) }]);
         assert_eq!((host.counters.packets_received(), host.counters.datagrams_cut()), (1, 0));
     }
 }
 
-/// A program of BPF that looks for the port behind 20 bytes would miss it here.
+/// A BPF program that expects the port behind 20 bytes would miss it here.
 #[test]
-fn ip_options_are_no_hindrance() {
-    if !possible("ip_options_are_no_hindrance") {
+fn ip_options_do_not_hide_the_ports() {
+    if !can_run("ip_options_do_not_hide_the_ports") {
         return;
     }
     let pair = Pair::new();
     let sender = bare(&pair.left, "10.9.0.1");
-    // Four times "no operation".
+    // Four "no operation" options.
     socket2::SockRef::from(&sender).set_header_included_v4(true).unwrap();
     let mut host = Host::open(&pair.right, RIGHT);
     let homa = packet(7, 4000, 40);
@@ -74,13 +75,13 @@ fn ip_options_are_no_hindrance() {
     ip.extend(&homa);
     sendto(&sender, &ip, SendFlags::empty(), &host.address).unwrap();
     let from = "10.9.0.1:7".parse().unwrap();
-    assert_eq!(host.get(), [Got { from, packet: homa }]);
+    assert_eq!(host.wait_and_receive(), [ReceivedPacket { from, packet: homa }]);
 }
 
-/// Requirement PRIO-10, row P-25; kernel interop: DF set, one packet of Homa in each packet of IP.
+/// Requirement PRIO-10, row P-25; kernel interop: DF set, one Homa packet in each IP packet.
 #[test]
 fn every_packet_carries_its_class_and_is_never_fragmented() {
-    if !possible("every_packet_carries_its_class_and_is_never_fragmented") {
+    if !can_run("every_packet_carries_its_class_and_is_never_fragmented") {
         return;
     }
     let pair = Pair::new();
@@ -88,7 +89,7 @@ fn every_packet_carries_its_class_and_is_never_fragmented() {
     let mut host = Host::open(&pair.left, LEFT);
     let to = "10.9.0.2:9".parse().unwrap();
     let mut buffer = [0; 2000];
-    // Mixed; then so many alike that they become the usual ones; then others again.
+    // Mixed classes; then enough equal ones to become the default; then others again.
     let classes = [0, 0xe0, 0xc0, 0].into_iter().chain([0x20; 20]).chain([0, 0xe0]);
     for (number, class) in classes.enumerate() {
         let len = [28, 56, 1480][number % 3];
@@ -96,7 +97,7 @@ fn every_packet_carries_its_class_and_is_never_fragmented() {
         let (got, ..) = recvfrom(&listener, &mut buffer[..], RecvFlags::empty()).unwrap();
         assert_eq!(got, 20 + len);
         assert_eq!((buffer[1], buffer[9]), (class, 146));
-        assert_eq!(buffer[6] & 0x60, 0x40, "don't fragment, and nothing follows");
+        assert_eq!(buffer[6] & 0x60, 0x40, "don't fragment, and no more fragments");
         assert_eq!(buffer[20..got], packet(host.address.port(), 9, len));
     }
     assert_eq!(host.counters.class_changes(), 1);
@@ -104,21 +105,21 @@ fn every_packet_carries_its_class_and_is_never_fragmented() {
 
 #[test]
 fn ipv6_carries_its_class_too() {
-    if !possible("ipv6_carries_its_class_too") {
+    if !can_run("ipv6_carries_its_class_too") {
         return;
     }
     let pair = Pair::new();
     let listener = bare(&pair.right, "fd09::2");
     rustix::net::sockopt::set_ipv6_recvtclass(&listener, true).unwrap();
     let mut host = Host::open(&pair.left, "[fd09::1]:0");
-    // What counts is what the other driver, which reads the class for congestion marks, would see; so a bare socket.
+    // A bare socket reads the class, as the peer's driver does for congestion marks.
     for class in [0, 0xe0, 0x20, 0x20, 0x20, 0x20, 0x20, 0xe0] {
         host.send("[fd09::2]:9".parse().unwrap(), class, 60);
         assert_eq!(class_of(&listener), class);
     }
 }
 
-/// The traffic class of the next packet of a socket of IPv6.
+/// Returns the traffic class of the next packet of an IPv6 socket.
 fn class_of(socket: &OwnedFd) -> u8 {
     use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
     use std::os::fd::AsRawFd;
@@ -136,8 +137,8 @@ fn class_of(socket: &OwnedFd) -> u8 {
 
 /// Reference 1.1: 1424 bytes of data in a packet over Ethernet, 1404 over IPv6.
 #[test]
-fn a_packet_is_as_long_as_the_kernels() {
-    if !possible("a_packet_is_as_long_as_the_kernels") {
+fn the_packet_limit_equals_the_kernel_modules() {
+    if !can_run("the_packet_limit_equals_the_kernel_modules") {
         return;
     }
     let pair = Pair::new();
@@ -149,8 +150,8 @@ fn a_packet_is_as_long_as_the_kernels() {
 }
 
 #[test]
-fn a_port_has_one_endpoint_and_is_free_when_it_has_gone() {
-    if !possible("a_port_has_one_endpoint_and_is_free_when_it_has_gone") {
+fn a_port_has_one_endpoint_and_is_free_afterwards() {
+    if !can_run("a_port_has_one_endpoint_and_is_free_afterwards") {
         return;
     }
     let (host, other) = (Namespace::new(), Namespace::new());
@@ -162,7 +163,7 @@ fn a_port_has_one_endpoint_and_is_free_when_it_has_gone() {
     let error = open(&host, "127.0.0.2:4000").unwrap_err();
     assert!(matches!(error, RawOpenError::PortInUse { .. }), "{error}");
     assert_eq!(std::io::Error::from(error).kind(), ErrorKind::AddrInUse);
-    // Another protocol, and another host.
+    // The same port of another protocol, and of another host.
     drop(open(&host, "[::1]:4000").unwrap());
     drop(open(&other, "127.0.0.1:4000").unwrap());
     let (transmit, receive) = Box::new(first).split();
@@ -177,8 +178,8 @@ fn a_port_has_one_endpoint_and_is_free_when_it_has_gone() {
 }
 
 #[test]
-fn who_may_not_open_raw_sockets_is_told_how_to() {
-    if !possible("who_may_not_open_raw_sockets_is_told_how_to") {
+fn opening_without_the_capability_explains_how_to_grant_it() {
+    if !can_run("opening_without_the_capability_explains_how_to_grant_it") {
         return;
     }
     const INSIDE: &str = "APUS_TEST_WITHOUT_CAPABILITY";
@@ -194,7 +195,7 @@ fn who_may_not_open_raw_sockets_is_told_how_to() {
         return;
     }
     let test = std::env::current_exe().unwrap();
-    let name = "socket::who_may_not_open_raw_sockets_is_told_how_to";
+    let name = "socket::opening_without_the_capability_explains_how_to_grant_it";
     let output = Command::new("setpriv")
         .args(["--bounding-set=-net_raw", "--inh-caps=-net_raw"])
         .arg(test)
@@ -205,13 +206,13 @@ fn who_may_not_open_raw_sockets_is_told_how_to() {
         eprintln!("SKIPPED: {name}: it needs setpriv");
         return;
     };
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && told.contains("1 passed"), "{told}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
 #[test]
-fn a_driver_speaks_the_protocol_of_its_address() {
-    if !possible("a_driver_speaks_the_protocol_of_its_address") {
+fn a_driver_reaches_only_peers_of_its_family() {
+    if !can_run("a_driver_reaches_only_peers_of_its_family") {
         return;
     }
     let host = Namespace::new();
@@ -219,8 +220,8 @@ fn a_driver_speaks_the_protocol_of_its_address() {
     for (bind, peer) in cases {
         let (mut driver, peer) = (Host::open(&host, bind), peer.parse().unwrap());
         driver.send(peer, 0, 60);
-        let troubles = driver.troubles();
-        assert_eq!(troubles.len(), 1);
-        assert_eq!((troubles[0].0, troubles[0].1), (peer, NetworkError::HostUnreachable));
+        let reports = driver.reports();
+        assert_eq!(reports.len(), 1);
+        assert_eq!((reports[0].0, reports[0].1), (peer, NetworkError::HostUnreachable));
     }
 }

@@ -1,15 +1,15 @@
-//! What if an ordinary user runs the tests?
+//! Tests for ordinary users.
 //!
-//! In a user namespace of its own everybody is root, on most systems: there all tests run again.
+//! On most systems any user is root in a user namespace of its own: all tests run again there.
 
 use std::process::Command;
 
 use rustix::process::geteuid;
 
 #[test]
-fn all_of_it_as_root_of_a_user_namespace() {
+fn all_tests_as_root_of_a_user_namespace() {
     if geteuid().is_root() {
-        return; // The tests run themselves.
+        return; // The tests run directly.
     }
     let unshare = || {
         let mut command = Command::new("unshare");
@@ -22,8 +22,8 @@ fn all_of_it_as_root_of_a_user_namespace() {
     }
     let test = std::env::current_exe().unwrap();
     let output = unshare().arg(test).arg("--nocapture").output().unwrap();
-    let (told, errors) =
+    let (text, errors) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     eprintln!("{errors}");
-    assert!(output.status.success(), "in the namespace:\n{told}{errors}");
+    assert!(output.status.success(), "in the namespace:\n{text}{errors}");
 }

@@ -1,11 +1,11 @@
-//! U1: packets come and go without a single allocation.
+//! SOCKET-1: packets are sent and received without a single allocation.
 
 use apus_driver::Burst;
 use apus_socket::UdpConfig;
 
 use crate::host::{Host, LOOPBACK, bound_to};
 
-/// Bursts of all kinds, to several peers, in several classes; then waits for all of them.
+/// Sends bursts of all kinds, to several peers, in several classes, and waits for all of them.
 fn work(config: UdpConfig) {
     let mut host = Host::open(&config);
     let mut others: Vec<_> = (0..40).map(|_| Host::open(&config)).collect();
@@ -27,7 +27,7 @@ fn work(config: UdpConfig) {
             host.transmit.send(&burst).unwrap();
             host.flush();
             host.collect(packets, &mut |packet| assert!(packet.len() <= len));
-            assert!(host.troubles().is_empty());
+            assert!(host.reports().is_empty());
         }
         for other in &others {
             host.transmit.send(&Burst::single(other.address, &bytes[..28])).unwrap();

@@ -1,5 +1,5 @@
-//! The suite that every driver passes, over UDP on the loopback device: both families, sockets that
-//! listen on all addresses, systems that lack something, and the wrappers.
+//! The conformance suite over UDP on the loopback device: both families, sockets that listen on all
+//! addresses, systems that lack features, and the wrappers.
 
 use std::any::Any;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -10,10 +10,10 @@ use apus_driver::pcap::Capture;
 use apus_driver::{Driver, conformance};
 use apus_socket::{Udp, UdpConfig};
 
-/// Opens sockets as configured.
+/// Opens drivers with these settings.
 struct Sockets {
     config: UdpConfig,
-    /// Where peers reach a socket that listens on all addresses.
+    /// Address at which peers reach a socket that listens on all addresses.
     host: IpAddr,
     wrap: fn(Udp) -> Box<dyn Driver>,
 }
@@ -32,8 +32,8 @@ impl Fixture for Sockets {
         SocketAddr::new(self.host, driver.local_addr().port())
     }
 
-    /// A socket that is connected to itself takes packets of nobody else, and keeps the port.
-    fn closed(&self) -> (SocketAddr, Box<dyn Any>) {
+    /// A socket connected to itself refuses packets of other sockets, and keeps the port.
+    fn closed_address(&self) -> (SocketAddr, Box<dyn Any>) {
         let socket = UdpSocket::bind((self.host, 0)).unwrap();
         let address = socket.local_addr().unwrap();
         socket.connect(address).unwrap();
@@ -46,7 +46,7 @@ fn sockets(host: &str, bind: &str) -> Sockets {
     Sockets { config, host: host.parse().unwrap(), wrap: |driver| Box::new(driver) }
 }
 
-/// IPv4 sockets with something turned off.
+/// IPv4 sockets with a feature switched off.
 fn without(change: impl FnOnce(&mut UdpConfig)) -> Sockets {
     let mut sockets = sockets("127.0.0.1", "127.0.0.1:0");
     change(&mut sockets.config);
@@ -62,7 +62,7 @@ fn faulty(driver: Udp, faults: Faults) -> Box<dyn Driver> {
     Box::new(Faulty::new(driver, config).unwrap())
 }
 
-/// Reordering breaks no promise of a driver.
+/// Reordering violates no guarantee of a driver.
 const REORDERING: Faults = Faults { reordering: 300_000, hold: 4, ..Faults::none() };
 
 conformance!(ipv4, super::sockets("127.0.0.1", "127.0.0.1:0"));

@@ -1,4 +1,4 @@
-//! An opened driver, and everything that a test does with it.
+//! Host of a test: a driver with the operations that the tests need.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -34,39 +34,39 @@ impl Host {
         self.transmit.flush().unwrap();
     }
 
-    /// Takes what is there, one packet at a time.
-    pub(crate) fn take(&mut self, sink: &mut dyn FnMut(&[u8])) {
+    /// Receives all available packets, one at a time.
+    pub(crate) fn receive_all(&mut self, sink: &mut dyn FnMut(&[u8])) {
         while self.receive.receive(64).unwrap() > 0 {
             self.receive.drain(&mut |arrival| sink(arrival.packet));
         }
     }
 
-    /// Takes what is there, and waits until `count` packets have been taken.
+    /// Receives packets until there were at least `count`.
     pub(crate) fn collect(&mut self, count: usize, sink: &mut dyn FnMut(&[u8])) {
-        let mut taken = 0;
+        let mut received = 0;
         loop {
-            self.take(&mut |packet| {
-                taken += 1;
+            self.receive_all(&mut |packet| {
+                received += 1;
                 sink(packet);
             });
-            if taken >= count {
+            if received >= count {
                 return;
             }
             self.wait(PollFlags::IN);
         }
     }
 
-    /// Lengths of the next `count` packets, and of all that have arrived with them.
+    /// Returns the lengths of the next `count` packets, and of all that arrived with them.
     pub(crate) fn lengths(&mut self, count: usize) -> Vec<usize> {
         let mut lengths = Vec::new();
         self.collect(count, &mut |packet| lengths.push(packet.len()));
         lengths
     }
 
-    pub(crate) fn troubles(&mut self) -> Vec<(SocketAddr, NetworkError)> {
-        let mut troubles = Vec::new();
-        self.receive.reports(&mut |report| troubles.push((report.peer, report.trouble)));
-        troubles
+    pub(crate) fn reports(&mut self) -> Vec<(SocketAddr, NetworkError)> {
+        let mut reports = Vec::new();
+        self.receive.reports(&mut |report| reports.push((report.peer, report.error)));
+        reports
     }
 
     /// Waits on the descriptor.
@@ -76,7 +76,7 @@ impl Host {
         assert!(self.is_ready(events, timeout), "something hangs");
     }
 
-    /// Whether there is something to wake up for.
+    /// Returns whether the descriptor is readable now.
     pub(crate) fn is_readable(&self) -> bool {
         self.is_ready(PollFlags::IN, Timespec { tv_sec: 0, tv_nsec: 0 })
     }

@@ -1,4 +1,4 @@
-//! The UDP driver from outside: the suite that all drivers pass, and what only this one promises.
+//! Tests of the UDP driver: the conformance suite, and guarantees of this driver.
 
 mod allocations;
 mod conformance;

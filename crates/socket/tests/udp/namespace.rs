@@ -1,8 +1,8 @@
-//! What happens on a network that is slow, narrow, or not there?
+//! The UDP driver on slow, narrow and missing networks.
 //!
-//! Each test runs again inside a network namespace of its own, which it furnishes with `ip` and `tc`
-//! and which ends with it. Ordinary users may do that on most systems; where it is not possible, the
-//! test says so and passes.
+//! Each test runs again inside a network namespace of its own, which it configures with `ip` and
+//! `tc` and which ends with it. Ordinary users may do that on most systems; elsewhere the test is
+//! skipped.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -14,7 +14,7 @@ use rustix::event::PollFlags;
 
 use crate::host::{Host, LOOPBACK, bound_to};
 
-/// Set inside of the namespace.
+/// Set inside the namespace.
 const INSIDE: &str = "APUS_TEST_NAMESPACE";
 
 /// Runs `body`, which is the test `name`, in a new namespace after the shell has run `setup` there.
@@ -37,10 +37,10 @@ fn in_namespace(name: &str, setup: &str, body: impl FnOnce()) {
     let script = format!("ip link set lo up\n{setup}\nexec \"$0\" --exact {name} --nocapture");
     let test = std::env::current_exe().unwrap();
     let output = unshare(&script).arg(test).env(INSIDE, "1").output().unwrap();
-    let (told, errors) =
+    let (text, errors) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let passed = output.status.success() && told.contains("test result: ok. 1 passed");
-    assert!(passed, "in the namespace:\n{told}{errors}");
+    let passed = output.status.success() && text.contains("test result: ok. 1 passed");
+    assert!(passed, "in the namespace:\n{text}{errors}");
 }
 
 /// Sends `count` packets of `len` bytes that begin with `number`, in one burst.
@@ -56,12 +56,12 @@ fn send(host: &mut Host, to: SocketAddr, number: u32, count: usize, len: usize) 
     host.transmit.send(&burst).unwrap();
 }
 
-/// The number that a packet begins with.
+/// Returns the number with which a packet begins.
 fn number_of(packet: &[u8]) -> u32 {
     u32::from_be_bytes(packet[..4].try_into().unwrap())
 }
 
-/// Sends packets through a link that is too slow for them. All must arrive, once.
+/// Sends packets over a link that is too slow for them. Each must arrive exactly once.
 fn through_a_slow_link(config: &UdpConfig, len: usize) {
     let (mut client, mut server) = (Host::open(config), Host::open(&bound_to(LOOPBACK)));
     let (mut got, mut times_full) = (Vec::new(), 0);
@@ -69,13 +69,13 @@ fn through_a_slow_link(config: &UdpConfig, len: usize) {
         send(&mut client, server.address, number, 10, len);
         client.flush();
         while !client.transmit.has_room() {
-            assert!(client.transmit.has_pending(), "T1: what was not sent is kept");
+            assert!(client.transmit.has_pending(), "TRANSMIT-1: unsent packets are kept");
             times_full += 1;
             client.wait(PollFlags::OUT);
             client.flush();
-            server.take(&mut |packet| got.push(number_of(packet)));
+            server.receive_all(&mut |packet| got.push(number_of(packet)));
         }
-        assert!(!client.transmit.has_pending(), "D5");
+        assert!(!client.transmit.has_pending(), "DRIVER-5");
     }
     server.collect(1000 - got.len(), &mut |packet| got.push(number_of(packet)));
     got.sort_unstable();
@@ -104,7 +104,8 @@ fn a_full_send_buffer_keeps_large_packets_for_later() {
 
 #[test]
 fn a_full_interface_queue_loses_nothing() {
-    // The system says ENOBUFS then. Without segmentation, as half of a merged datagram may be lost.
+    // The system returns ENOBUFS then. Without segmentation, as half of a merged datagram may be
+    // lost.
     let setup = "tc qdisc add dev lo root tbf rate 200mbit burst 10kb limit 30kb";
     in_namespace("a_full_interface_queue_loses_nothing", setup, || {
         let config = UdpConfig { segmentation_offload: false, ..bound_to(LOOPBACK) };
@@ -113,9 +114,9 @@ fn a_full_interface_queue_loses_nothing() {
 }
 
 #[test]
-fn what_is_handed_over_without_room_is_dropped_and_counted() {
+fn packets_sent_without_room_are_dropped_and_counted() {
     let setup = "tc qdisc add dev lo root tbf rate 1mbit burst 10kb limit 20mb";
-    in_namespace("what_is_handed_over_without_room_is_dropped_and_counted", setup, || {
+    in_namespace("packets_sent_without_room_are_dropped_and_counted", setup, || {
         let config = UdpConfig { send_buffer: 5_000, ..bound_to(LOOPBACK) };
         let mut client = Host::open(&config);
         let server = Host::open(&bound_to(LOOPBACK));
@@ -130,30 +131,34 @@ fn what_is_handed_over_without_room_is_dropped_and_counted() {
 
 /// Requirement WIRE-25.
 #[test]
-fn a_narrow_path_is_known_and_what_does_not_fit_is_reported() {
+fn the_mtu_of_a_narrow_path_is_known_and_longer_packets_are_reported() {
     let setup = "ip link set lo mtu 1500";
-    in_namespace("a_narrow_path_is_known_and_what_does_not_fit_is_reported", setup, || {
-        let (mut client, mut server) =
-            (Host::open(&bound_to(LOOPBACK)), Host::open(&bound_to(LOOPBACK)));
-        let to = server.address;
-        assert_eq!(client.transmit.packet_limit(to), 1500 - 28);
-        let (mut got, mut reports) = (Vec::new(), 0);
-        // One packet and several, staged and gathered.
-        for (count, len) in [(1, 1473), (3, 2000), (1, 5000), (7, 5000)] {
-            send(&mut client, to, 1, 1, 100);
-            send(&mut client, to, 0, count, len);
-            send(&mut client, to, 2, 3, 1472);
-            client.flush();
-            got.clear();
-            server.collect(4, &mut |packet| got.push(number_of(packet)));
-            got.sort_unstable();
-            assert_eq!(got, [1, 2, 2, 2], "{count} packets of {len} bytes disturb nobody");
-            let troubles = client.troubles();
-            assert!(troubles.iter().all(|trouble| *trouble == (to, NetworkError::TooBig)));
-            reports += troubles.len();
-        }
-        assert_eq!(reports, 4, "one for each send that was refused");
-    });
+    in_namespace(
+        "the_mtu_of_a_narrow_path_is_known_and_longer_packets_are_reported",
+        setup,
+        || {
+            let (mut client, mut server) =
+                (Host::open(&bound_to(LOOPBACK)), Host::open(&bound_to(LOOPBACK)));
+            let to = server.address;
+            assert_eq!(client.transmit.packet_limit(to), 1500 - 28);
+            let (mut got, mut reports) = (Vec::new(), 0);
+            // One packet and several, staged and gathered.
+            for (count, len) in [(1, 1473), (3, 2000), (1, 5000), (7, 5000)] {
+                send(&mut client, to, 1, 1, 100);
+                send(&mut client, to, 0, count, len);
+                send(&mut client, to, 2, 3, 1472);
+                client.flush();
+                got.clear();
+                server.collect(4, &mut |packet| got.push(number_of(packet)));
+                got.sort_unstable();
+                assert_eq!(got, [1, 2, 2, 2], "{count} packets of {len} bytes affect no others");
+                let refused = client.reports();
+                assert!(refused.iter().all(|report| *report == (to, NetworkError::TooBig)));
+                reports += refused.len();
+            }
+            assert_eq!(reports, 4, "one for each refused send");
+        },
+    );
 }
 
 #[test]
@@ -171,7 +176,7 @@ fn a_missing_route_is_reported() {
             ("192.0.2.3:7", NetworkError::HostUnreachable),
             ("192.0.2.4:7", NetworkError::HostUnreachable),
         ];
-        for (peer, trouble) in cases {
+        for (peer, error) in cases {
             let peer = peer.parse().unwrap();
             for (count, len) in [(1, 100), (5, 100), (2, 6000)] {
                 send(&mut client, peer, 0, count, len);
@@ -180,9 +185,9 @@ fn a_missing_route_is_reported() {
                 let mut got = Vec::new();
                 server.collect(1, &mut |packet| got.push(number_of(packet)));
                 assert_eq!(got, [1]);
-                let troubles = client.troubles();
-                assert!(!troubles.is_empty(), "{peer}");
-                assert!(troubles.iter().all(|seen| *seen == (peer, trouble)), "{troubles:?}");
+                let reports = client.reports();
+                assert!(!reports.is_empty(), "{peer}");
+                assert!(reports.iter().all(|report| *report == (peer, error)), "{reports:?}");
             }
         }
     });
@@ -190,7 +195,7 @@ fn a_missing_route_is_reported() {
 
 #[test]
 fn a_host_that_does_not_answer_is_reported_by_icmp() {
-    // Nobody has the address; asking for it is given up quickly.
+    // No host has the address, and its resolution times out quickly.
     let setup = "
         ip link add left type veth peer name right
         ip addr add 10.9.0.1/24 dev left
@@ -203,19 +208,16 @@ fn a_host_that_does_not_answer_is_reported_by_icmp() {
         let peer: SocketAddr = "10.9.0.2:7".parse().unwrap();
         send(&mut client, peer, 0, 1, 100);
         client.flush();
-        assert!(client.troubles().is_empty(), "it is not known yet");
-        // The report must wake who waits, and must not wake him again.
-        let (mut troubles, began) = (Vec::new(), Instant::now());
-        while troubles.is_empty() {
-            assert!(
-                began.elapsed() < Duration::from_secs(60),
-                "woken for nothing, again and again"
-            );
+        assert!(client.reports().is_empty(), "the address is not resolved yet");
+        // The report must wake a waiting thread, exactly once.
+        let (mut reports, began) = (Vec::new(), Instant::now());
+        while reports.is_empty() {
+            assert!(began.elapsed() < Duration::from_secs(60), "woken repeatedly without a report");
             client.wait(PollFlags::IN);
-            client.take(&mut |_| ());
-            troubles = client.troubles();
+            client.receive_all(&mut |_| ());
+            reports = client.reports();
         }
-        assert!(troubles.iter().all(|seen| *seen == (peer, NetworkError::HostUnreachable)));
+        assert!(reports.iter().all(|report| *report == (peer, NetworkError::HostUnreachable)));
         assert!(!client.is_readable(), "one report wakes once");
     });
 }
@@ -230,9 +232,9 @@ fn the_rate_of_the_link_is_found() {
         mount -t sysfs none /sys";
     in_namespace("the_rate_of_the_link_is_found", setup, || {
         let rate = |bind| Udp::open(&bound_to(bind)).unwrap().capabilities().link_mbps;
-        // What veth devices say of themselves.
+        // The rate that veth devices report.
         assert_eq!(rate("10.9.0.1:0"), Some(10_000));
         assert_eq!(rate("127.0.0.1:0"), Some(100_000), "as fast as memory");
-        assert_eq!(rate("0.0.0.0:0"), None, "there is no real card here");
+        assert_eq!(rate("0.0.0.0:0"), None, "there is no network card here");
     });
 }

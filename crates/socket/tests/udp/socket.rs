@@ -1,4 +1,5 @@
-//! What does a peer see, and what does the system? With sockets that do not use this crate.
+//! Effects of the UDP driver on peers and on the system, tested with sockets that do not use this
+//! crate.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -32,7 +33,7 @@ fn a_batch_of_small_packets_is_one_call_on_each_side() {
     for _ in 0..64 {
         send(&mut client, server.address, 0, &[1; 156]);
     }
-    assert_eq!(client.counters.send_calls(), 0, "nothing leaves before it must");
+    assert_eq!(client.counters.send_calls(), 0, "no packet is sent before the flush");
     client.flush();
     assert_eq!(client.counters.send_calls(), 1);
     assert_eq!((client.counters.datagrams_sent(), client.counters.packets_sent()), (1, 64));
@@ -43,25 +44,25 @@ fn a_batch_of_small_packets_is_one_call_on_each_side() {
     server.receive.drain(&mut |arrival| assert_eq!(arrival.packet, [1; 156]));
 }
 
-/// The engine sees the end of a backlog by it, whatever the batch is at the moment.
+/// The engine detects the end of a backlog by it, whatever the size of the batch.
 #[test]
-fn a_batch_that_comes_back_short_says_that_nothing_is_left() {
+fn an_incomplete_batch_means_that_nothing_is_left() {
     let mut server = Host::open(&bound_to(LOOPBACK));
     let peer = UdpSocket::bind(LOOPBACK).unwrap();
     for _ in 0..100 {
         peer.send_to(&[1; 156], server.address).unwrap();
     }
     server.wait(PollFlags::IN);
-    let mut taken = 0;
+    let mut received = 0;
     loop {
         let packets = server.receive.receive(64).unwrap();
-        taken += packets;
+        received += packets;
         if !server.receive.may_have_more() {
-            assert!(packets > 0, "it was known before a receive in vain");
+            assert!(packets > 0, "it was known without an empty receive");
             break;
         }
     }
-    assert_eq!(taken, 100);
+    assert_eq!(received, 100);
     assert_eq!(server.receive.receive(64).unwrap(), 0);
     assert!(!server.receive.may_have_more());
 }
@@ -98,7 +99,7 @@ fn without_segmentation_one_call_still_sends_many_datagrams() {
 }
 
 #[test]
-fn large_packets_leave_at_once_and_together() {
+fn large_packets_leave_at_once_and_in_one_send() {
     let (mut client, mut server) =
         (Host::open(&bound_to(LOOPBACK)), Host::open(&bound_to(LOOPBACK)));
     send(&mut client, server.address, 0, &[1; 50]);
@@ -114,13 +115,13 @@ fn large_packets_leave_at_once_and_together() {
     };
     client.transmit.send(&burst).unwrap();
     assert!(!client.transmit.has_pending());
-    assert_eq!(client.counters.send_calls(), 2, "what waited before, and the burst");
+    assert_eq!(client.counters.send_calls(), 2, "the staged packet, and the burst");
     let arrived = server.lengths(8);
     assert_eq!((arrived[0], &arrived[1..]), (50, &[8960; 7][..]), "in the order of sending");
 }
 
 #[test]
-fn under_load_a_call_takes_several_datagrams() {
+fn under_load_a_call_receives_several_datagrams() {
     let (mut client, mut server) =
         (Host::open(&bound_to(LOOPBACK)), Host::open(&bound_to(LOOPBACK)));
     let sizes: Vec<usize> = (0..200).map(|index| 100 + index % 50).collect();
@@ -135,7 +136,7 @@ fn under_load_a_call_takes_several_datagrams() {
     assert!(calls < 100, "{calls} calls for {} datagrams", server.counters.datagrams_received());
 }
 
-/// A bare socket, and the traffic classes of what it gets.
+/// A bare socket that reads the traffic classes of received packets.
 struct Listener {
     socket: UdpSocket,
     address: SocketAddr,
@@ -178,7 +179,7 @@ fn every_packet_carries_its_traffic_class() {
             continue;
         }
         let (mut client, listener) = (Host::open(&bound_to(bind)), Listener::new(peer));
-        // Mixed; then so many alike that they become the usual ones; then others again.
+        // Mixed classes; then enough equal ones to become the default; then others again.
         let classes = [0, 0xb8, 0x20, 0].into_iter().chain([0x48; 100]).chain([0, 0xb8, 0x48]);
         for class in classes {
             send(&mut client, listener.address, class, b"x");
@@ -190,7 +191,7 @@ fn every_packet_carries_its_traffic_class() {
 }
 
 #[test]
-fn without_priorities_all_packets_are_alike() {
+fn without_priorities_all_packets_have_class_zero() {
     let config = UdpConfig { priorities: false, ..bound_to(LOOPBACK) };
     let (mut client, listener) = (Host::open(&config), Listener::new(LOOPBACK));
     for class in [0xb8, 0, 0x20] {
@@ -202,7 +203,7 @@ fn without_priorities_all_packets_are_alike() {
 }
 
 #[test]
-fn congestion_marks_are_seen() {
+fn congestion_marks_are_reported() {
     for (bind, peer) in [(LOOPBACK, LOOPBACK), ("[::1]:0", "[::1]:0"), ("[::]:0", LOOPBACK)] {
         let Ok(socket) = UdpSocket::bind(peer) else {
             eprintln!("SKIPPED: no address {peer} here");
@@ -226,7 +227,7 @@ fn congestion_marks_are_seen() {
 }
 
 #[test]
-fn an_answer_leaves_from_whichever_address_was_asked() {
+fn a_response_leaves_from_the_address_of_the_request() {
     for bind in ["0.0.0.0:0", "[::]:0"] {
         let mut host = Host::open(&bound_to(bind));
         let peer = UdpSocket::bind(LOOPBACK).unwrap();
@@ -250,14 +251,14 @@ fn an_answer_leaves_from_whichever_address_was_asked() {
 }
 
 #[test]
-fn a_socket_of_one_address_needs_no_destination() {
+fn a_socket_of_one_address_reports_no_destination() {
     let mut host = Host::open(&bound_to(LOOPBACK));
     let peer = UdpSocket::bind(LOOPBACK).unwrap();
     peer.send_to(b"request", host.address).unwrap();
     host.wait(PollFlags::IN);
     host.receive.receive(1).unwrap();
     host.receive.drain(&mut |arrival| assert_eq!(arrival.to, None));
-    // And a source address is not taken from it: the socket has only one.
+    // It also ignores the source address of a burst, since it has only one.
     let elsewhere = Some("192.0.2.1".parse().unwrap());
     send_from(&mut host, elsewhere, peer.local_addr().unwrap(), b"answer");
     host.flush();
@@ -265,7 +266,7 @@ fn a_socket_of_one_address_needs_no_destination() {
 }
 
 #[test]
-fn a_source_address_that_is_not_ours_is_reported() {
+fn a_source_address_of_another_host_is_reported() {
     let (mut client, mut server) =
         (Host::open(&bound_to("0.0.0.0:0")), Host::open(&bound_to(LOOPBACK)));
     let elsewhere = Some("192.0.2.1".parse().unwrap());
@@ -273,7 +274,7 @@ fn a_source_address_that_is_not_ours_is_reported() {
     send(&mut client, server.address, 0, b"from here");
     client.flush();
     assert_eq!(server.lengths(1), [9]);
-    assert_eq!(client.troubles(), [(server.address, NetworkError::HostUnreachable)]);
+    assert_eq!(client.reports(), [(server.address, NetworkError::HostUnreachable)]);
 }
 
 #[test]
@@ -282,7 +283,7 @@ fn an_ipv4_socket_reports_ipv6_peers() {
     let peer = "[fd00::1]:7".parse().unwrap();
     send(&mut client, peer, 0, b"x");
     client.flush();
-    assert_eq!(client.troubles(), [(peer, NetworkError::HostUnreachable)]);
+    assert_eq!(client.reports(), [(peer, NetworkError::HostUnreachable)]);
     assert_eq!(client.counters.packets_refused(), 1);
 }
 
@@ -318,7 +319,7 @@ fn datagrams_that_overflow_the_buffer_are_counted() {
         peer.send_to(&[0; 1000], host.address).unwrap();
     }
     let mut arrived = host.lengths(1).len();
-    // The system tells with the next one that arrives.
+    // The system reports overflows with the next datagram that arrives.
     while arrived as u64 + host.counters.datagrams_overflowed() < sent {
         sent += 1;
         peer.send_to(b"tell", host.address).unwrap();
@@ -329,7 +330,7 @@ fn datagrams_that_overflow_the_buffer_are_counted() {
 }
 
 #[test]
-fn without_reports_nothing_is_told() {
+fn without_reports_no_error_is_reported() {
     let config = UdpConfig { reports: false, ..bound_to(LOOPBACK) };
     let mut client = Host::open(&config);
     let closed = UdpSocket::bind(LOOPBACK).unwrap();
@@ -337,28 +338,28 @@ fn without_reports_nothing_is_told() {
     for _ in 0..10 {
         send(&mut client, closed.local_addr().unwrap(), 0, b"x");
         client.flush();
-        assert!(client.troubles().is_empty());
+        assert!(client.reports().is_empty());
         assert_eq!(client.receive.receive(64).unwrap(), 0);
     }
     assert_eq!(client.counters.error_reads(), 0);
 }
 
 #[test]
-fn reports_cost_nothing_when_nothing_happened() {
+fn without_errors_the_error_queue_is_not_read() {
     let (mut client, mut server) =
         (Host::open(&bound_to(LOOPBACK)), Host::open(&bound_to(LOOPBACK)));
     for _ in 0..100 {
         send(&mut client, server.address, 0, b"x");
         client.flush();
-        assert!(client.troubles().is_empty());
+        assert!(client.reports().is_empty());
         assert_eq!(client.receive.receive(64).unwrap(), 0);
     }
     assert_eq!(server.lengths(100).len(), 100);
-    assert_eq!(client.counters.error_reads(), 0, "the error queue was never looked at");
+    assert_eq!(client.counters.error_reads(), 0, "the error queue was never read");
 }
 
 #[test]
-fn what_is_missing_is_said() {
+fn missing_features_are_reported() {
     let all = Udp::open(&bound_to(LOOPBACK)).unwrap().capabilities();
     assert!(all.reports && all.ecn && all.priorities && all.receive_buffer > 0);
     let config = UdpConfig {
@@ -374,12 +375,12 @@ fn what_is_missing_is_said() {
 }
 
 #[test]
-fn the_kernel_polls_the_interface_only_if_it_was_asked_to_and_says_for_how_long() {
+fn busy_polling_is_off_by_default_and_the_granted_time_is_reported() {
     let granted = |busy_poll_usecs| {
         let config = UdpConfig { busy_poll_usecs, ..bound_to(LOOPBACK) };
         Udp::open(&config).unwrap().capabilities().busy_poll_usecs
     };
     assert_eq!(granted(0), 0);
-    // Without privileges, or in a kernel without it, it is refused, and everything else works.
+    // Without privileges or kernel support it is refused, and everything else works.
     assert!([0, 50].contains(&granted(50)), "all or nothing");
 }

@@ -1,4 +1,5 @@
-//! Is what is recorded what is read, through the rings and through files, also broken ones?
+//! Records are read as they were recorded, from the rings and from files, including malformed
+//! files.
 
-mod broken;
+mod malformed;
 mod recording;

@@ -1,6 +1,6 @@
-//! What does the recorder keep?
+//! Recording, freezing and sampling.
 //!
-//! It is one for the process: these tests take turns.
+//! The process has one recorder, so these tests run one at a time.
 
 use apus_trace::clock::ticks;
 use apus_trace::{
@@ -9,17 +9,17 @@ use apus_trace::{
 use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-static TURN: Mutex<()> = Mutex::new(());
+static EXCLUSIVE: Mutex<()> = Mutex::new(());
 
-/// The recorder to oneself, recording everything.
+/// Locks the recorder and sets it to record everything.
 fn recorder() -> MutexGuard<'static, ()> {
-    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let guard = EXCLUSIVE.lock().unwrap_or_else(PoisonError::into_inner);
     recorder::thaw();
     recorder::set_sampling(Sampling::All);
-    turn
+    guard
 }
 
-/// What a thread with this name recorded while it ran this.
+/// Runs `body` in a thread with this name; returns what the thread recorded.
 fn thread(name: &str, body: impl FnOnce() + Send) -> Thread {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name(name.into());
@@ -41,8 +41,8 @@ fn events(thread: &Thread) -> Vec<&'static str> {
 }
 
 #[test]
-fn what_is_recorded_survives_a_file() {
-    let _turn = recorder();
+fn records_are_unchanged_in_a_file() {
+    let _guard = recorder();
     let peer = recorder::peer("10.0.0.1:9".parse().unwrap(), "[::1]:4000".parse().unwrap());
     let rpc = Rpc::new(14, Side::Server, peer);
     recorder::name_values("drop_reason", &["first", "second"]);
@@ -75,8 +75,8 @@ fn what_is_recorded_survives_a_file() {
 }
 
 #[test]
-fn a_file_is_there_as_a_whole_and_says_its_name_if_it_cannot_be() {
-    let _turn = recorder();
+fn a_file_is_complete_or_absent_and_an_error_names_it() {
+    let _guard = recorder();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.tt");
     thread("saved", || recorder::record(Event::Look, 1, 2));
@@ -87,16 +87,16 @@ fn a_file_is_there_as_a_whole_and_says_its_name_if_it_cannot_be() {
     let error = recorder::dump_to(&nowhere).unwrap_err().to_string();
     assert!(error.contains("nowhere/b.tt: No such file"), "{error}");
     assert!(Trace::load(&nowhere).unwrap_err().to_string().contains("nowhere/b.tt"));
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no part is left");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no partial file is left");
 }
 
 #[test]
-fn a_frozen_trace_is_kept_until_it_is_thawed() {
-    let _turn = recorder();
+fn a_frozen_trace_is_retained_until_it_is_thawed() {
+    let _guard = recorder();
     let thread = thread("frozen", || {
         recorder::record(Event::Look, 1, 0);
         assert!(recorder::freeze(FreezeReason::LostPacket));
-        assert!(!recorder::freeze(FreezeReason::Demand), "it is frozen");
+        assert!(!recorder::freeze(FreezeReason::Demand), "it is frozen already");
         recorder::set_sampling(Sampling::All);
         assert!(!recorder::is_on() && !recorder::is_traced(12));
         recorder::record(Event::Look, 2, 0);
@@ -114,17 +114,17 @@ fn a_frozen_trace_is_kept_until_it_is_thawed() {
 
 #[test]
 fn nothing_is_recorded_if_it_is_off() {
-    let _turn = recorder();
+    let _guard = recorder();
     recorder::set_sampling(Sampling::Off);
     let thread = thread("off", || recorder::record(Event::Look, 1, 0));
     assert_eq!(events(&thread), [""; 0]);
-    assert!(!recorder::freeze(FreezeReason::Demand), "there is nothing to keep");
+    assert!(!recorder::freeze(FreezeReason::Demand), "there is nothing to retain");
     assert_eq!(recorder::snapshot().head.period, 0);
 }
 
 #[test]
-fn one_rpc_in_so_many_is_traced_whatever_the_pattern_of_ids() {
-    let _turn = recorder();
+fn one_rpc_per_period_is_traced_whatever_the_pattern_of_ids() {
+    let _guard = recorder();
     for (period, step) in [(2_u32, 2_u64), (64, 2), (64, 4), (64, 128), (100, 2), (100, 200)] {
         let sampling = Sampling::Every(NonZeroU32::new(period).unwrap());
         recorder::set_sampling(sampling);
@@ -140,7 +140,7 @@ fn one_rpc_in_so_many_is_traced_whatever_the_pattern_of_ids() {
 }
 
 #[test]
-fn samplings_and_texts_agree() {
+fn parsing_and_printing_a_sampling_agree() {
     for text in ["off", "sampled", "sampled=7", "all"] {
         assert_eq!(text.parse::<Sampling>().unwrap().to_string(), text);
     }

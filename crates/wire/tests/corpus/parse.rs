@@ -1,17 +1,17 @@
-//! What holds for any bytes that are taken for a packet?
+//! What holds for any bytes that are parsed as a packet.
 
 use apus_wire::{Body, HeaderBuffer, MAX_HEADER_LEN, Packet, Profile};
 
-/// In both profiles: no panic (W1), data inside its message (W2), and what was understood is written
+/// In both profiles: no panic (CODEC-1), data inside its message (CODEC-2), and what was understood is written
 /// and read again as the same.
 pub(crate) fn run(bytes: &[u8]) {
     for profile in [Profile::Kernel, Profile::Udp] {
         let Ok(packet) = Packet::parse(profile, bytes) else { continue };
         let mut payload: &[u8] = &[];
         if let Body::Data(data, bytes) = packet.body {
-            assert!(!bytes.is_empty() && data.message_length > 0, "W2");
+            assert!(!bytes.is_empty() && data.message_length > 0, "CODEC-2");
             let end = u64::from(data.offset) + bytes.len() as u64;
-            assert!(end <= u64::from(data.message_length), "W2");
+            assert!(end <= u64::from(data.message_length), "CODEC-2");
             payload = bytes;
         }
         let mut buffer: HeaderBuffer = [0; MAX_HEADER_LEN];

@@ -15,7 +15,7 @@ use super::site::Venue;
 use apus_contenders::transport;
 use apus_testbed::error::Error;
 use apus_testbed::fabric::Uplink;
-use apus_testbed::machine::Awake;
+use apus_testbed::machine::PmQosRequest;
 
 /// The results for some options, from which a report is made.
 #[derive(Clone, Copy)]
@@ -123,7 +123,7 @@ impl Account<'_> {
             add("loss", json!(options.fabric.loss));
             add("delay_us", json!(options.fabric.delay.as_secs_f64() * 1e6));
             add("uplink", json!(options.fabric.uplink.to_string()));
-            add("cores_kept_awake", json!(Awake::keep().is_some()));
+            add("cores_kept_awake", json!(PmQosRequest::open().is_some()));
         }
         for (name, value) in &options.parameters {
             add(name, json!(value));

@@ -44,7 +44,7 @@ use self::report::Analysis;
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
-use apus_testbed::machine::Neighbours;
+use apus_testbed::machine::BackgroundLoad;
 use apus_testbed::process::{Control, Task};
 
 /// The kind of task that [`agent`] does.
@@ -65,7 +65,7 @@ pub const IDLE: f64 = 0.4;
 pub fn run(options: &Options, venue: &Venue) -> Result<Findings, Error> {
     options.check()?;
     venue.check(options)?;
-    let neighbours = Neighbours::watch();
+    let neighbours = BackgroundLoad::watch();
     let progress =
         Progress::of(options.alone().len() + options.repetition.runs * options.transports.len());
     let phases = Phases::new(venue, options, &progress)?;

@@ -11,19 +11,19 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use apus::PollMode;
-use apus_workload::{Arrivals, Sizes, Stream, rng};
+use apus_workload::{Arrivals, SizeDistribution, Stream, rng};
 use rand::distr::{Distribution, Uniform};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::slowdown::{Scale, Slowdowns};
 use apus_contenders::load::{Idle, OpenLoop, Request, open_loop, unloaded};
-use apus_contenders::transport::{self, Client, Node, Opening, Work as Application};
+use apus_contenders::transport::{self, Client, Node, NodeOptions, Work as Application};
 use apus_report::stats::Latencies;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
-use apus_testbed::machine::Awake;
-use apus_testbed::machine::Ticks;
+use apus_testbed::machine::CpuTicks;
+use apus_testbed::machine::PmQosRequest;
 use apus_testbed::process::{Begin, Control, Task};
 
 /// The instructions for a node before it opens its transport.
@@ -120,8 +120,8 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
     rustix::thread::set_current_timer_slack(Some(TIMER_SLACK))
         .doing(|| "set the timer slack".to_owned())?;
     // Without the right to ask for it, cores sleep.
-    let _awake = Awake::keep();
-    let opening = Opening {
+    let _awake = PmQosRequest::open();
+    let opening = NodeOptions {
         at,
         poll: setup.poll,
         serve: true,
@@ -196,7 +196,7 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Nod
     let load =
         OpenLoop { warm, ends, grace: clock::as_nanoseconds(*grace), limit: *client_max, idle };
     let watch_cores = *watch_cores;
-    let ticks = move || watch_cores.then(Ticks::now).flatten();
+    let ticks = move || watch_cores.then(CpuTicks::now).flatten();
     let spent = thread::spawn(move || {
         clock::sleep_until(at + warm);
         let (cpu, before) = (clock::cpu_time(), ticks());
@@ -230,7 +230,7 @@ fn load(client: &mut dyn Client, work: &Work, at: u64, idle: Idle) -> Result<Nod
 /// Returns the requests in the order in which they are due: Poisson arrivals, each to any of the peers.
 fn requests(work: &Work, rate: f64) -> Result<impl Iterator<Item = Request> + use<>, Error> {
     let seed = work.seed;
-    let sizes = Sizes::from_shares(&work.shares).sample_iter(rng(seed, Stream::Sizes));
+    let sizes = SizeDistribution::from_shares(&work.shares).sample_iter(rng(seed, Stream::Sizes));
     let arrivals = Arrivals::at_rate(rate, rng(seed, Stream::Arrivals));
     let peers = Uniform::new(0, work.peers.len())
         .map_err(|_| Error::Peer("a node without peers".to_owned()))?

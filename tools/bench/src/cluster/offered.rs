@@ -1,6 +1,6 @@
 //! The offered load: requests per second that make a share of the links busy.
 
-use apus_workload::{PacketOverhead, Sizes};
+use apus_workload::{PacketOverhead, SizeDistribution};
 
 /// Bytes of an IP packet of ours that are not payload: IPv4 20, UDP 8, and 56 of a DATA packet.
 const HEADERS: u32 = 20 + 8 + 56;
@@ -15,7 +15,7 @@ pub(super) const fn packets(mtu: u32) -> PacketOverhead {
 /// Each node sends requests and, as a server, their echoes: a link carries every message twice in each
 /// direction on average. Headers are counted as apus has them; TCP's are shorter, so its links are a little
 /// less busy with the same messages.
-pub(super) fn rate(load: f64, mbps: u64, mtu: u32, sizes: &Sizes) -> f64 {
+pub(super) fn rate(load: f64, mbps: u64, mtu: u32, sizes: &SizeDistribution) -> f64 {
     let bytes = packets(mtu).mean_wire_bytes(sizes);
     load * mbps as f64 * 1e6 / 8.0 / (2.0 * bytes)
 }
@@ -27,7 +27,7 @@ mod tests {
     #[test]
     fn a_link_carries_requests_and_replies() {
         // A full frame, there and back: 2 x 1538 bytes.
-        let sizes = Sizes::fixed(1500 - HEADERS);
+        let sizes = SizeDistribution::fixed(1500 - HEADERS);
         let rate = rate(0.5, 1000, 1500, &sizes);
         assert!((rate - 0.5 * 1e9 / 8.0 / (2.0 * 1538.0)).abs() < 1e-6, "{rate}");
     }

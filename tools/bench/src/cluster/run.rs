@@ -20,7 +20,7 @@ use apus_contenders::transport;
 use apus_report::stats::Latencies;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
-use apus_testbed::machine::Ticks;
+use apus_testbed::machine::CpuTicks;
 use apus_testbed::process::Task;
 
 /// Least time to wait for replies after the last request was due. Chosen by us: the backlog of a transport
@@ -141,7 +141,7 @@ impl Loaded<'_> {
         let at = crew.begin(&works, LEAD + LEAD_PER_CONNECTION * self.connections(nodes)?)?;
 
         crew.sleep(until(at + clock::as_nanoseconds(warm)))?;
-        let before = Ticks::now();
+        let before = CpuTicks::now();
         let mut switch = Switch::watch(&site)?;
         let ends = at + clock::as_nanoseconds(warm + measure);
         while clock::now() + clock::as_nanoseconds(SAMPLE_INTERVAL) < ends {
@@ -149,7 +149,7 @@ impl Loaded<'_> {
             switch.sample(&site)?;
         }
         crew.sleep(until(ends))?;
-        let here = before.zip(Ticks::now()).and_then(|(before, after)| before.idle_until(after));
+        let here = before.zip(CpuTicks::now()).and_then(|(before, after)| before.idle_until(after));
         let switch = switch.finish(&site)?;
         let results: Vec<NodeResult> = crew.results(grace(mbps, &self.offered.shares)).all()?;
         let elsewhere = || results.iter().map(|node| node.idle).reduce(least).flatten();

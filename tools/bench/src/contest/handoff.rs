@@ -15,7 +15,7 @@
 
 use super::{Contest, Options, Pair, Reading};
 use ::apus::PollMode;
-use apus_contenders::apus::{Receiving, counters};
+use apus_contenders::apus::{ReceiveMode, counters};
 use apus_contenders::contender::Contender;
 
 /// Small requests, one at a time, to servers with 1 to 4 receiving threads.
@@ -38,7 +38,7 @@ pub static HANDOFF: Contest = Contest {
 };
 
 fn contenders() -> Vec<Box<dyn Contender>> {
-    Receiving::all().map(|receiving| Box::new(receiving) as Box<dyn Contender>).collect()
+    ReceiveMode::all().map(|receiving| Box::new(receiving) as Box<dyn Contender>).collect()
 }
 
 fn figures(pair: &Pair) -> Vec<(&'static str, Reading)> {

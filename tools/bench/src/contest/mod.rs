@@ -27,7 +27,7 @@ use apus_contenders::contender::{Contender, Plan};
 use apus_report::findings::Findings;
 use apus_testbed::error::Error;
 use apus_testbed::machine::Cores;
-use apus_testbed::process::{Control, Host, Task};
+use apus_testbed::process::{Control, Spawner, Task};
 
 /// A contest: its contenders, and what is measured of them.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Contest {
     /// # Errors
     ///
     /// An option is out of range, or a contender failed.
-    pub fn run(&self, options: &Options, host: &Host) -> Result<Findings, Error> {
+    pub fn run(&self, options: &Options, host: &Spawner) -> Result<Findings, Error> {
         let outcome = rounds::run(self, options, host)?;
         Ok(Findings::new(outcome, self.about, self.more).with_all(Vec::new(), Vec::new(), []))
     }
@@ -74,7 +74,7 @@ impl Contest {
     pub fn apus_alone(
         &self,
         plan: &Plan,
-        host: &Host,
+        host: &Spawner,
         cores: Cores,
     ) -> Result<Vec<(&'static str, Reading)>, Error> {
         rounds::measure(self, "apus", plan, host, cores).map(|pair| (self.figures)(&pair))

@@ -1,8 +1,8 @@
 //! The rate contest: small requests per second with one core on each side.
 
 use super::{Contest, Options, Pair, Reading};
-use apus_contenders::apus::{Apus, Calls, Path, Traced};
-use apus_contenders::baseline::{Sends, Tcp};
+use apus_contenders::apus::{Apus, Calls, Path, TracedApus};
+use apus_contenders::baseline::{SendMode, Tcp};
 use apus_contenders::contender::{Contender, Replies};
 
 /// Small requests with replies of the same size, many of them outstanding.
@@ -29,10 +29,10 @@ const APUS: Apus = Apus { calls: Calls::Many(Replies::Echo), path: Path::Udp };
 fn contenders() -> Vec<Box<dyn Contender>> {
     vec![
         Box::new(APUS),
-        Box::new(Traced { exchange: APUS, all: false }),
-        Box::new(Traced { exchange: APUS, all: true }),
-        Box::new(Tcp { sends: Sends::One, replies: Replies::Echo }),
-        Box::new(Tcp { sends: Sends::Ready, replies: Replies::Echo }),
+        Box::new(TracedApus { exchange: APUS, all: false }),
+        Box::new(TracedApus { exchange: APUS, all: true }),
+        Box::new(Tcp { sends: SendMode::One, replies: Replies::Echo }),
+        Box::new(Tcp { sends: SendMode::Ready, replies: Replies::Echo }),
     ]
 }
 

@@ -11,8 +11,8 @@ use apus_contenders::contender::{Contender, Plan, Side};
 use apus_report::progress::Progress;
 use apus_report::result::{Outcome, Ratio, Row};
 use apus_testbed::error::Error;
-use apus_testbed::machine::{Cores, Neighbours};
-use apus_testbed::process::{Control, Host, Task};
+use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::process::{Control, Spawner, Task};
 
 /// The observations of both sides of one contender in one run.
 #[derive(Clone, Debug)]
@@ -34,9 +34,9 @@ struct Details {
 }
 
 /// Runs an experiment and puts the result together.
-pub(super) fn run(contest: &Contest, options: &Options, host: &Host) -> Result<Outcome, Error> {
+pub(super) fn run(contest: &Contest, options: &Options, host: &Spawner) -> Result<Outcome, Error> {
     options.check()?;
-    let neighbours = Neighbours::watch();
+    let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
     let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let runs = options.repetition.runs;
@@ -80,7 +80,7 @@ fn selected(
         let asked_for = options.only.iter().any(|name| name == contender.name());
         asked_for || (options.only.is_empty() && !contender.is_on_request())
     });
-    contenders.retain(|contender| match contender.sits_out(&plan) {
+    contenders.retain(|contender| match contender.exclusion(&plan) {
         Some(why) => {
             notes.push(format!("{} sits out: {why}", contender.name()));
             false
@@ -104,7 +104,7 @@ pub(super) fn measure(
     contest: &Contest,
     contender: &str,
     plan: &Plan,
-    host: &Host,
+    host: &Spawner,
     cores: Cores,
 ) -> Result<Pair, Error> {
     let task = |side, core, server| Task {

@@ -1,8 +1,8 @@
 //! The round trip contest: the time of one request and its reply.
 
 use super::{Contest, Options, Pair, Reading};
-use apus_contenders::apus::{Apus, Calls, Path, Traced};
-use apus_contenders::baseline::{Sends, Tcp, Udp};
+use apus_contenders::apus::{Apus, Calls, Path, TracedApus};
+use apus_contenders::baseline::{SendMode, Tcp, Udp};
 use apus_contenders::contender::{Contender, Replies};
 
 /// One client, one server, one request at a time.
@@ -30,11 +30,11 @@ const APUS: Apus = Apus { calls: Calls::OneByOne, path: Path::Udp };
 fn contenders() -> Vec<Box<dyn Contender>> {
     vec![
         Box::new(APUS),
-        Box::new(Traced { exchange: APUS, all: false }),
-        Box::new(Traced { exchange: APUS, all: true }),
+        Box::new(TracedApus { exchange: APUS, all: false }),
+        Box::new(TracedApus { exchange: APUS, all: true }),
         Box::new(Udp { connected: false }),
         Box::new(Udp { connected: true }),
-        Box::new(Tcp { sends: Sends::One, replies: Replies::Echo }),
+        Box::new(Tcp { sends: SendMode::One, replies: Replies::Echo }),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Contest, Options, Pair, Reading};
 use apus_contenders::apus::{Apus, Calls, Path};
-use apus_contenders::baseline::{Sends, Tcp, UdpGso};
+use apus_contenders::baseline::{SendMode, Tcp, UdpGso};
 use apus_contenders::contender::{Contender, Replies, Side};
 
 /// Large requests with short replies, one after another. What the server received counts.
@@ -23,7 +23,7 @@ fn contenders() -> Vec<Box<dyn Contender>> {
     vec![
         Box::new(Apus { calls: Calls::Many(Replies::Short), path: Path::Udp }),
         Box::new(UdpGso),
-        Box::new(Tcp { sends: Sends::One, replies: Replies::Short }),
+        Box::new(Tcp { sends: SendMode::One, replies: Replies::Short }),
     ]
 }
 

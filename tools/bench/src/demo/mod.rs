@@ -25,7 +25,7 @@ use apus_contenders::baseline::tcp::socket::LOOPBACK_SEND_BUFFER;
 use apus_contenders::transport::{Apus, Connections, Tcp, Transport};
 use apus_report::findings::Findings;
 use apus_testbed::error::Error;
-use apus_testbed::process::{Control, Host, Task};
+use apus_testbed::process::{Control, Spawner, Task};
 
 /// Returns the contenders.
 fn contenders() -> Vec<Box<dyn Transport>> {
@@ -39,7 +39,7 @@ fn contenders() -> Vec<Box<dyn Transport>> {
 /// # Errors
 ///
 /// An option is out of range, or a contender failed.
-pub fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     phases::run(options, host)
 }
 

@@ -8,7 +8,7 @@ use apus_contenders::contender::Plan;
 use apus_report::experiment::{Experiment, defaults};
 use apus_report::findings::Findings;
 use apus_testbed::error::{Error, require};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 
 /// Show what apus does for tail latency, beside TCP: the main job, in under a minute
 ///
@@ -53,7 +53,7 @@ impl Experiment for Options {
     type Error = Error;
 
     fn run(&self) -> Result<Findings, Error> {
-        super::run(self, &Host::this_program()?)
+        super::run(self, &Spawner::this_program()?)
     }
 }
 

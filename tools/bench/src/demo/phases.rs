@@ -17,8 +17,8 @@ use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_report::stats::Spread;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{Cores, Neighbours};
-use apus_testbed::process::{Host, Task};
+use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::process::{Spawner, Task};
 
 /// Duration of the unloaded phase of each contender.
 const UNLOADED: Duration = Duration::from_millis(400);
@@ -31,7 +31,7 @@ const CAPACITY_RUNS: usize = 3;
 
 /// The demo on a host.
 struct Bench<'a> {
-    host: &'a Host,
+    host: &'a Spawner,
     cores: Cores,
     options: &'a Options,
     contenders: Vec<Box<dyn Transport>>,
@@ -39,9 +39,9 @@ struct Bench<'a> {
 }
 
 /// Runs all phases.
-pub(super) fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = Neighbours::watch();
+    let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
     let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let contenders = super::contenders();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::options;
 use crate::slowdown::{Scale, Slowdowns, Summary};
 use apus_contenders::load::{Idle, OpenLoop, Request, closed_loop, open_loop, unloaded};
-use apus_contenders::transport::{Client, Node, Opening, Transport};
+use apus_contenders::transport::{Client, Node, NodeOptions, Transport};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::{Control, Task};
@@ -96,7 +96,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         Side::Client(client) => client,
     };
     // The generator polls continuously and never sleeps.
-    let node = contender.open(&Opening::on_loopback(PollMode::Spin, false))?;
+    let node = contender.open(&NodeOptions::on_loopback(PollMode::Spin, false))?;
     let connect = |outstanding: u32| node.connect(&[client.server], outstanding as usize);
     match &client.phase {
         Phase::Unloaded { duration } => client.unloaded(&mut *connect(1)?, *duration),
@@ -109,7 +109,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
 
 /// Opens a server, reports its address, and serves until it has to stop.
 fn serve(contender: &dyn Transport, poll: PollMode, control: &mut Control) -> Result<(), Error> {
-    let node: Arc<dyn Node> = contender.open(&Opening::on_loopback(poll, true))?.into();
+    let node: Arc<dyn Node> = contender.open(&NodeOptions::on_loopback(poll, true))?.into();
     let to_wake = Arc::clone(&node);
     control.stop().wake_with(move || to_wake.shutdown());
     control.ready(node.address())?;

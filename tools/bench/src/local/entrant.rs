@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use apus_contenders::apus::{Apus, BarePair, Calls, Path};
-use apus_contenders::baseline::{Boundaries, Sends, Tcp, Unix};
+use apus_contenders::baseline::{SendMode, Tcp, Unix, UnixKind};
 use apus_contenders::contender::{Contender, Replies};
 
 /// The row of the faster kind of unix socket, figure by figure: what careful users have.
@@ -70,9 +70,9 @@ impl Entrant {
             Self::Local => Box::new(Apus { calls, path: Path::Local }),
             Self::Udp => Box::new(Apus { calls, path: Path::Udp }),
             Self::Pair => Box::new(BarePair { calls }),
-            Self::Stream => Box::new(Unix { boundaries: Boundaries::Lost, replies }),
-            Self::Packets => Box::new(Unix { boundaries: Boundaries::Kept, replies }),
-            Self::Tcp => Box::new(Tcp { sends: Sends::One, replies }),
+            Self::Stream => Box::new(Unix { kind: UnixKind::Stream, replies }),
+            Self::Packets => Box::new(Unix { kind: UnixKind::Seqpacket, replies }),
+            Self::Tcp => Box::new(Tcp { sends: SendMode::One, replies }),
         }
     }
 

@@ -34,14 +34,14 @@ use serde_json::Value;
 
 use apus_report::findings::Findings;
 use apus_testbed::error::Error;
-use apus_testbed::process::{Control, Host, Task};
+use apus_testbed::process::{Control, Spawner, Task};
 
 /// Runs the experiment.
 ///
 /// # Errors
 ///
 /// An option does not fit, or a contender failed.
-pub fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     phases::run(options, host)
 }
 

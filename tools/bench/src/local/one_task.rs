@@ -15,7 +15,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::entrant::Entrant;
 use apus_contenders::apus::{Path, both_sides, builder, open, path};
-use apus_contenders::baseline::Boundaries;
+use apus_contenders::baseline::UnixKind;
 use apus_contenders::baseline::stream::server::accept;
 use apus_contenders::baseline::tcp::socket::{self, Settings};
 use apus_contenders::baseline::unix;
@@ -31,8 +31,8 @@ const EXCHANGES: u64 = 64;
 /// Writes and reads for the time that the plan gives.
 pub(super) fn run(entrant: Entrant, plan: &Plan, stop: &Stop) -> Result<Side, Error> {
     match entrant {
-        Entrant::Stream => streams(unix::socket::pair(Boundaries::Lost)?, plan, stop),
-        Entrant::Packets => streams(unix::socket::pair(Boundaries::Kept)?, plan, stop),
+        Entrant::Stream => streams(unix::socket::pair(UnixKind::Stream)?, plan, stop),
+        Entrant::Packets => streams(unix::socket::pair(UnixKind::Seqpacket)?, plan, stop),
         Entrant::Tcp => match connection(stop)? {
             Some(ends) => streams(ends, plan, stop),
             None => Ok(Side::default()),
@@ -120,7 +120,7 @@ fn endpoints(path: Path, plan: &Plan, stop: &Stop) -> Result<Side, Error> {
         ended.result.map(drop).map_err(|error| Error::endpoint(calling(), error))
     };
     if path == Path::Local {
-        path::meet(&client, exchange)?;
+        path::connect_local(&client, exchange)?;
     }
     match measure(plan, stop, exchange) {
         Err(_) if stop.is_asked() => Ok(Side::default()),

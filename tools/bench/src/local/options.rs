@@ -12,7 +12,7 @@ use apus_report::experiment::{Experiment, config, defaults};
 use apus_report::findings::Findings;
 use apus_report::result::named;
 use apus_testbed::error::{Error, require};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 
 /// Processes of one host: shared memory beside unix sockets and TCP
 ///
@@ -74,7 +74,7 @@ impl Experiment for Options {
     type Error = Error;
 
     fn run(&self) -> Result<Findings, Error> {
-        super::run(self, &Host::this_program()?)
+        super::run(self, &Spawner::this_program()?)
     }
 }
 

@@ -17,8 +17,8 @@ use apus_contenders::contender::{Plan, Replies, Side};
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{Cores, Neighbours};
-use apus_testbed::process::{Crew, Host, Task};
+use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::process::{Crew, Spawner, Task};
 
 /// Time between the notice of the common start and the start. Chosen by us: notifying one agent takes a tenth of a
 /// millisecond.
@@ -26,16 +26,16 @@ const LEAD: Duration = Duration::from_millis(50);
 
 /// The experiment on a host.
 struct Bench<'a> {
-    host: &'a Host,
+    host: &'a Spawner,
     options: &'a Options,
     entrants: Vec<Entrant>,
     progress: Progress,
 }
 
 /// Runs all phases.
-pub(super) fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = Neighbours::watch();
+    let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
     let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let mut notes = Vec::new();
@@ -72,7 +72,7 @@ fn selected(options: &Options, notes: &mut Vec<String>) -> Result<Vec<Entrant>, 
 
 /// Returns why it cannot take part with messages of that size, if so.
 fn sits_out(entrant: Entrant, size: usize, options: &Options) -> Option<String> {
-    entrant.contender(Calls::OneByOne).sits_out(&options.plan(size, 1, options.repetition.poll))
+    entrant.contender(Calls::OneByOne).exclusion(&options.plan(size, 1, options.repetition.poll))
 }
 
 /// Returns what is said if there are more tasks at a time than cores.

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::entrant::Entrant;
 use super::one_task;
 use apus_contenders::apus::Calls;
-use apus_contenders::baseline::Boundaries;
+use apus_contenders::baseline::UnixKind;
 use apus_contenders::baseline::tcp::socket::{Settings, listen_at};
 use apus_contenders::baseline::unix;
-use apus_contenders::baseline::wait::wake_on_stop;
+use apus_contenders::baseline::waiter::wake_on_stop;
 use apus_contenders::contender::{Plan, Side};
 use apus_contenders::transport::{Work, serve_streams};
 use apus_testbed::clock;
@@ -70,7 +70,7 @@ fn serve_many(
 ) -> Result<Side, Error> {
     match entrant {
         Entrant::Stream => {
-            let place = unix::socket::listen(Boundaries::Lost)?;
+            let place = unix::socket::listen(UnixKind::Stream)?;
             echo_on(&place.listener, place.address, plan, control)
         }
         Entrant::Tcp => {

@@ -11,7 +11,7 @@ use apus_contenders::contender::Plan;
 use apus_report::experiment::{Experiment, defaults};
 use apus_report::findings::Findings;
 use apus_testbed::error::{Error, require};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 
 /// Open-loop requests from 0.25x to 4x of capacity: goodput and latency
 ///
@@ -80,7 +80,7 @@ impl Experiment for Options {
     type Error = Error;
 
     fn run(&self) -> Result<Findings, Error> {
-        super::run(self, &Host::this_program()?)
+        super::run(self, &Spawner::this_program()?)
     }
 }
 

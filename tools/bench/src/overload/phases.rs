@@ -13,8 +13,8 @@ use apus_contenders::transport::{Transport, Work};
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{Cores, Neighbours};
-use apus_testbed::process::{Host, Task};
+use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::process::{Spawner, Task};
 
 /// Warm-up before anything counts. Chosen by us: a server that is offered several times its capacity has found out
 /// after some tens of milliseconds, and works off what it had accepted until then.
@@ -29,7 +29,7 @@ const PAUSES: usize = 3;
 
 /// The experiment on a host.
 struct Bench<'a> {
-    host: &'a Host,
+    host: &'a Spawner,
     cores: Cores,
     options: &'a Options,
     work: Work,
@@ -38,9 +38,9 @@ struct Bench<'a> {
 }
 
 /// Runs all phases.
-pub(super) fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+pub(super) fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = Neighbours::watch();
+    let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
     let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let contenders = contenders(options.threads);

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use apus_contenders::load::{Idle, OpenLoop, Request, closed_loop, open_loop};
-use apus_contenders::transport::{Client, Ended, Node, Opening, Transport, Work};
+use apus_contenders::transport::{Client, Completions, Node, NodeOptions, Transport, Work};
 use apus_report::stats::{Latencies, Percentiles};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
@@ -109,8 +109,11 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         contenders.get(details.contender).ok_or_else(|| malformed("which contender?"))?;
     match details.side {
         Side::Server { poll, work } => {
-            let opening =
-                Opening { receivers: details.threads, work, ..Opening::on_loopback(poll, true) };
+            let opening = NodeOptions {
+                receivers: details.threads,
+                work,
+                ..NodeOptions::on_loopback(poll, true)
+            };
             Ok(json!(serve(&**contender, &opening, control)?))
         }
         Side::Client(client) => client.drive(&**contender, details.threads as u32),
@@ -120,7 +123,7 @@ pub(super) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
 /// Opens a server, reports its address, and serves until it has to stop.
 fn serve(
     contender: &dyn Transport,
-    opening: &Opening,
+    opening: &NodeOptions,
     control: &mut Control,
 ) -> Result<Served, Error> {
     let node: Arc<dyn Node> = contender.open(opening)?.into();
@@ -146,7 +149,7 @@ impl ClientSide {
             // The generator polls continuously and never sleeps.
             Phase::Capacity { .. } | Phase::Load { .. } => PollMode::Spin,
         };
-        let node = contender.open(&Opening::on_loopback(poll, false))?;
+        let node = contender.open(&NodeOptions::on_loopback(poll, false))?;
         let connect = |outstanding: u32| node.connect(&[self.server], outstanding as usize);
         match &self.phase {
             Phase::Capacity { warm, measure } => {
@@ -209,7 +212,7 @@ impl ClientSide {
     /// Returns the nanoseconds that one request takes after a pause.
     fn first_after(&self, client: &mut dyn Client, pause: Duration) -> Result<u64, Error> {
         thread::sleep(pause);
-        let mut ended = Ended::default();
+        let mut ended = Completions::default();
         let began = clock::now();
         client.start(0, 0, self.size)?;
         while ended.is_empty() {

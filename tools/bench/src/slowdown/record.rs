@@ -1,6 +1,6 @@
 //! The slowdown of every message of a run.
 
-use apus_workload::Sizes;
+use apus_workload::SizeDistribution;
 use serde::{Deserialize, Serialize};
 
 use super::summary::{CDF, Group, Summary, Tail};
@@ -34,7 +34,7 @@ impl Scale {
 
 /// Returns the sizes that close each tenth of the messages, smallest first.
 #[must_use]
-pub fn tenths(sizes: &Sizes) -> Vec<u32> {
+pub fn tenths(sizes: &SizeDistribution) -> Vec<u32> {
     let mut ends: Vec<u32> =
         (1..=10).map(|tenth| sizes.quantile(f64::from(tenth) / 10.0)).collect();
     ends.dedup();
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn tenths_of_few_sizes_are_fewer() {
-        assert_eq!(tenths(&Sizes::fixed(7)), [7]);
+        assert_eq!(tenths(&SizeDistribution::fixed(7)), [7]);
         let w4 = Workload::published(4).truncated(1_000_000);
         let tenths = tenths(w4.sizes());
         assert_eq!((tenths.len(), tenths[9]), (10, 1_000_000));

@@ -1,7 +1,7 @@
 //! `apus bench rtt`, `throughput`, `rate` and `handoff`: contenders that take turns.
 
 use apus_bench::contest::{Contest, Options};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
@@ -42,7 +42,7 @@ impl Arguments {
         let configured = options.settings.poll.filter(|_| !self.poll_is_given);
         options.repetition.poll = configured.unwrap_or(options.repetition.poll);
         let results = results.open()?;
-        results.show(&contest.run(&options, &Host::this_program()?)?)
+        results.show(&contest.run(&options, &Spawner::this_program()?)?)
     }
 }
 

@@ -101,7 +101,7 @@ impl Hosts {
             Some(program) => program.clone(),
             None => this_program()?.into(),
         };
-        Ok(Ssh::visit(&hosts, vec!["ssh".into()], &program)?)
+        Ok(Ssh::check(&hosts, vec!["ssh".into()], &program)?)
     }
 
     /// Returns these arguments as words of a command line.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use apus_decode::{Filter, Type};
+use apus_decode::{PacketFilter, PacketType};
 use clap::Args;
 
 /// Decode the Homa packets of a capture, one line of text for each
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     /// Only packets of these types, separated by commas: DATA, GRANT, RESEND, RPC_UNKNOWN, BUSY, CUTOFFS, FREEZE,
     /// NEED_ACK, ACK, ICMP, malformed, cut
     #[arg(long = "type", value_name = "TYPES", value_delimiter = ',')]
-    pub(super) types: Vec<Type>,
+    pub(super) types: Vec<PacketType>,
     /// Only packets from or to these ports, separated by commas. UDP datagrams of these ports are decoded as packets of
     /// apus even if they do not look like it
     #[arg(long, value_name = "PORTS", value_delimiter = ',', value_parser = port,
@@ -52,8 +52,8 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// Returns the filter for packets.
-    pub(super) fn filter(&self) -> Filter {
-        Filter { rpcs: self.rpc.clone(), types: self.types.clone(), ports: self.port.clone() }
+    pub(super) fn filter(&self) -> PacketFilter {
+        PacketFilter { rpcs: self.rpc.clone(), types: self.types.clone(), ports: self.port.clone() }
     }
 }
 

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, StdoutLock, Write};
 use std::path::Path;
 
-use apus_decode::{Decoder, Filter, Links, Packet, Rpc, Summary, json};
+use apus_decode::{CapturedPacket, CapturedRpc, Decoder, Links, PacketFilter, Summary, json};
 
 use self::report::Report;
 use crate::failure::Failure;
@@ -70,7 +70,7 @@ impl Input {
     }
 }
 
-fn decoder(input: Input, path: &Path, filter: &Filter) -> Result<Decoder, Failure> {
+fn decoder(input: Input, path: &Path, filter: &PacketFilter) -> Result<Decoder, Failure> {
     let decoder = match input {
         Input::File(file) => Decoder::open(file, &filter.ports),
         Input::Stream(stream) => Decoder::open(stream, &filter.ports),
@@ -100,8 +100,8 @@ impl<'a> Printer<'a> {
     fn decode(
         &mut self,
         mut decoder: Decoder,
-        filter: &Filter,
-        later: &[Rpc],
+        filter: &PacketFilter,
+        later: &[CapturedRpc],
     ) -> Result<Report, Failure> {
         let mut summary = Summary::default();
         let mut damage = None;
@@ -116,7 +116,7 @@ impl<'a> Printer<'a> {
                     break;
                 }
             };
-            if !filter.fits(&packet) {
+            if !filter.matches(&packet) {
                 continue;
             }
             summary.add(&packet);
@@ -129,7 +129,7 @@ impl<'a> Printer<'a> {
         Ok(Report::new(summary, &decoder, damage, self.arguments))
     }
 
-    fn packet(&mut self, packet: &Packet, links: Links) -> io::Result<()> {
+    fn packet(&mut self, packet: &CapturedPacket, links: Links) -> io::Result<()> {
         self.packets += 1;
         if self.arguments.json {
             let separator = if self.packets == 1 { "" } else { ",\n" };
@@ -140,14 +140,14 @@ impl<'a> Printer<'a> {
                 (part, _) => format!("{}.{part}", packet.number),
             };
             let seconds = packet.since_start as f64 / 1e9;
-            let (from, to) = packet.ends();
+            let (from, to) = packet.addresses();
             let ends = format!("{from} > {to}");
             self.width = self.width.max(ends.len());
             let width = self.width;
             writeln!(
                 self.to,
                 "{number:>7} {seconds:>12.6}  {ends:width$}  {}",
-                packet.words(links)
+                packet.describe(links)
             )?;
         }
         if self.live { self.to.flush() } else { Ok(()) }
@@ -167,7 +167,8 @@ impl<'a> Printer<'a> {
 }
 
 /// Returns the numbers of the packets to which a packet is related.
-fn links(packet: &Packet, rpcs: &[Rpc]) -> Links {
-    let rpc = packet.note.as_ref().and_then(|note| Some((rpcs.get(note.rpc.0)?, note.half)));
+fn links(packet: &CapturedPacket, rpcs: &[CapturedRpc]) -> Links {
+    let rpc =
+        packet.note.as_ref().and_then(|note| Some((rpcs.get(note.rpc.0)?, note.message_kind)));
     rpc.map_or_else(Links::default, |(rpc, half)| rpc.links(half, packet.number))
 }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use apus_decode::{Decoder, Error, Rpc, Skipped, Summary, duration, json as decoded};
+use apus_decode::{
+    CapturedRpc, Decoder, Error, SkippedRecords, Summary, duration, json as decoded,
+};
 use apus_report::result::{Figure, Outcome, Row, Table};
 use apus_wire::Profile;
 use serde_json::{Map, Value, json};
@@ -13,8 +15,8 @@ use crate::failure::Failure;
 /// The summary of a capture that has been read.
 pub(super) struct Report {
     summary: Summary,
-    rpcs: Vec<Rpc>,
-    skipped: Skipped,
+    rpcs: Vec<CapturedRpc>,
+    skipped: SkippedRecords,
     /// The error that ended the capture early.
     damage: Option<Error>,
     /// Whether the arguments filter packets.
@@ -73,7 +75,7 @@ impl Report {
     pub(super) fn tail(&self) -> String {
         let rows: Vec<Row> = self.rows();
         let rpcs: Vec<String> = self.rpcs.iter().map(|rpc| decoded::rpc(rpc).to_string()).collect();
-        let times = self.summary.times(&self.rpcs).map(|times| {
+        let times = self.summary.completion_times(&self.rpcs).map(|times| {
             let [p50, p99, max] = [times.p50, times.p99, times.max].map(decoded::micros);
             json!({ "rpcs": times.rpcs, "p50_us": p50, "p99_us": p99, "max_us": max })
         });
@@ -89,7 +91,7 @@ impl Report {
 
     /// Returns one row for each type of packet.
     fn rows(&self) -> Vec<Row> {
-        let row = |(name, of_type): (apus_decode::Type, apus_decode::OfType)| {
+        let row = |(name, of_type): (apus_decode::PacketType, apus_decode::TypeCounts)| {
             Row::new(&name.to_string())
                 .with("packets", Figure::Count(of_type.packets))
                 .with("bytes", Figure::Count(of_type.bytes))
@@ -127,7 +129,7 @@ impl Report {
 
     fn rpcs_title(&self) -> String {
         let count = self.rpcs.len();
-        match self.summary.times(&self.rpcs) {
+        match self.summary.completion_times(&self.rpcs) {
             None => {
                 format!("{count} RPCs, none captured from its request to the end of its response")
             }
@@ -187,7 +189,7 @@ fn some(count: u64) -> String {
 }
 
 fn types(summary: &Summary) -> Table {
-    let line = |(name, of_type): (apus_decode::Type, apus_decode::OfType)| {
+    let line = |(name, of_type): (apus_decode::PacketType, apus_decode::TypeCounts)| {
         let retransmitted = some(of_type.retransmitted);
         let (packets, bytes) = (of_type.packets.to_string(), of_type.bytes.to_string());
         vec![name.to_string(), packets, bytes, retransmitted]
@@ -199,7 +201,7 @@ fn types(summary: &Summary) -> Table {
     }
 }
 
-fn rpcs(title: String, rpcs: &[Rpc]) -> Table {
+fn rpcs(title: String, rpcs: &[CapturedRpc]) -> Table {
     let header = [
         "rpc",
         "client",
@@ -221,7 +223,7 @@ fn rpcs(title: String, rpcs: &[Rpc]) -> Table {
     }
 }
 
-fn rpc_line(rpc: &Rpc) -> Vec<String> {
+fn rpc_line(rpc: &CapturedRpc) -> Vec<String> {
     let known =
         |bytes: Option<u32>| bytes.map_or_else(|| "?".to_owned(), |bytes| bytes.to_string());
     let time = |time: Option<i64>| time.map_or_else(String::new, duration);
@@ -243,14 +245,14 @@ fn rpc_line(rpc: &Rpc) -> Vec<String> {
 }
 
 /// Returns the last state of an RPC that the capture shows.
-fn state(rpc: &Rpc) -> &'static str {
+fn state(rpc: &CapturedRpc) -> &'static str {
     match rpc {
-        Rpc { response, .. } if response.complete.is_some() => "complete",
-        Rpc { refused: Some(_), .. } => "refused",
-        Rpc { unreachable: Some(_), .. } => "unreachable",
-        Rpc { response, .. } if response.first.is_some() => "response begun",
-        Rpc { request, .. } if request.complete.is_some() => "request sent",
-        Rpc { request, .. } if request.first.is_some() => "request begun",
+        CapturedRpc { response, .. } if response.complete.is_some() => "complete",
+        CapturedRpc { refused: Some(_), .. } => "refused",
+        CapturedRpc { unreachable: Some(_), .. } => "unreachable",
+        CapturedRpc { response, .. } if response.first.is_some() => "response begun",
+        CapturedRpc { request, .. } if request.complete.is_some() => "request sent",
+        CapturedRpc { request, .. } if request.first.is_some() => "request begun",
         _ => "not seen",
     }
 }

@@ -1,6 +1,6 @@
 //! `apus fabric down`: removes fabrics.
 
-use apus_testbed::fabric::standing::{self, Down, Name};
+use apus_testbed::fabric::persistent::{self, FabricName, Removal};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ use crate::output;
 pub(super) struct Arguments {
     /// Name of the fabric
     #[arg(long, value_name = "NAME", default_value_t)]
-    name: Name,
+    name: FabricName,
     /// Remove all fabrics of this user
     #[arg(long, conflicts_with = "name")]
     all: bool,
@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if !arguments.all {
         return remove(&arguments.name);
     }
-    let names = standing::names()?;
+    let names = persistent::names()?;
     if names.is_empty() {
         output::note("no fabric is up");
     }
@@ -36,13 +36,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     results.into_iter().collect()
 }
 
-fn remove(name: &Name) -> Result<(), Failure> {
-    output::note(&match standing::down(name)? {
-        Down::Ended => format!("fabric `{name}` is down"),
-        Down::Stale => {
+fn remove(name: &FabricName) -> Result<(), Failure> {
+    output::note(&match persistent::down(name)? {
+        Removal::Removed => format!("fabric `{name}` is down"),
+        Removal::Stale => {
             format!("fabric `{name}` had already ended; its record is removed")
         }
-        Down::Absent => format!("no fabric `{name}` is up"),
+        Removal::Absent => format!("no fabric `{name}` is up"),
     });
     Ok(())
 }

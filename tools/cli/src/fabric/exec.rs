@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use apus_testbed::fabric::standing::{self, Name};
+use apus_testbed::fabric::persistent::{self, FabricName};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ use crate::failure::Failure;
 pub(super) struct Arguments {
     /// Name of the fabric
     #[arg(long, value_name = "NAME", default_value_t)]
-    name: Name,
+    name: FabricName,
     /// The host: `h1`, `h2`, ...
     #[arg(value_name = "HOST")]
     host: String,
@@ -39,7 +39,7 @@ pub(super) struct Arguments {
 
 /// Replaces this process with the program.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let layout = standing::find(&arguments.name)?;
+    let layout = persistent::find(&arguments.name)?;
     let node = layout.node(&arguments.host).map_err(|problem| Failure::Argument {
         argument: "HOST".to_owned(),
         problem: format!("fabric `{}` has no host `{}`: {problem}", arguments.name, arguments.host),

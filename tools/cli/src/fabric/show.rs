@@ -1,7 +1,7 @@
 //! `apus fabric show`: hosts and settings of a fabric, and the traffic of its switch.
 
 use apus_report::result::Table;
-use apus_testbed::fabric::standing::{self, Name};
+use apus_testbed::fabric::persistent::{self, FabricName};
 use apus_testbed::fabric::{Layout, PortCounters};
 use clap::Args;
 use serde_json::json;
@@ -22,7 +22,7 @@ use crate::output;
 pub(super) struct Arguments {
     /// Name of the fabric
     #[arg(long, value_name = "NAME", default_value_t)]
-    name: Name,
+    name: FabricName,
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
@@ -31,7 +31,7 @@ pub(super) struct Arguments {
 /// Prints the fabric.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let name = &arguments.name;
-    let layout = standing::find(name)?;
+    let layout = persistent::find(name)?;
     let (counters, lost) = (layout.counters()?, layout.lost()?);
     if arguments.json {
         let object = json!({

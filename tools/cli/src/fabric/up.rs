@@ -2,7 +2,7 @@
 
 use std::env;
 
-use apus_testbed::fabric::standing::{self, Name};
+use apus_testbed::fabric::persistent::{self, FabricName};
 use apus_testbed::fabric::{INTERFACE, Layout};
 use apus_workload::{Rate, units};
 use clap::Args;
@@ -25,7 +25,7 @@ use crate::output;
 pub(super) struct Arguments {
     /// Name of the fabric, if there is more than one
     #[arg(long, value_name = "NAME", default_value_t)]
-    name: Name,
+    name: FabricName,
     /// Number of hosts: 2 to 128
     #[arg(long, value_name = "HOSTS", default_value = "8", allow_negative_numbers = true)]
     nodes: usize,
@@ -43,7 +43,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { name, nodes, link, network, .. } = arguments;
     let program = env::current_exe().map_err(|error| Failure::of("find this program", &error))?;
-    let layout = standing::up(&program, name, &network.spec(*nodes, *link))?;
+    let layout = persistent::up(&program, name, &network.spec(*nodes, *link))?;
     if arguments.json {
         let object = json!({
             "name": name,
@@ -57,8 +57,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Returns the hosts, and commands to try.
-fn text(name: &Name, layout: &Layout) -> String {
-    let option = if *name == Name::default() { String::new() } else { format!("--name {name} ") };
+fn text(name: &FabricName, layout: &Layout) -> String {
+    let option =
+        if *name == FabricName::default() { String::new() } else { format!("--name {name} ") };
     let mut text = format!("fabric `{name}` is up: {}\n", layout.spec());
     for node in 0..layout.spec().nodes {
         let (host, v4, v6) = (Layout::name(node), layout.address(node), layout.address_v6(node));

@@ -19,9 +19,10 @@ use crate::output;
 pub(super) fn listen(address: SocketAddr, pid: Option<u32>) -> Result<(), Failure> {
     let mut signals =
         Signals::new([SIGINT, SIGTERM]).map_err(|error| Failure::of("catch signals", &error))?;
-    let exporter = Exporter::of(address, true, move || snapshots(pid)).map_err(|error| {
-        Failure::Work(format!("listen on {address}: {error}\nPort 0 picks a free one."))
-    })?;
+    let exporter =
+        Exporter::with_source(address, true, move || snapshots(pid)).map_err(|error| {
+            Failure::Work(format!("listen on {address}: {error}\nPort 0 picks a free one."))
+        })?;
     output::line(&format!("listening on http://{}/metrics", exporter.local_addr()))?;
     signals.forever().next();
     Ok(())

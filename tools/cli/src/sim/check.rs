@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use apus_report::progress::Progress;
 use apus_report::result::Outcome;
-use apus_swarm::{Finding, Kind, Peers, Summary, Swarm};
+use apus_swarm::{PeerModel as Peers, SeedFailure, Swarm, SwarmSummary, ViolationKind};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
@@ -55,7 +55,7 @@ enum PeerModel {
 impl PeerModel {
     const fn peers(self) -> Peers {
         match self {
-            Self::Drawn => Peers::Drawn,
+            Self::Drawn => Peers::Random,
             Self::Apus => Peers::Apus,
             Self::Kernel => Peers::Kernel,
         }
@@ -82,7 +82,7 @@ fn statuses_and_examples() -> String {
         "Exit status:\n  0   no promise was broken\n  1   the check could not run\n  2   wrong \
                     arguments\n"
             .to_owned();
-    for kind in Kind::ALL {
+    for kind in ViolationKind::ALL {
         text += &format!("  {:<3} broken: {}: {}\n", kind.exit_status(), kind, kind.promise());
     }
     text += "If several promises were broken, the status is that of the first one in order of seeds.\n\n";
@@ -102,9 +102,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let began = Instant::now();
     let progress = Progress::of(usize::try_from(seeds).unwrap_or(usize::MAX));
     let (mut packets, mut found) = (0, 0);
-    let summary = swarm.run(|_, verdict| {
-        packets += verdict.tally.packets;
-        found += u32::from(verdict.finding.is_some());
+    let summary = swarm.run(|_, result| {
+        packets += result.totals.packets;
+        found += u32::from(result.failure.is_some());
         progress.step(&format!("{packets} packets, {found} violations"));
     });
     drop(progress);
@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         output::write(text(&summary, began.elapsed().as_secs_f64(), peer_model))?;
     }
-    match summary.findings.first() {
+    match summary.failures.first() {
         Some(first) => {
             // It is the last line that a terminal shows, with `--json` as well.
             let last = replay(first, peer_model);
@@ -129,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Returns the command that replays a finding.
-fn replay(finding: &Finding, peer_model: PeerModel) -> String {
+fn replay(finding: &SeedFailure, peer_model: PeerModel) -> String {
     let peers = match peer_model {
         PeerModel::Drawn => String::new(),
         other => format!(" --peer-model {}", other.name()),
@@ -138,23 +138,23 @@ fn replay(finding: &Finding, peer_model: PeerModel) -> String {
 }
 
 /// Returns the findings and the totals as text.
-fn text(summary: &Summary, seconds: f64, peer_model: PeerModel) -> String {
+fn text(summary: &SwarmSummary, seconds: f64, peer_model: PeerModel) -> String {
     let mut text = String::new();
-    for finding in &summary.findings {
+    for finding in &summary.failures {
         text += &format!("{finding}  replay     {}\n\n", replay(finding, peer_model));
     }
-    let tally = &summary.tally;
+    let tally = &summary.totals;
     text + &format!(
         "{} seeds, {} packets, {} RPCs, {} violations, {seconds:.1} s\n",
         summary.seeds,
         tally.packets,
         tally.rpcs,
-        summary.findings.len()
+        summary.failures.len()
     )
 }
 
 /// Returns the findings and the totals as JSON.
-fn json_text(summary: &Summary, from: u64, jobs: usize, peer_model: PeerModel) -> String {
+fn json_text(summary: &SwarmSummary, from: u64, jobs: usize, peer_model: PeerModel) -> String {
     let mut config = Map::new();
     config.insert("seeds".to_owned(), json!(summary.seeds));
     config.insert("from".to_owned(), json!(from));
@@ -163,11 +163,11 @@ fn json_text(summary: &Summary, from: u64, jobs: usize, peer_model: PeerModel) -
     let outcome = Outcome::new("sim check", config);
     let mut object: Value =
         serde_json::from_str(&outcome.json()).expect("an outcome is a JSON object");
-    let faults = &summary.tally.faults;
+    let faults = &summary.totals.faults;
     object["seeds"] = json!(summary.seeds);
-    object["violations"] = json!(summary.findings.len());
-    object["packets"] = json!(summary.tally.packets);
-    object["rpcs"] = json!(summary.tally.rpcs);
+    object["violations"] = json!(summary.failures.len());
+    object["packets"] = json!(summary.totals.packets);
+    object["rpcs"] = json!(summary.totals.rpcs);
     object["faults"] = json!({
         "lost": faults.lost,
         "lost_in_bursts": faults.lost_in_bursts,
@@ -181,21 +181,21 @@ fn json_text(summary: &Summary, from: u64, jobs: usize, peer_model: PeerModel) -
         "at_dead_host": faults.at_dead_host,
         "at_paused_host": faults.at_paused_host,
     });
-    object["found"] = summary.findings.iter().map(|finding| found(finding, peer_model)).collect();
+    object["found"] = summary.failures.iter().map(|finding| found(finding, peer_model)).collect();
     serde_json::to_string_pretty(&object).expect("maps with text keys")
 }
 
-fn found(finding: &Finding, peer_model: PeerModel) -> Value {
+fn found(finding: &SeedFailure, peer_model: PeerModel) -> Value {
     let violation = &finding.violation;
     json!({
         "seed": finding.seed,
         "kind": violation.kind.name(),
         "exit_status": violation.kind.exit_status(),
         "expected": violation.expected,
-        "seen": violation.seen,
+        "seen": violation.observed,
         "calls": violation.calls,
         "at_ns": finding.at,
-        "drawn": finding.drawn.lines().map(str::trim).collect::<Vec<_>>(),
+        "drawn": finding.scenario.lines().map(str::trim).collect::<Vec<_>>(),
         "trace": finding.trace,
         "replay": replay(finding, peer_model),
     })
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn the_help_explains_every_status() {
         let text = statuses_and_examples();
-        for kind in Kind::ALL {
+        for kind in ViolationKind::ALL {
             assert!(
                 text.contains(&format!("  {:<3} broken: {kind}", kind.exit_status())),
                 "{text}"
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_json_contains_what_the_contract_names() {
-        let swarm = Swarm { seeds: 0..0, peers: Peers::Drawn, jobs: NonZero::<usize>::MIN };
+        let swarm = Swarm { seeds: 0..0, peers: Peers::Random, jobs: NonZero::<usize>::MIN };
         let json: Value =
             serde_json::from_str(&json_text(&swarm.run(|_, _| {}), 7, 1, PeerModel::Drawn))
                 .unwrap();

@@ -118,7 +118,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Rpcs(arguments) => rpcs::run(arguments),
         Command::Grants(arguments) => grants::run(arguments),
         Command::Handoffs(arguments) => arguments.show(view::handoffs),
-        Command::Lost(arguments) => arguments.show(view::lost),
+        Command::Lost(arguments) => arguments.show(view::losses),
         Command::Cores(arguments) => cores::run(arguments),
         Command::Export(arguments) => export::run(arguments),
     }

@@ -1,7 +1,7 @@
 //! `apus trace record`: traces of a client and a server on this machine.
 
 use apus_bench::trace_record::{Options, record};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 use clap::Args;
 
 use crate::failure::Failure;
@@ -25,6 +25,6 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { options, path, json } = arguments;
     let options = Options { local: *path == Path::Auto, ..options.clone() };
-    let outcome = record(&options, &Host::this_program()?)?;
+    let outcome = record(&options, &Spawner::this_program()?)?;
     if *json { output::line(&outcome.json()) } else { output::write(outcome.to_string()) }
 }

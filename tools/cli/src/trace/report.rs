@@ -1,7 +1,7 @@
 //! Arguments of every report on traces: the files, and the form of the output.
 
-use apus_traces::merge::Merged;
-use apus_traces::view::Shown;
+use apus_traces::merge::MergedTraces;
+use apus_traces::view::ReportView;
 use clap::Args;
 
 use super::trace_files::TraceFiles;
@@ -27,10 +27,13 @@ impl ReportArguments {
     /// # Errors
     ///
     /// A trace cannot be read, or the report cannot be written.
-    pub(super) fn show(&self, report: impl FnOnce(&Merged) -> Shown) -> Result<(), Failure> {
+    pub(super) fn show(
+        &self,
+        report: impl FnOnce(&MergedTraces) -> ReportView,
+    ) -> Result<(), Failure> {
         let files = self.files.open()?;
-        let shown = report(&self.traces.merged()?);
-        files.fill(|| shown.html(), || shown.svg_files())?;
-        if self.json { output::line(&shown.json()) } else { output::write(shown.to_string()) }
+        let view = report(&self.traces.merged()?);
+        files.fill(|| view.html(), || view.svg_files())?;
+        if self.json { output::line(&view.json()) } else { output::write(view.to_string()) }
     }
 }

@@ -1,6 +1,6 @@
 //! Arguments that select the RPCs of a report.
 
-use apus_traces::report::Filter;
+use apus_traces::report::RpcFilter;
 use clap::Args;
 
 /// Conditions that an RPC must meet; without any, all RPCs do.
@@ -25,10 +25,10 @@ pub(super) struct FilterArguments {
 
 impl FilterArguments {
     /// Returns the filter. `default_max_bytes` applies unless the arguments select sizes or an id.
-    pub(super) fn filter(&self, default_max_bytes: Option<u64>) -> Filter {
+    pub(super) fn filter(&self, default_max_bytes: Option<u64>) -> RpcFilter {
         let Self { min_bytes, max_bytes, min_us, peer, id } = self;
         let selected = min_bytes.is_some() || max_bytes.is_some() || id.is_some();
-        Filter {
+        RpcFilter {
             min_bytes: *min_bytes,
             max_bytes: if selected { *max_bytes } else { default_max_bytes },
             min_us: *min_us,

@@ -1,8 +1,8 @@
 //! Arguments of the reports that select RPCs and have no further options.
 
-use apus_traces::merge::Merged;
-use apus_traces::report::Filter;
-use apus_traces::view::Shown;
+use apus_traces::merge::MergedTraces;
+use apus_traces::report::RpcFilter;
+use apus_traces::view::ReportView;
 use clap::Args;
 
 use super::report::ReportArguments;
@@ -24,7 +24,10 @@ impl RpcReportArguments {
     /// # Errors
     ///
     /// A trace cannot be read, or the report cannot be written.
-    pub(super) fn show(&self, report: fn(&Merged, &Filter) -> Shown) -> Result<(), Failure> {
+    pub(super) fn show(
+        &self,
+        report: fn(&MergedTraces, &RpcFilter) -> ReportView,
+    ) -> Result<(), Failure> {
         let filter = self.rpcs.filter(None);
         self.report.show(|merged| report(merged, &filter))
     }

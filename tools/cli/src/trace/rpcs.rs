@@ -1,6 +1,6 @@
 //! `apus trace rpcs`: one line for each RPC.
 
-use apus_traces::report::rpcs::Order;
+use apus_traces::report::rpcs::RpcOrder;
 use apus_traces::view;
 use clap::Args;
 
@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     /// Order of the lines: `time` (earliest first), `rtt`, `length` or `first-grant` (longest first), `transmit`,
     /// `receive` or `copy` (slowest first)
     #[arg(long, value_name = "ORDER", default_value_t)]
-    sort: Order,
+    sort: RpcOrder,
     /// Maximum number of lines
     #[arg(long, value_name = "LINES", default_value_t = 20)]
     limit: usize,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use apus_trace::{FileError, Trace};
-use apus_traces::merge::Merged;
+use apus_traces::merge::MergedTraces;
 use clap::Args;
 
 use crate::failure::Failure;
@@ -22,13 +22,13 @@ impl TraceFiles {
     /// # Errors
     ///
     /// A file is no trace, is damaged, or comes from the same process as another one; the message names it.
-    pub(super) fn merged(&self) -> Result<Merged, Failure> {
+    pub(super) fn merged(&self) -> Result<MergedTraces, Failure> {
         let mut traces = Vec::new();
         for path in &self.traces {
             let trace = Trace::load(path).map_err(|error| failure(with_name(path, &error)))?;
             traces.push((path.display().to_string(), trace));
         }
-        Merged::of(traces).map_err(|error| failure(error.to_string()))
+        MergedTraces::of(traces).map_err(|error| failure(error.to_string()))
     }
 }
 

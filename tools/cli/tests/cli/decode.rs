@@ -65,14 +65,13 @@ fn packets_before_the_damage_are_printed_and_the_damage_is_reported() {
     let shown = text(&output.stdout);
     assert_eq!(shown.lines().count() + 1, whole.lines().count());
     assert!(
-        text(&output.stderr)
-            .contains("cut.pcap: the capture ends in the middle of what begins at byte ")
+        text(&output.stderr).contains("cut.pcap: the capture is cut off in the record at byte ")
     );
     for more in [&["--json"][..], &["--summary", "--json"]] {
         let output = run(["decode", name].iter().chain(more));
         assert_eq!(output.status.code(), Some(1));
         let notes = object(&output)["notes"].clone();
-        assert!(notes[0].as_str().unwrap().contains("ends in the middle"), "{notes}");
+        assert!(notes[0].as_str().unwrap().contains("is cut off in the record"), "{notes}");
     }
 }
 

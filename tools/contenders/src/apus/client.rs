@@ -1,4 +1,4 @@
-//! What does a client do with replies?
+//! Clients of apus endpoints: one call at a time, or many.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use apus_testbed::clock;
 use apus_testbed::error::Error;
 use apus_testbed::process::Stop;
 
-/// Makes one call after the other.
+/// Makes one call after another.
 pub(super) fn one_by_one(
     endpoint: &Endpoint,
     server: SocketAddr,
@@ -26,7 +26,7 @@ pub(super) fn one_by_one(
     })
 }
 
-/// One call.
+/// Makes one call.
 pub(super) fn call(
     endpoint: &Endpoint,
     server: SocketAddr,
@@ -36,12 +36,12 @@ pub(super) fn call(
     reply.map_err(|error| Error::endpoint(format!("call {server}"), error))
 }
 
-/// Keeps as many calls under way as the plan says, for as long as it says, and receives what is under
-/// way then.
+/// Keeps as many calls outstanding as the plan says, for as long as it says, and then receives the
+/// outstanding replies.
 ///
-/// Each call that ends makes room for the next one. The cork lets the calls that follow from one batch
-/// of replies leave together: when there is no further reply and the client waits, or earlier if they
-/// fill a datagram.
+/// Each completed call is followed by the next one. The cork lets the calls that follow from one
+/// batch of replies leave together: when no further reply is available and the client waits, or
+/// earlier if they fill a datagram.
 pub(super) fn many(
     endpoint: &Endpoint,
     server: SocketAddr,
@@ -56,7 +56,7 @@ pub(super) fn many(
         Err(error) => Err(Error::endpoint(format!("send to {server}"), error)),
     };
     let mut meter = Meter::start(plan);
-    // When each call was sent, by its cookie.
+    // Time at which each call was sent, by its cookie.
     let mut sent = vec![clock::now(); plan.outstanding];
     let mut under_way = sent.len();
     let mut ends = Vec::with_capacity(plan.outstanding);

@@ -1,7 +1,7 @@
-//! What is there below an endpoint, between two processes of this host?
+//! A shared-memory pair without an endpoint, between two processes of this host.
 //!
-//! A pair of the crate `apus-local` without anything around it: no deadlines, no cookies, no other peers, one
-//! thread on each side. What an endpoint takes longer than this is what its promises cost.
+//! The crate `apus-local` on its own: no deadlines, no cookies, one peer, one thread on each side.
+//! The difference to an endpoint's time is the cost of the endpoint's guarantees.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -15,9 +15,9 @@ use apus_local::{
 };
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::Calls;
-use crate::baseline::unix::socket::hold_address;
-use crate::baseline::wait::wake_on_stop;
+use super::exchange::Calls;
+use crate::baseline::unix::socket::reserve_address;
+use crate::baseline::waiter::wake_on_stop;
 use crate::contender::{Contender, Plan, Replies, Side};
 use crate::meter::Meter;
 use crate::ping_pong::ping_pong;
@@ -28,12 +28,12 @@ use apus_testbed::process::{Control, Stop};
 /// Requests and replies over a pair without an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarePair {
-    /// How many calls are under way.
+    /// Number of outstanding calls.
     pub calls: Calls,
 }
 
-/// How long the other side may take to shake hands. Ours: ten thousand times what it takes.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit of the handshake. Chosen by us: ten thousand times its usual duration.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl BarePair {
     const fn replies(self) -> Replies {
@@ -56,7 +56,7 @@ impl Contender for BarePair {
     }
 
     fn serve(&self, plan: &Plan, control: &mut Control) -> Result<Side, Error> {
-        let (_held, address) = hold_address()?;
+        let (_reserved, address) = reserve_address()?;
         let listener = Listener::bind(&PeerName::of(address), &LocalConfig::default())
             .map_err(|error| Error::endpoint(format!("listen at {address}"), error))?;
         wake_on_stop(&listener, control.stop())?;
@@ -96,32 +96,32 @@ impl Contender for BarePair {
     }
 }
 
-/// Both sides of a pair, the client's first, for one thread.
+/// Returns both sides of a pair, the client's first, for use by one thread.
 pub fn both_sides() -> Result<(Pair, Pair), Error> {
-    let (_held, address) = hold_address()?;
+    let (_reserved, address) = reserve_address()?;
     let (name, config) = (PeerName::of(address), LocalConfig::default());
-    let meet = || {
+    let handshake = || {
         let listener = Listener::bind(&name, &config)?;
         let mut client = Connecting::start(&name, &config)?;
-        // Each has said what it has to when the other one looks.
+        // Each side finds the other's part of the handshake complete when it advances.
         let mut server = listener.accept()?.ok_or(ConnectError::TimedOut)?;
-        let server = server.advance().map_err(ConnectError::Refused)?;
+        let server = server.advance().map_err(ConnectError::Rejected)?;
         let client = client.advance()?;
         client.zip(server).ok_or(ConnectError::TimedOut)
     };
-    meet().map_err(broken(address))
+    handshake().map_err(broken(address))
 }
 
 fn connect(server: SocketAddr) -> Result<Pair, Error> {
     let connecting = Connecting::start(&PeerName::of(server), &LocalConfig::default());
-    connecting.and_then(|connecting| connecting.finish(PATIENCE)).map_err(broken(server))
+    connecting.and_then(|connecting| connecting.finish(HANDSHAKE_TIMEOUT)).map_err(broken(server))
 }
 
 fn broken(server: SocketAddr) -> impl Fn(ConnectError) -> Error {
     move |error| Error::endpoint(format!("share memory with {server}"), error)
 }
 
-/// The pair with the first client that comes; `None` once the server is to stop.
+/// Returns the pair with the first client that connects; `None` once the server is to stop.
 fn accept(listener: &Listener, stop: &Stop) -> Result<Option<Arc<Pair>>, Error> {
     let refuse = |error| Error::endpoint("accept a client".to_owned(), error);
     let wait = |socket: PollFd<'_>| {
@@ -142,7 +142,7 @@ fn accept(listener: &Listener, stop: &Stop) -> Result<Option<Arc<Pair>>, Error> 
         if stop.is_asked() {
             return Ok(None);
         }
-        let pair = accepting.advance().map_err(|why| refuse(ConnectError::Refused(why)))?;
+        let pair = accepting.advance().map_err(|why| refuse(ConnectError::Rejected(why)))?;
         if let Some(pair) = pair {
             return Ok(Some(Arc::new(pair)));
         }
@@ -154,11 +154,11 @@ fn close_on_stop(pair: &Arc<Pair>, stop: &Stop) {
     stop.wake_with(move || pair.close());
 }
 
-/// Answers each request until the client goes; what is ready leaves together.
+/// Answers each request until the client disconnects. Replies that are ready leave together.
 fn answer(pair: &Pair, plan: &Plan, mut reply: impl FnMut(Bytes) -> Bytes) -> Result<(), Error> {
     let spin = plan.poll.spin_for();
     let mut events = Vec::new();
-    // Replies that are ready, the oldest first.
+    // Replies that are ready, oldest first.
     let mut ready = VecDeque::new();
     let mut exchange = || {
         pair.wait(spin, None);
@@ -171,7 +171,7 @@ fn answer(pair: &Pair, plan: &Plan, mut reply: impl FnMut(Bytes) -> Bytes) -> Re
         let mut batch = pair.batch()?;
         while let Some((id, reply)) = ready.front() {
             match batch.send(*id, reply) {
-                // There will be room when the client has read: waiting ends then, too.
+                // The wait also ends when the client has read and made room.
                 Err(SendError::Full) => break,
                 sent => sent?,
             };
@@ -183,17 +183,18 @@ fn answer(pair: &Pair, plan: &Plan, mut reply: impl FnMut(Bytes) -> Bytes) -> Re
         match exchange() {
             Ok(()) => {}
             Err(
-                error @ (SendError::Gone(Disconnected::Violation(_)) | SendError::TooLarge { .. }),
+                error @ (SendError::Disconnected(Disconnected::Violation(_))
+                | SendError::TooLarge { .. }),
             ) => {
                 return Err(Error::endpoint("answer requests".to_owned(), error));
             }
-            // It has gone, or this side was told to stop.
+            // The client has disconnected, or this side was asked to stop.
             Err(_) => return Ok(()),
         }
     }
 }
 
-/// The side that asks.
+/// Client side of the pair.
 struct Caller<'a> {
     pair: &'a Pair,
     server: SocketAddr,
@@ -201,7 +202,7 @@ struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// Makes one call after the other.
+    /// Makes one call after another.
     fn one_by_one(&self) -> Result<Side, Error> {
         let request = [Bytes::from(vec![0; self.plan.size])];
         let mut events = Vec::new();
@@ -215,12 +216,12 @@ impl Caller<'_> {
         })
     }
 
-    /// Keeps as many calls under way as the plan says, or as there is room for.
+    /// Keeps as many calls outstanding as the plan says, or as there is room for.
     fn many(&self, expected: usize) -> Result<Side, Error> {
         let request = [Bytes::from(vec![0; self.plan.size])];
         let mut meter = Meter::start(self.plan);
         let mut sent = vec![0; self.plan.outstanding];
-        // Calls that may begin.
+        // Ids of calls that may begin.
         let mut free: Vec<u64> = (0..sent.len() as u64).collect();
         let mut events = Vec::with_capacity(sent.len());
         let mut now = clock::now();
@@ -247,7 +248,7 @@ impl Caller<'_> {
         Ok(meter.finish())
     }
 
-    /// Waits for something to receive, and takes it.
+    /// Waits for events and receives them.
     fn receive(&self, events: &mut Vec<PairEvent>) -> Result<(), Error> {
         self.pair.wait(self.plan.poll.spin_for(), None);
         self.pair
@@ -256,7 +257,7 @@ impl Caller<'_> {
             .map_err(|gone| self.broken(gone))
     }
 
-    /// The call that has its response; `None` if this is none.
+    /// Returns the id of the call that the event completes; `None` for an event of another kind.
     fn expect(&self, event: PairEvent, length: usize) -> Result<Option<u64>, Error> {
         let server = self.server;
         match event {
@@ -267,7 +268,7 @@ impl Caller<'_> {
                 Err(Error::Peer(what))
             }
             PairEvent::Room => Ok(None),
-            other => Err(Error::Peer(format!("{server} said {other:?}"))),
+            other => Err(Error::Peer(format!("{server} sent {other:?}"))),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which way do an endpoint's messages go, and did they?
+//! Path of an endpoint's messages: selection and verification.
 
 use std::time::{Duration, Instant};
 
@@ -7,44 +7,49 @@ use apus::{Endpoint, EndpointBuilder, RawConfig, Settings};
 use crate::contender::Plan;
 use apus_testbed::error::Error;
 
-/// Where messages go between two endpoints of this host.
+/// Path of messages between two endpoints of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
-    /// Over UDP, as between hosts.
+    /// UDP, as between hosts.
     Udp,
-    /// Over raw IP, as to hosts with the kernel module.
+    /// Raw IP, as to hosts with the kernel module.
     Raw,
-    /// Where the endpoints choose: through shared memory.
+    /// Shared memory, the endpoints' own choice.
     Local,
 }
 
 impl Path {
-    /// The way to take when `plan` says what there is between hosts.
+    /// Returns the path to use for `plan`, which selects the protocol between hosts.
     pub(crate) fn of(self, plan: &Plan) -> Self {
         if plan.raw && self == Self::Udp { Self::Raw } else { self }
     }
 }
 
-/// The settings of an endpoint whose messages go that way (P1).
+/// Returns an endpoint builder for this path (CONTENDER-1).
 pub fn builder(path: Path) -> EndpointBuilder {
     configured(&Settings::default(), path)
 }
 
-/// The same, set up in another way than by default.
+/// Returns an endpoint builder for this path with other settings than the default.
 pub fn configured(settings: &Settings, path: Path) -> EndpointBuilder {
     let builder = settings.builder().local(path == Path::Local);
     if path == Path::Raw { builder.raw(RawConfig::default()) } else { builder }
 }
 
-/// How long two endpoints may take to agree on shared memory. Ours: ten thousand times what they take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit for the agreement on shared memory. Chosen by us: ten thousand times its usual
+/// duration.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Makes calls until one goes through shared memory: the first ones go over the network while the two endpoints greet
-/// each other. It is what `connect` is for a socket, so it does not count.
-pub fn meet(client: &Endpoint, mut call: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
+/// Makes calls until one uses shared memory: the first calls use the network while the two
+/// endpoints perform their handshake. This corresponds to `connect` of a socket, so it is not
+/// measured.
+pub fn connect_local(
+    client: &Endpoint,
+    mut call: impl FnMut() -> Result<(), Error>,
+) -> Result<(), Error> {
     let began = Instant::now();
     while client.metrics().engine.local_calls == 0 {
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > HANDSHAKE_TIMEOUT {
             return Err(Error::Peer("the server shares no memory with its client".to_owned()));
         }
         call()?;
@@ -52,7 +57,7 @@ pub fn meet(client: &Endpoint, mut call: impl FnMut() -> Result<(), Error>) -> R
     Ok(())
 }
 
-/// Whether all of `calls` calls went that way (P2).
+/// Checks that all of `calls` calls took this path (CONTENDER-2).
 pub fn check(path: Path, endpoint: &Endpoint, calls: u64) -> Result<(), Error> {
     let engine = endpoint.metrics().engine;
     let local = engine.local_calls - engine.local_fallbacks;
@@ -75,7 +80,7 @@ mod tests {
     use std::net::SocketAddr;
     use std::thread;
 
-    /// A server on this path, and what `drive` says of a client that goes by itself.
+    /// Runs `drive` with a client that chooses its path and a server on `path`.
     fn with_server<T>(path: Path, drive: impl FnOnce(&Endpoint, SocketAddr) -> T) -> T {
         let serving = open(builder(path)).unwrap();
         let client = open(builder(Path::Local).serve(false)).unwrap();
@@ -88,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_another_way_than_it_was_said_to_is_an_error() {
+    fn messages_on_another_path_are_an_error() {
         let calls = |client: &Endpoint, server| {
             (0..10).for_each(|_| drop(client.call(server, "x").unwrap()));
             [Path::Local, Path::Udp]
@@ -99,7 +104,8 @@ mod tests {
         udp.unwrap();
 
         let [local, udp] = with_server(Path::Local, |client, server| {
-            meet(client, || client::call(client, server, &Bytes::from("x")).map(drop)).unwrap();
+            connect_local(client, || client::call(client, server, &Bytes::from("x")).map(drop))
+                .unwrap();
             calls(client, server)
         });
         local.unwrap();

@@ -1,4 +1,4 @@
-//! What does a server do with requests?
+//! Servers of apus endpoints: echo and short replies.
 
 use apus::{Closed, Endpoint, Request};
 
@@ -7,22 +7,23 @@ use crate::meter::Meter;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 
-/// Sends each request back, until the endpoint is shut down.
+/// Sends each request back until the endpoint is shut down.
 pub fn echo(endpoint: &Endpoint) -> Result<(), Error> {
     echo_after(endpoint, || ())
 }
 
-/// The same after some work on each request.
+/// Sends each request back after some work, until the endpoint is shut down.
 pub(crate) fn echo_after(endpoint: &Endpoint, mut work: impl FnMut()) -> Result<(), Error> {
     serve(endpoint, |mut request| {
         work();
         let payload = request.take_payload();
-        // A client that has gone is not waited for.
+        // A client that has disconnected needs no reply.
         let _ = request.reply(payload);
     })
 }
 
-/// The same, for many small requests: takes all that are there, and the replies leave together.
+/// Sends each request back, for many small requests: receives all that are available, and lets the
+/// replies leave together.
 pub(super) fn echo_together(endpoint: &Endpoint) -> Result<(), Error> {
     let _together = endpoint.cork();
     let mut requests = Vec::with_capacity(AT_ONCE);
@@ -37,10 +38,11 @@ pub(super) fn echo_together(endpoint: &Endpoint) -> Result<(), Error> {
     }
 }
 
-/// Requests taken at once. Ours: what leaves together, twice.
+/// Requests received in one call. Chosen by us: twice the number of replies that fit into a
+/// datagram.
 const AT_ONCE: usize = 64;
 
-/// Answers each request with a short one and counts, until the endpoint is shut down.
+/// Answers each request with a short reply and counts, until the endpoint is shut down.
 pub(super) fn absorb(endpoint: &Endpoint, plan: &Plan) -> Result<Side, Error> {
     let mut meter = None;
     serve(endpoint, |request| {
@@ -51,7 +53,7 @@ pub(super) fn absorb(endpoint: &Endpoint, plan: &Plan) -> Result<Side, Error> {
     Ok(meter.map_or_else(Side::default, Meter::finish))
 }
 
-/// Gives each request to `answer`, until the endpoint is shut down.
+/// Passes each request to `answer` until the endpoint is shut down.
 fn serve(endpoint: &Endpoint, mut answer: impl FnMut(Request)) -> Result<(), Error> {
     loop {
         match endpoint.recv_request() {
@@ -61,7 +63,7 @@ fn serve(endpoint: &Endpoint, mut answer: impl FnMut(Request)) -> Result<(), Err
     }
 }
 
-/// Why there is nothing more to receive: it is no error if the endpoint was shut down.
+/// Converts the end of reception: a shutdown is not an error.
 fn ended(why: Closed) -> Result<(), Error> {
     match why {
         Closed::ShutDown => Ok(()),

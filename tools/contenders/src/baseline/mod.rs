@@ -1,23 +1,22 @@
-//! What is apus compared with?
+//! Baselines: the alternatives to apus that a user has, as fast as we can make them.
 //!
-//! Baselines are what a user could have instead, as fast as we know how to make it: a baseline that
-//! is weaker than it could be makes every figure of ours worthless. Each file says which settings it
-//! uses and what was tried to make it faster.
+//! A baseline that is slower than necessary would make every comparison worthless. Each file lists
+//! the settings it uses and the alternatives that were measured.
 //!
-//! - [`Udp`]: a bare datagram there and back, the floor under every message transport over UDP.
-//! - [`UdpGso`]: as many bytes per second as UDP sockets carry.
-//! - [`Tcp`]: length-prefixed messages on a TCP connection, what most users have.
-//! - [`Unix`]: the same on a unix socket, what users of one host have.
+//! - [`Udp`]: one datagram there and back, the lower bound for every message transport over UDP.
+//! - [`UdpGso`]: the highest byte rate of UDP sockets.
+//! - [`Tcp`]: length-prefixed messages on a TCP connection, the usual solution.
+//! - [`Unix`]: length-prefixed messages on a unix socket, the usual solution within a host.
 
 pub mod stream;
 pub mod tcp;
 mod udp;
 mod udp_gso;
 pub mod unix;
-pub mod wait;
+pub mod waiter;
 
-pub use stream::Sends;
+pub use stream::SendMode;
 pub use tcp::Tcp;
 pub use udp::Udp;
 pub use udp_gso::UdpGso;
-pub use unix::{Boundaries, Unix};
+pub use unix::{Unix, UnixKind};

@@ -1,12 +1,12 @@
-//! How fast is a bare datagram there and back?
+//! Single datagrams there and back: the lower bound for every message transport over UDP.
 //!
-//! The floor under every message transport over UDP: a system call to send and one to receive on each
-//! side, nothing else. Packets have the size of apus's: its DATA header and the payload.
+//! Each side makes one system call to send and one to receive. Packets have the size of apus's: its
+//! DATA header and the payload.
 //!
-//! `udp` uses one unconnected socket with `sendmsg` and `recvmsg` and no control data, which is the
-//! cheapest way to talk to many peers. `udp-connected` uses a connected socket with `send` and
-//! `recv`, which saves the route look-up and both addresses, but needs a socket for each peer.
-//! Measured here, both sides spinning, 156 bytes: 4.5 us unconnected, 4.1 us connected.
+//! `udp` uses one unconnected socket with `sendmsg` and `recvmsg` and no control data, the cheapest
+//! way to reach many peers. `udp-connected` uses a connected socket with `send` and `recv`, which
+//! saves the route look-up and both addresses but needs a socket for each peer. Measured here, both
+//! sides spinning, 156 bytes: 4.5 us unconnected, 4.1 us connected.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
@@ -16,24 +16,24 @@ use rustix::net::{
     recvmsg, send, sendmsg_addr,
 };
 
-use super::wait::{Waiter, wake_on_stop};
+use super::waiter::{Waiter, wake_on_stop};
 use crate::contender::{Contender, Plan, Side};
 use crate::ping_pong::ping_pong;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Control;
 
-/// Bare datagrams, one at a time.
+/// Datagrams, one at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Udp {
     /// Whether each socket is connected to the other one.
     pub connected: bool,
 }
 
-/// Bytes that apus puts before the payload of a DATA packet.
+/// Bytes in front of the payload of a DATA packet of apus.
 const HEADER: usize = apus_wire::DATA_HEADER_LEN;
 
 /// Longest payload of a UDP datagram over IPv4: 65535 less 20 and 8 bytes of headers.
-const LONGEST: usize = 65_507;
+const MAX_PAYLOAD: usize = 65_507;
 
 impl Contender for Udp {
     fn name(&self) -> &'static str {
@@ -49,42 +49,42 @@ impl Contender for Udp {
         format!("{how}; each packet carries {HEADER} bytes more than the payload, as apus's do")
     }
 
-    fn sits_out(&self, plan: &Plan) -> Option<String> {
+    fn exclusion(&self, plan: &Plan) -> Option<String> {
         let packet = plan.size + HEADER;
-        (packet > LONGEST).then(|| {
-            format!("{packet} bytes do not fit into a datagram of at most {LONGEST} bytes")
+        (packet > MAX_PAYLOAD).then(|| {
+            format!("{packet} bytes do not fit into a datagram of at most {MAX_PAYLOAD} bytes")
         })
     }
 
     fn serve(&self, plan: &Plan, control: &mut Control) -> Result<Side, Error> {
-        let mut line = Line::open()?;
-        let address = line.address()?;
-        wake_on_stop(&line.socket, control.stop())?;
+        let mut side = UdpSide::open()?;
+        let address = side.address()?;
+        wake_on_stop(&side.socket, control.stop())?;
         control.ready(address)?;
         let waiter = Waiter::new(plan.poll, control.stop());
-        let mut packet = vec![0; LONGEST];
-        while let Some(length) = line.wait(&waiter, &mut packet)? {
-            if self.connected && !line.connected {
-                line.connect()?;
+        let mut packet = vec![0; MAX_PAYLOAD];
+        while let Some(length) = side.wait(&waiter, &mut packet)? {
+            if self.connected && !side.connected {
+                side.connect()?;
             }
-            line.send(&packet[..length])?;
+            side.send(&packet[..length])?;
         }
         Ok(Side::default())
     }
 
     fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error> {
-        let mut line = Line::open()?;
-        line.peer = server.into();
+        let mut side = UdpSide::open()?;
+        side.peer = server.into();
         if self.connected {
-            line.connect()?;
+            side.connect()?;
         }
         let waiter = Waiter::new(plan.poll, control.stop());
         let mut request = vec![0; plan.size + HEADER];
-        let mut reply = vec![0; LONGEST];
+        let mut reply = vec![0; MAX_PAYLOAD];
         ping_pong(plan, |number| {
             request[..NUMBER].copy_from_slice(&number.to_le_bytes());
-            line.send(&request)?;
-            let Some(length) = line.wait(&waiter, &mut reply)? else { return Ok(false) };
+            side.send(&request)?;
+            let Some(length) = side.wait(&waiter, &mut reply)? else { return Ok(false) };
             if length != request.len() || reply[..NUMBER] != request[..NUMBER] {
                 return Err(Error::Peer(format!("the reply to datagram {number} is another one")));
             }
@@ -93,18 +93,18 @@ impl Contender for Udp {
     }
 }
 
-/// Bytes at the beginning of a packet that tell it from the others.
+/// Length of the number that identifies a packet, at its beginning.
 const NUMBER: usize = size_of::<u64>();
 
-/// One side's socket.
-struct Line {
+/// Socket of one side.
+struct UdpSide {
     socket: UdpSocket,
-    /// Where packets go: where the last one came from, if the socket is not connected.
+    /// Destination of packets: the sender of the last one received, if the socket is not connected.
     peer: SocketAddrAny,
     connected: bool,
 }
 
-impl Line {
+impl UdpSide {
     fn open() -> Result<Self, Error> {
         let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let socket = UdpSocket::bind(any_port).doing(|| format!("bind {any_port}"))?;
@@ -134,7 +134,7 @@ impl Line {
         Ok(())
     }
 
-    /// The length of the next packet, or `None` once this side is to stop.
+    /// Waits for the next packet and returns its length; `None` once this side is to stop.
     #[inline]
     fn wait(&mut self, waiter: &Waiter<'_>, packet: &mut [u8]) -> Result<Option<usize>, Error> {
         let received = waiter.receive(|flags| self.receive(packet, flags));
@@ -148,7 +148,7 @@ impl Line {
         }
         let no_control = &mut RecvAncillaryBuffer::default();
         let message = recvmsg(&self.socket, &mut [IoSliceMut::new(packet)], no_control, flags)?;
-        // Only what is no datagram, the end of the socket, has no sender.
+        // Only the end of the socket, which is not a datagram, has no sender.
         if let Some(from) = message.address {
             self.peer = from;
         }

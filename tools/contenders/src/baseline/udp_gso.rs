@@ -1,20 +1,20 @@
-//! How many bytes per second do UDP sockets carry?
+//! Byte rate of UDP sockets: the upper bound for every message transport over UDP that copies its
+//! bytes through a socket.
 //!
-//! The ceiling over every message transport over UDP that copies its bytes through a socket. The
-//! sender hands 44 packets at a time to the system (`UDP_SEGMENT`, 64 KiB a call), the receiver takes
-//! them in one call (`UDP_GRO`). Nothing is acknowledged, nothing is put together; what the receiver
-//! got counts, not what was sent.
+//! The sender passes 44 packets at a time to the system (`UDP_SEGMENT`, 64 KiB a call), and the
+//! receiver takes them in one call (`UDP_GRO`). Nothing is acknowledged or reassembled. The bytes
+//! that arrive count, not those sent.
 //!
-//! Settings, and what was tried: a connected sender and a receiver that does not ask for addresses;
-//! largest receive buffer that the system grants (a smaller one loses more whenever the receiver is
-//! interrupted; on an idle machine it makes no difference, 64 to 69 Gbit/s); no window, because a
-//! sender that waits for the receiver's news was never faster (62 to 66 Gbit/s) and nothing is lost
-//! on an idle machine anyway.
+//! Settings, and the alternatives that were measured: a connected sender, and a receiver that does
+//! not ask for addresses; the largest receive buffer that the system grants (a smaller one loses
+//! more whenever the receiver is interrupted; on an idle machine it makes no difference, 64 to 69
+//! Gbit/s); no window, because a sender that waits for feedback was never faster (62 to 66 Gbit/s),
+//! and nothing is lost on an idle machine anyway.
 //!
-//! Spinning is not the fastest way to receive in bulk: a receiver that looks at its socket only every
-//! 20, 50 or 100 us carries 80, 86 or 88 Gbit/s where one that spins carries 64, and one that sleeps
-//! carries 79; we suppose that looking at an empty queue takes cache lines away from the sender. This
-//! contender waits as all the others do, because that is what is compared.
+//! Spinning is not the fastest way to receive in bulk. A receiver that polls its socket only every
+//! 20, 50 or 100 us carries 80, 86 or 88 Gbit/s; one that spins carries 64, and one that sleeps 79.
+//! We suppose that polling an empty queue takes cache lines from the sender. This contender waits
+//! as all others do, because they are compared.
 
 use std::mem::size_of_val;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -24,27 +24,27 @@ use std::ptr::from_ref;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use rustix::net::{SendFlags, recv, send};
 
-use super::wait::{Waiter, wake_on_stop};
+use super::waiter::{Waiter, wake_on_stop};
 use crate::contender::{Contender, Plan, Side};
 use crate::meter::Meter;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Control;
 
-/// Bytes in one direction, as many as go.
+/// Bytes in one direction, at the highest possible rate.
 #[derive(Clone, Copy, Debug)]
 pub struct UdpGso;
 
-/// Payload of one packet: what an Ethernet frame has room for behind IPv4's and UDP's headers.
+/// Payload of one packet: the room in an Ethernet frame behind the headers of IPv4 and UDP.
 const SEGMENT: usize = 1500 - 20 - 8;
 
-/// Payload of one system call: as many packets as fit into the longest datagram (65507 bytes).
+/// Payload of one system call: the packets that fit into the longest datagram (65507 bytes).
 const BURST: usize = 65_507 / SEGMENT * SEGMENT;
 
 /// Room for the longest datagram.
 const RECEIVE: usize = 1 << 16;
 
-/// Socket buffers; the system cuts them to its own limit (`net.core.rmem_max`).
+/// Requested socket buffers; the system reduces them to its own limit (`net.core.rmem_max`).
 const SOCKET_BUFFER: usize = 16 << 20;
 
 impl Contender for UdpGso {
@@ -105,7 +105,7 @@ fn open() -> Result<UdpSocket, Error> {
     Ok(socket)
 }
 
-/// Sets one of the two options that rustix does not have.
+/// Sets one of the two options that rustix lacks.
 fn set_udp_option(socket: &UdpSocket, option: i32, value: i32) -> Result<(), Error> {
     // SAFETY: the descriptor is open as long as `socket` is borrowed; the pointer and the length
     // describe `value`, which the system only reads during the call.

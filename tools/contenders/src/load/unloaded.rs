@@ -1,30 +1,30 @@
-//! How fast is a message of each size when nothing else is going on?
+//! Unloaded round trip time of each message size.
 
-use super::{Idle, LOOK};
-use crate::transport::{Client, Ended};
+use super::idle::{Idle, POLL_TIMEOUT};
+use crate::transport::{Client, Completions};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
 
-/// Times each size is tried at least, unless it is a long one.
-const LEAST: u32 = 3;
+/// Fewest exchanges of each size, except for long messages.
+const MIN_EXCHANGES: u32 = 3;
 
-/// A message is long if its best time is longer than this, in nanoseconds: the link decides how long it takes,
-/// and no chance.
-const LONG: u64 = 2_000_000;
+/// A message is long if its best time in nanoseconds exceeds this: the link then determines the
+/// time, and chance has little influence.
+const LONG_TIME: u64 = 2_000_000;
 
-/// Times that a long message is tried. The first one may still open windows.
-const TRIES_OF_LONG: u32 = 2;
+/// Exchanges of a long message. The first one may still open windows.
+const LONG_EXCHANGES: u32 = 2;
 
-/// Between two long messages that are tried, the longer one is at least so many times longer; the time of those
-/// between is interpolated. On a slow link, all sizes of a workload would take minutes.
-const STEP: f64 = 1.5;
+/// Ratio between the sizes of two long messages that are measured; the times of the sizes in
+/// between are interpolated. On a slow link, all sizes of a workload would take minutes.
+const MIN_RATIO: f64 = 1.5;
 
-/// Times in a row that a short message is tried. Ours: the first one after a long message finds caches, and
-/// cores that have slept, as the long one left them.
-const IN_A_ROW: u32 = 4;
+/// Consecutive exchanges of a short message. Chosen by us: after a long message, the first one
+/// finds cold caches, and cores that have slept.
+const CONSECUTIVE: u32 = 4;
 
-/// Sends one request after the other to the first peer, each size in turn, for about `duration`
-/// nanoseconds. `sizes` increase. Gives each size with its least round trip time in nanoseconds.
+/// Sends one request after another to the first peer, each size in turn, for about `duration`
+/// nanoseconds. `sizes` increase. Returns each size with its least round trip time in nanoseconds.
 pub fn unloaded(
     client: &mut dyn Client,
     sizes: &[u32],
@@ -37,39 +37,40 @@ pub fn unloaded(
         let mut long = None;
         for at in 0..best.len() {
             let (size, known) = best[at];
-            let is_long = known.is_some_and(|best| best > LONG);
-            let between = long.is_some_and(|last: u32| f64::from(size) < f64::from(last) * STEP);
+            let is_long = known.is_some_and(|best| best > LONG_TIME);
+            let between =
+                long.is_some_and(|last: u32| f64::from(size) < f64::from(last) * MIN_RATIO);
             let wanted = match round {
                 0 => !between || at + 1 == best.len(),
-                _ => known.is_some() && (!is_long || round < TRIES_OF_LONG),
+                _ => known.is_some() && (!is_long || round < LONG_EXCHANGES),
             };
             if !wanted {
                 continue;
             }
-            let times = if round == 0 || is_long { 1 } else { IN_A_ROW };
+            let times = if round == 0 || is_long { 1 } else { CONSECUTIVE };
             for _ in 0..times {
                 let took = exchange(client, size, idle)?;
                 let least = best[at].1.get_or_insert(took);
                 *least = took.min(*least);
-                long = (took > LONG).then_some(size).or(long);
+                long = (took > LONG_TIME).then_some(size).or(long);
             }
         }
-        let any_short = best.iter().any(|(_, best)| best.is_some_and(|best| best <= LONG));
-        let enough = if any_short { LEAST } else { TRIES_OF_LONG };
+        let any_short = best.iter().any(|(_, best)| best.is_some_and(|best| best <= LONG_TIME));
+        let enough = if any_short { MIN_EXCHANGES } else { LONG_EXCHANGES };
         if round + 1 >= enough && (!any_short || clock::now() - began >= duration) {
             break;
         }
     }
-    Ok(interpolated(&best))
+    Ok(interpolate(&best))
 }
 
-/// Nanoseconds that one request takes.
+/// Returns the nanoseconds that one request takes.
 fn exchange(client: &mut dyn Client, size: u32, idle: Idle) -> Result<u64, Error> {
-    let mut ended = Ended::default();
+    let mut ended = Completions::default();
     let sent = clock::now();
     client.start(0, 0, size)?;
     while ended.is_empty() {
-        client.poll(idle.wait(|| LOOK), &mut ended)?;
+        client.poll(idle.wait(|| POLL_TIMEOUT), &mut ended)?;
         if ended.is_empty() {
             idle.pause();
         }
@@ -78,9 +79,9 @@ fn exchange(client: &mut dyn Client, size: u32, idle: Idle) -> Result<u64, Error
     ended.problem().map_or(Ok(took), |why| Err(Error::Peer(why)))
 }
 
-/// Every size with its time; what was not measured lies on the line between its neighbours. The first one and
-/// the last one were measured.
-fn interpolated(best: &[(u32, Option<u64>)]) -> Vec<(u32, u64)> {
+/// Returns every size with its time. Times that were not measured are interpolated; the first one
+/// and the last one were measured.
+fn interpolate(best: &[(u32, Option<u64>)]) -> Vec<(u32, u64)> {
     let known: Vec<(u32, u64)> =
         best.iter().filter_map(|&(size, time)| Some((size, time?))).collect();
     let time = |size: u32| {
@@ -101,8 +102,8 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// A server on a link of 1 kB per millisecond, which sleeps for as long as a message takes. Counts the
-    /// requests of each size.
+    /// A server on a link of 1 kB per millisecond, which spins while a message is in transit.
+    /// Records the size of each request.
     struct Link(Vec<u32>);
 
     impl Client for Link {
@@ -113,28 +114,28 @@ mod tests {
             Ok(())
         }
 
-        fn poll(&mut self, _: Duration, ended: &mut Ended) -> Result<(), Error> {
+        fn poll(&mut self, _: Duration, ended: &mut Completions) -> Result<(), Error> {
             ended.completed.push(0);
             Ok(())
         }
     }
 
     #[test]
-    fn of_long_messages_some_are_tried_and_the_others_lie_between() {
+    fn some_long_messages_are_measured_and_the_others_interpolated() {
         let mut link = Link(Vec::new());
         let sizes = [10, 100, 3000, 3001, 3500, 4600, 5000];
         let best = unloaded(&mut link, &sizes, 0, Idle::Spin).unwrap();
         let tried = |size| link.0.iter().filter(|&&other| other == size).count() as u32;
         assert_eq!([3000, 3001, 3500, 4600, 5000].map(tried), [2, 0, 0, 2, 2]);
-        assert_eq!(tried(10), 1 + 2 * IN_A_ROW);
+        assert_eq!(tried(10), 1 + 2 * CONSECUTIVE);
         let times: Vec<u64> = best.iter().map(|&(_, time)| time).collect();
         assert!(times.is_sorted(), "{best:?}");
         assert_eq!(best.iter().map(|&(size, _)| size).collect::<Vec<_>>(), sizes);
     }
 
     #[test]
-    fn what_lies_between_is_on_the_line() {
+    fn interpolation_is_linear() {
         let best = [(10, Some(100)), (20, None), (40, Some(400)), (50, Some(410))];
-        assert_eq!(interpolated(&best), [(10, 100), (20, 200), (40, 400), (50, 410)]);
+        assert_eq!(interpolate(&best), [(10, 100), (20, 200), (40, 400), (50, 410)]);
     }
 }

@@ -1,9 +1,10 @@
-//! How does apus carry a load?
+//! Load over apus.
 //!
-//! One endpoint for everything a node does, with default parameters unless the experiment varies one. The
-//! server answers under a cork, so that replies which are ready leave together, unless it works on each request: then
-//! each leaves as soon as it is ready. The client's calls leave one by one, as TCP's do, because the generator starts
-//! them when they are due. Payload is shared, not copied.
+//! One endpoint serves all purposes of a node, with default parameters unless the experiment varies
+//! one. The server answers under a cork, so that replies which are ready leave together, unless it
+//! works on each request: then each reply leaves as soon as it is ready. The client's calls leave
+//! one by one, as TCP's do, because the generator starts them when they are due. Payload is shared,
+//! not copied.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,7 +16,8 @@ use apus::{
 };
 use apus_wire::Kind;
 
-use super::{Client, Ended, Node, Opening, Transport, Work};
+use super::interface::{Client, Completions, Node, NodeOptions, Transport};
+use super::work::Work;
 use crate::apus::{Path, builder, server};
 use apus_testbed::error::Error;
 use apus_testbed::process::Stop;
@@ -34,7 +36,7 @@ impl Transport for Apus {
     }
 
     fn settings(&self) -> String {
-        "one endpoint at each node, default parameters but for those given; one thread sends each request by \
+        "one endpoint at each node, default parameters except those given; one thread sends each request by \
          itself, replies that are ready leave together, and each at once if it took work"
             .to_owned()
     }
@@ -43,7 +45,7 @@ impl Transport for Apus {
         0
     }
 
-    fn open(&self, opening: &Opening) -> Result<Box<dyn Node>, Error> {
+    fn open(&self, opening: &NodeOptions) -> Result<Box<dyn Node>, Error> {
         let address = SocketAddr::from((opening.at, 0));
         let udp = UdpConfig { max_ip_packet: opening.mtu, ..UdpConfig::default() };
         let settings = builder(Path::Udp)
@@ -59,7 +61,7 @@ impl Transport for Apus {
     }
 }
 
-/// The parameter of the endpoint that is none of the protocol: packets of a receive batch.
+/// Parameter of the endpoint, not of the protocol: packets of a receive batch.
 const RECEIVE_BATCH: Parameter = Parameter {
     name: "receive_batch",
     unit: "packets",
@@ -68,17 +70,17 @@ const RECEIVE_BATCH: Parameter = Parameter {
     max: 1_024,
 };
 
-/// What can be set by name.
+/// Returns the parameters that can be set by name.
 pub fn parameters() -> impl Iterator<Item = &'static Parameter> {
     PARAMETERS.iter().chain([&RECEIVE_BATCH])
 }
 
-/// Whether there are such parameters, and their values are in range.
+/// Checks that the parameters exist and their values are in range.
 pub fn check_parameters(parameters: &[(String, u64)]) -> Result<(), Error> {
     config(0, parameters).map(drop)
 }
 
-/// The protocol's parameters, with what is known about the link.
+/// Returns the protocol's parameters for the link.
 fn config(link_mbps: u32, parameters: &[(String, u64)]) -> Result<Config, Error> {
     let refused =
         |error: ConfigError| Error::Option { option: "param", problem: error.to_string() };
@@ -89,13 +91,13 @@ fn config(link_mbps: u32, parameters: &[(String, u64)]) -> Result<Config, Error>
     config.build().map_err(refused)
 }
 
-/// Packets of a receive batch.
+/// Returns the packets of a receive batch.
 fn receive_batch(parameters: &[(String, u64)]) -> usize {
     let set = parameters.iter().rev().find(|(name, _)| name == RECEIVE_BATCH.name);
     set.map_or(EndpointBuilder::RECEIVE_BATCH, |&(_, packets)| packets as usize)
 }
 
-/// An endpoint.
+/// An apus endpoint of one host.
 struct ApusNode {
     endpoint: Endpoint,
     work: Work,
@@ -147,7 +149,7 @@ impl Node for ApusNode {
     }
 
     fn connect(&self, peers: &[SocketAddr], outstanding: usize) -> Result<Box<dyn Client>, Error> {
-        // There are no connections, but peers that have met know each other's round trip time.
+        // There are no connections, but a first call measures the round trip time.
         for &peer in peers {
             self.endpoint
                 .call(peer, &[0])
@@ -166,14 +168,14 @@ impl Node for ApusNode {
 struct ApusClient {
     endpoint: Endpoint,
     peers: Vec<SocketAddr>,
-    /// The payload of every request.
+    /// Buffer of which every payload is a part.
     payload: Bytes,
     /// Peer and length of each request, by its id.
     expected: Vec<(usize, u32)>,
 }
 
 impl ApusClient {
-    /// A payload of `size` bytes.
+    /// Returns a payload of `size` bytes.
     fn payload(&mut self, size: usize) -> Bytes {
         if self.payload.len() < size {
             self.payload = vec![0; size.next_power_of_two()].into();
@@ -181,8 +183,8 @@ impl ApusClient {
         self.payload.slice(..size)
     }
 
-    /// Takes note of a call that has ended.
-    fn end(&self, completion: Completion, ended: &mut Ended) -> Result<(), Error> {
+    /// Records a call that has ended.
+    fn end(&self, completion: Completion, ended: &mut Completions) -> Result<(), Error> {
         let id = completion.cookie as u32;
         let (peer, request) = self.expected[id as usize];
         let peer = self.peers[peer];
@@ -215,7 +217,7 @@ impl Client for ApusClient {
         }
     }
 
-    fn poll(&mut self, wait: Duration, ended: &mut Ended) -> Result<(), Error> {
+    fn poll(&mut self, wait: Duration, ended: &mut Completions) -> Result<(), Error> {
         let broken = |error| Error::endpoint("receive replies".to_owned(), error);
         let mut next = self.endpoint.recv_completion_timeout(wait).map_err(broken)?;
         while let Some(completion) = next {

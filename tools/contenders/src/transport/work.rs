@@ -1,4 +1,4 @@
-//! What does an application do with a request before it answers?
+//! Work of an application on each request.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -7,19 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use apus_testbed::clock;
 
-/// A fixed amount of computing for each request.
+/// A fixed amount of computation for each request.
 ///
-/// It is counted in rounds of a loop and not in time: whoever is interrupted has not done its work yet.
+/// It is counted in iterations of a loop and not in time: an interruption does not shorten the
+/// work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     rounds: u64,
 }
 
 impl Work {
-    /// Nothing: an echo.
+    /// No work: an echo.
     pub const NONE: Self = Self { rounds: 0 };
 
-    /// What takes `time` on this machine while nobody disturbs: the fastest of several tries counts.
+    /// Returns the work that takes `time` on this undisturbed machine: the fastest of several tries
+    /// counts.
     #[must_use]
     pub fn lasting(time: Duration) -> Self {
         const ROUNDS: u64 = 1 << 17;
@@ -36,17 +38,17 @@ impl Work {
         Self { rounds: u64::try_from(rounds).unwrap_or(u64::MAX) }
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no work.
     #[must_use]
     pub const fn is_none(self) -> bool {
         self.rounds == 0
     }
 
-    /// Does it.
+    /// Performs the work.
     pub fn perform(self) {
         let mut state = self.rounds;
         for _ in 0..self.rounds {
-            // A step of a linear congruential generator, each of which needs the one before.
+            // A step of a linear congruential generator, which depends on the step before.
             state = black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         }
     }
@@ -57,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_time_is_more_work_and_none_is_none() {
+    fn more_time_is_more_work_and_no_time_is_none() {
         let (short, long) =
             (Work::lasting(Duration::from_micros(1)), Work::lasting(Duration::from_millis(1)));
         assert!(short.rounds > 0 && long.rounds > short.rounds, "{short:?} {long:?}");

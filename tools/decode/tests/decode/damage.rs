@@ -1,14 +1,14 @@
-//! Captures that are not whole: an error names the place, and what came before it is there.
+//! Damaged captures: the error contains the offset of the damage, and all packets before it are decoded.
 
 use std::io::{self, Cursor, Read};
 
 use apus_decode::{Content, Decoder, Error};
 use apus_wire::{Body, ParseError, Profile, Role};
 
-use crate::making::{BYTES, data, decode, ip, ip_call, packet, raw_pcap};
+use crate::builders::{BYTES, data, decode, ip, ip_call, packet, raw_pcap};
 
 #[test]
-fn a_capture_that_is_cut_off_says_where() {
+fn a_cut_off_capture_names_the_offset() {
     let file = raw_pcap(&[ip_call(Profile::Udp, 2), ip_call(Profile::Udp, 4)].concat());
     let record = (file.len() - 24) / 4;
     for cut in 0..file.len() {
@@ -28,7 +28,7 @@ fn a_capture_that_is_cut_off_says_where() {
 }
 
 #[test]
-fn what_is_no_capture_is_refused() {
+fn other_files_are_rejected() {
     for file in [&b"PK\x03\x04 and so on, which is an archive and not a capture"[..], &[0; 100]] {
         assert!(matches!(decode(file).1, Some(Error::NotACapture)));
     }
@@ -40,7 +40,7 @@ fn what_is_no_capture_is_refused() {
 fn a_record_that_claims_too_much_is_damage() {
     let mut file = raw_pcap(&ip_call(Profile::Udp, 2));
     file[24 + 8..24 + 12].copy_from_slice(&u32::MAX.to_le_bytes());
-    // The file must go on for so long that only the limit can end it.
+    // The file must be long enough that only the limit can end the read.
     file.resize(20 << 20, 0);
     let (packets, error) = decode(&file);
     let Some(Error::Damaged { at: 24, records: 0, problem }) = error else { panic!("{error:?}") };
@@ -48,7 +48,7 @@ fn a_record_that_claims_too_much_is_damage() {
 }
 
 #[test]
-fn a_disk_that_fails_is_named() {
+fn a_read_error_is_returned_with_its_offset() {
     struct Failing(Cursor<Vec<u8>>);
     impl Read for Failing {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -68,8 +68,8 @@ fn a_disk_that_fails_is_named() {
     assert!(decoder.next().is_none());
 }
 
-/// A capture with so many bytes of each packet, as with `tcpdump -s`.
-fn snapped(packet: &[u8], bytes: usize) -> Content {
+/// Decodes a capture that contains only `bytes` bytes of a packet, as `tcpdump -s` writes it.
+fn decode_truncated(packet: &[u8], bytes: usize) -> Content {
     let kept = packet[..bytes.min(packet.len())].to_vec();
     let (mut packets, error) = decode(&raw_pcap(&[kept]));
     assert!(error.is_none() && packets.len() == 1, "{bytes}: {error:?}");
@@ -77,16 +77,19 @@ fn snapped(packet: &[u8], bytes: usize) -> Content {
 }
 
 #[test]
-fn packets_that_the_capture_cut_short_are_read_as_far_as_they_go() {
+fn truncated_packets_are_decoded_if_their_header_is_whole() {
     let body = Body::Data(data(1000, 0), &BYTES[..1000]);
     for profile in [Profile::Udp, Profile::Kernel] {
         let bytes = packet(profile, Role::Client, 2, body);
         let packet = ip(profile, Role::Client, &bytes);
         let headers = packet.len() - bytes.len();
         for kept in headers + 28..packet.len() {
-            let content = snapped(&packet, kept);
+            let content = decode_truncated(&packet, kept);
             if kept < headers + 56 {
-                assert!(matches!(content, Content::Cut { header: Some((0x10, _)) }), "{kept}");
+                assert!(
+                    matches!(content, Content::Truncated { header: Some((0x10, _)) }),
+                    "{kept}"
+                );
             } else {
                 let Content::Whole { data_len: 1000, .. } = content else {
                     panic!("{kept}: {content:?}")
@@ -97,15 +100,15 @@ fn packets_that_the_capture_cut_short_are_read_as_far_as_they_go() {
 }
 
 #[test]
-fn a_packet_that_is_short_by_itself_is_malformed_and_not_cut() {
+fn a_packet_too_short_on_the_network_is_malformed() {
     let mut bytes = packet(Profile::Kernel, Role::Client, 2, Body::Busy);
-    // A GRANT has five bytes more.
+    // A GRANT packet is five bytes longer.
     bytes[11] = 0x11;
     let (packets, _) = decode(&raw_pcap(&[ip(Profile::Kernel, Role::Client, &bytes)]));
     let Content::Malformed { error, header } = &packets[0].content else { panic!("{packets:?}") };
     assert!(matches!(error, ParseError::TooShort { need: 33, have: 28, .. }));
     assert_eq!(header.unwrap().0, 0x11);
     let shortest = ip(Profile::Kernel, Role::Client, &bytes[..9]);
-    let words = crate::making::words(&[shortest]);
+    let words = crate::builders::words(&[shortest]);
     assert_eq!(words, ["[malformed: 9 bytes, but a header has 28]"]);
 }

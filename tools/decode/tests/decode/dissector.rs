@@ -1,4 +1,4 @@
-//! The Wireshark plug-in says what the decoder says.
+//! The Wireshark plug-in and the decoder agree.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use apus_decode::{Decoder, Type, json};
+use apus_decode::{Decoder, PacketType, json};
 use apus_wire::{Body, Profile, Role};
 use pcap_file::DataLink;
 use proptest::prelude::*;
@@ -14,12 +14,12 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
 
+use crate::builders::{BYTES, data, ethernet, ip, packet, pcap, raw_pcap, snapped_pcap};
 use crate::hostile::sound;
-use crate::making::{BYTES, data, ethernet, ip, packet, pcap, raw_pcap, snapped_pcap};
-use crate::recorded::{captures, expected};
-use crate::{story, traffic};
+use crate::kernel_captures::{captures, expected};
+use crate::{example_capture, traffic};
 
-/// Where the plug-in is; `None` outside of the repository, or if tshark cannot run it.
+/// Path of the plug-in; `None` outside the repository, or if tshark cannot run it.
 fn plug_in() -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dissector/apus.lua");
     if !path.exists() {
@@ -40,7 +40,7 @@ fn plug_in() -> Option<PathBuf> {
     }
 }
 
-/// What is asked of each frame, as columns.
+/// Fields that tshark prints for each frame, as columns.
 const FIELDS: [&str; 24] = [
     "frame.number",
     "icmp.type",
@@ -68,14 +68,14 @@ const FIELDS: [&str; 24] = [
     "apus.merged",
 ];
 
-/// A frame as tshark shows it: values by field, several where a frame holds several packets.
-type Shown = BTreeMap<&'static str, Vec<String>>;
+/// A frame as tshark prints it: values by field, several values if the frame contains several packets.
+type Frame = BTreeMap<&'static str, Vec<String>>;
 
-/// Runs tshark with the plug-in over a capture: each frame in which the plug-in saw a packet.
-fn tshark(plug_in: &Path, file: &Path, more: &[&str]) -> Vec<Shown> {
+/// Runs tshark with the plug-in on a capture. Returns the frames in which the plug-in found a packet.
+fn tshark(plug_in: &Path, file: &Path, more: &[&str]) -> Vec<Frame> {
     let home = tempfile::tempdir().unwrap();
     let mut command = Command::new("tshark");
-    // No configuration of whoever runs the test, and nothing that asks name servers.
+    // Ignore the configuration of the calling user, and resolve no names.
     command.env("HOME", home.path()).env("XDG_CONFIG_HOME", home.path()).arg("-n");
     command.arg("-X").arg(format!("lua_script:{}", plug_in.display()));
     command.args(["-2", "-r"]).arg(file).args(["-T", "fields", "-E", "separator=/t"]);
@@ -84,52 +84,55 @@ fn tshark(plug_in: &Path, file: &Path, more: &[&str]) -> Vec<Shown> {
         command.args(["-e", field]);
     }
     let output = command.stdin(Stdio::null()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && !said.contains("Lua"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !stderr.contains("Lua"), "{stderr}");
     let text = String::from_utf8(output.stdout).unwrap();
-    let frame = |line: &str| -> Shown {
+    let frame = |line: &str| -> Frame {
         let values = line.split('\t').map(|value| match value {
             "" => Vec::new(),
             value => value.split(';').map(str::to_owned).collect(),
         });
         FIELDS.into_iter().zip(values).collect()
     };
-    let frames: Vec<Shown> = text.lines().map(frame).collect();
+    let frames: Vec<Frame> = text.lines().map(frame).collect();
     for frame in &frames {
         let experts = frame["_ws.expert.message"].join(" ");
         assert!(!experts.contains("Lua Error"), "{frame:?}");
     }
-    // What stands in ICMP messages was not sent now.
-    let is_ours = |frame: &Shown| !frame["apus.words"].is_empty() && frame["icmp.type"].is_empty();
-    frames.into_iter().filter(is_ours).collect()
+    // Packets quoted by ICMP errors were not sent at that time.
+    let is_homa = |frame: &Frame| !frame["apus.words"].is_empty() && frame["icmp.type"].is_empty();
+    frames.into_iter().filter(is_homa).collect()
 }
 
-/// What the decoder says about the same capture, by frame, ICMP messages aside.
+/// Decodes a capture; returns the packets by frame, without ICMP errors.
 fn decoded(file: &Path) -> BTreeMap<u64, Vec<Value>> {
     let open = || Decoder::open(fs::File::open(file).unwrap(), &[]).unwrap();
     let rpcs = open().into_rpcs();
     let mut frames: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
-    for packet in open().filter_map(Result::ok).filter(|packet| Type::of(packet) != Type::Icmp) {
-        let links = packet.note.map(|note| rpcs[note.rpc.0].links(note.half, packet.number));
+    for packet in
+        open().filter_map(Result::ok).filter(|packet| PacketType::of(packet) != PacketType::Icmp)
+    {
+        let links =
+            packet.note.map(|note| rpcs[note.rpc.0].links(note.message_kind, packet.number));
         let object = json::packet(&packet, links.unwrap_or_default());
         frames.entry(packet.number).or_default().push(object);
     }
     frames
 }
 
-/// Text of those values of a frame's packets that are there.
+/// Returns the values of a field, as text, of those packets of a frame that have it.
 fn values(packets: &[Value], name: &str) -> Vec<String> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     packets.iter().filter_map(|packet| packet.get(name)).map(text).collect()
 }
 
-/// Nanoseconds, from microseconds and from tshark's seconds.
+/// Converts times to nanoseconds.
 fn times(texts: &[String], per_unit: f64) -> Vec<i64> {
     texts.iter().map(|text| (text.parse::<f64>().unwrap() * per_unit).round() as i64).collect()
 }
 
-/// Both say the same about every frame.
-fn assert_same(plug_in: &Path, file: &Path) -> Vec<Shown> {
+/// Asserts that plug-in and decoder agree on every frame.
+fn assert_same(plug_in: &Path, file: &Path) -> Vec<Frame> {
     let (shown, decoded) = (tshark(plug_in, file, &[]), decoded(file));
     let numbers: Vec<u64> =
         shown.iter().map(|frame| frame["frame.number"][0].parse().unwrap()).collect();
@@ -141,14 +144,14 @@ fn assert_same(plug_in: &Path, file: &Path) -> Vec<Shown> {
         let words = values(packets, "words");
         assert_eq!(frame["apus.words"].len(), words.len(), "{place}");
         for (shown, words) in frame["apus.words"].iter().zip(words) {
-            // The decoder's words go on with what the packet is linked to.
+            // The decoder's description continues with the linked packets.
             let rest = words.strip_prefix(&**shown).unwrap_or_else(|| panic!("{words}\n{place}"));
             assert!(rest.is_empty() || rest.starts_with(" ("), "{place}");
         }
         let malformed = packets.iter().filter(|packet| packet["type"] == "malformed").count();
         assert_eq!(frame["apus.malformed"].len(), malformed, "{place}");
         if malformed > 0 {
-            // The plug-in shows the fields of a malformed packet as far as they go.
+            // The plug-in shows the fields of a malformed packet up to the violation.
             continue;
         }
         let same = [
@@ -173,39 +176,35 @@ fn assert_same(plug_in: &Path, file: &Path) -> Vec<Shown> {
         for (field, name) in
             [("apus.response_time", "response_us"), ("apus.completion_time", "completion_us")]
         {
-            let (shown, ours) = (times(&frame[field], 1e9), times(&values(packets, name), 1e3));
-            assert_eq!(shown, ours, "{field}, {place}");
+            let (shown, expected) = (times(&frame[field], 1e9), times(&values(packets, name), 1e3));
+            assert_eq!(shown, expected, "{field}, {place}");
         }
     }
     shown
 }
 
-fn written(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
     let path = folder.join(name);
     fs::write(&path, bytes).unwrap();
     path
 }
 
-/// Frames in which an expert info of the plug-in says this.
-fn saying(frames: &[Shown], what: &str) -> usize {
+/// Returns the number of frames with an expert info that contains `what`.
+fn count_experts(frames: &[Frame], what: &str) -> usize {
     frames.iter().filter(|frame| frame["_ws.expert.message"].join(";").contains(what)).count()
 }
 
 #[test]
-fn our_own_traffic_is_shown_as_the_decoder_tells_it() {
+fn apus_traffic_is_dissected_as_the_decoder_does() {
     let Some(plug_in) = plug_in() else { return };
     let folder = tempfile::tempdir().unwrap();
     let lossy = folder.path().join("lossy.pcap");
     traffic::over_a_bad_network(&lossy, 40);
     let frames = assert_same(&plug_in, &lossy);
-    for flagged in [
-        "Retransmitted DATA, asked for in packet",
-        "Asked for again",
-        "Gap: bytes",
-        "Grant: ",
-        "is complete",
-    ] {
-        assert!(saying(&frames, flagged) > 0, "{flagged}");
+    for flagged in
+        ["Retransmitted DATA, RESEND in packet", "RESEND: ", "Gap: bytes", "Grant: ", "is complete"]
+    {
+        assert!(count_experts(&frames, flagged) > 0, "{flagged}");
     }
     assert!(frames.iter().all(|frame| frame["apus.profile"].iter().all(|name| name == "udp")));
     let udp = folder.path().join("udp.pcap");
@@ -215,7 +214,7 @@ fn our_own_traffic_is_shown_as_the_decoder_tells_it() {
 }
 
 #[test]
-fn packets_of_the_kernel_module_are_shown_as_the_decoder_tells_them() {
+fn kernel_module_traffic_is_dissected_as_the_decoder_does() {
     let Some(plug_in) = plug_in() else { return };
     for (name, path) in captures() {
         let frames = assert_same(&plug_in, &path);
@@ -226,7 +225,7 @@ fn packets_of_the_kernel_module_are_shown_as_the_decoder_tells_them() {
                 .filter(|frame| frame["apus.words"][0].split(' ').next() == Some(kind));
             assert_eq!(of_kind.count() as u64, count, "{name}: {kind}");
         }
-        assert_eq!(saying(&frames, "Retransmitted DATA") as u64, retransmitted, "{name}");
+        assert_eq!(count_experts(&frames, "Retransmitted DATA") as u64, retransmitted, "{name}");
     }
 }
 
@@ -235,23 +234,23 @@ fn every_type_of_both_profiles_and_every_flag_is_shown() {
     let Some(plug_in) = plug_in() else { return };
     let folder = tempfile::tempdir().unwrap();
     let frames: Vec<_> = sound().iter().map(|packet| ethernet(packet)).collect();
-    let file = written(folder.path(), "types.pcap", &pcap(DataLink::ETHERNET, &frames));
+    let file = write_file(folder.path(), "types.pcap", &pcap(DataLink::ETHERNET, &frames));
     let shown = assert_same(&plug_in, &file);
     assert_eq!(shown.len(), frames.len());
-    let file = written(folder.path(), "story.pcap", &story::capture());
+    let file = write_file(folder.path(), "story.pcap", &example_capture::capture());
     let shown = assert_same(&plug_in, &file);
-    assert_eq!(saying(&shown, "The request is refused: overloaded"), 1);
+    assert_eq!(count_experts(&shown, "The request is refused: overloaded"), 1);
 }
 
 #[test]
-fn the_plug_in_has_the_version_of_the_workspace() {
+fn plug_in_version_is_the_workspace_version() {
     let Some(plug_in) = plug_in() else { return };
     let text = fs::read_to_string(plug_in).unwrap();
     assert!(text.contains(concat!("local VERSION = \"", env!("CARGO_PKG_VERSION"), "\"")));
 }
 
 #[test]
-fn merged_packets_are_taken_apart() {
+fn merged_packets_are_split() {
     let Some(plug_in) = plug_in() else { return };
     let folder = tempfile::tempdir().unwrap();
     let parts = [0, 300, 600, 900].map(|offset| {
@@ -259,16 +258,16 @@ fn merged_packets_are_taken_apart() {
         packet(Profile::Udp, Role::Client, 2, Body::Data(data(1000, offset), bytes))
     });
     let record = ip(Profile::Udp, Role::Client, &parts.concat());
-    // Cut short by the capture, in the data and in the header of the last one.
+    // Truncated by the capture, within the payload and within the header of the last packet.
     let kept = [0, 20, 120, 150].map(|cut| (&record[..record.len() - cut], record.len()));
-    let file = written(folder.path(), "merged.pcap", &snapped_pcap(DataLink::RAW, kept));
+    let file = write_file(folder.path(), "merged.pcap", &snapped_pcap(DataLink::RAW, kept));
     let shown = assert_same(&plug_in, &file);
     assert!(shown.iter().all(|frame| frame["apus.merged"] == ["4"]), "{shown:?}");
 }
 
-/// Invariant D1 of the plug-in.
+/// Invariant DISSECTOR-1.
 #[test]
-fn wrong_bytes_are_malformed_packets_and_never_an_error_of_the_script() {
+fn wrong_bytes_are_malformed_packets_and_never_a_script_error() {
     let Some(plug_in) = plug_in() else { return };
     let folder = tempfile::tempdir().unwrap();
     let sound = sound();
@@ -280,7 +279,7 @@ fn wrong_bytes_are_malformed_packets_and_never_an_error_of_the_script() {
         let (record, changes, cut) = wrong.new_tree(&mut runner).unwrap().current();
         let mut bytes = sound[record].clone();
         let length = bytes.len();
-        // Ports and lengths of UDP stay: other datagrams are not ours.
+        // Ports and lengths of UDP are kept, since the plug-in ignores other datagrams.
         let first = if bytes[9] == 17 { 28 } else { 20 };
         for (at, byte) in changes {
             if let Some(place) = bytes.get_mut(at.max(first)) {
@@ -291,17 +290,17 @@ fn wrong_bytes_are_malformed_packets_and_never_an_error_of_the_script() {
         records.push((bytes, length));
     }
     let records = records.iter().map(|(bytes, length)| (&bytes[..], *length));
-    let file = written(folder.path(), "wrong.pcap", &snapped_pcap(DataLink::RAW, records));
+    let file = write_file(folder.path(), "wrong.pcap", &snapped_pcap(DataLink::RAW, records));
     let shown = assert_same(&plug_in, &file);
     let malformed = shown.iter().filter(|frame| !frame["apus.malformed"].is_empty()).count();
     assert!(malformed > 50, "{malformed} of {}", shown.len());
 }
 
 #[test]
-fn the_columns_read_well() {
+fn columns_show_protocol_and_description() {
     let Some(plug_in) = plug_in() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let file = written(folder.path(), "story.pcap", &story::capture());
+    let file = write_file(folder.path(), "story.pcap", &example_capture::capture());
     let output = Command::new("tshark")
         .env("HOME", folder.path())
         .env("XDG_CONFIG_HOME", folder.path())
@@ -315,17 +314,17 @@ fn the_columns_read_well() {
     let line = |number: usize| lines.lines().nth(number - 1).unwrap();
     let first = "DATA rpc 100 request 0..64 of 64 [complete]";
     assert!(line(1).contains(" apus ") && line(1).ends_with(first), "{lines}");
-    let merged = "DATA rpc 102 request 0..500 of 4000 | DATA rpc 102 request 500..1000 of 4000";
-    assert!(line(5).ends_with(merged), "{lines}");
+    let offload = "DATA rpc 102 request 0..500 of 4000 | DATA rpc 102 request 500..1000 of 4000";
+    assert!(line(5).ends_with(offload), "{lines}");
     assert!(line(19).contains(" ICMP ") && line(20).contains(" Homa "), "{lines}");
 }
 
 #[test]
-fn ports_can_be_named() {
+fn ports_can_be_configured() {
     let Some(plug_in) = plug_in() else { return };
     let folder = tempfile::tempdir().unwrap();
     let strange = ip(Profile::Udp, Role::Client, b"not a packet of apus, whatever its ports say");
-    let file = written(folder.path(), "strange.pcap", &raw_pcap(&[strange]));
+    let file = write_file(folder.path(), "strange.pcap", &raw_pcap(&[strange]));
     assert_eq!(tshark(&plug_in, &file, &[]).len(), 0);
     for named in [["-o", "apus.ports:4000"], ["-d", "udp.port==4000,apus"]] {
         let shown = tshark(&plug_in, &file, &named);

@@ -1,9 +1,9 @@
-//! All formats of captures, and all link types.
+//! Capture formats and link types.
 
 use std::io::{self, Read};
 use std::time::Duration;
 
-use apus_decode::{Decoder, Packet};
+use apus_decode::{CapturedPacket, Decoder};
 use apus_wire::{Profile, Role};
 use etherparse::PacketBuilder;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
@@ -12,12 +12,12 @@ use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionBlock;
 use pcap_file::{DataLink, Endianness, TsResolution};
 
-use crate::making::{
+use crate::builders::{
     CLIENT, SERVER, call, decode, decode_with, ends, ethernet, ip, ip_call, pcap, raw_pcap,
 };
 
-/// Both packets of a call were found, with what links them, from and to the right ends.
-fn assert_is_a_call(packets: &[Packet], profile: Profile) {
+/// Asserts that both packets of a call are decoded and linked, with the right addresses.
+fn assert_is_a_call(packets: &[CapturedPacket], profile: Profile) {
     let (client, server) = ends();
     assert_eq!(packets.len(), 2);
     assert_eq!((packets[0].from, packets[0].to), (client, server));
@@ -28,7 +28,7 @@ fn assert_is_a_call(packets: &[Packet], profile: Profile) {
 }
 
 #[test]
-fn every_link_type_leads_to_the_packets() {
+fn packets_are_found_behind_every_link_type() {
     let links: [(u32, Vec<u8>); 9] = [
         (1, [&[2; 12], &[8, 0][..]].concat()),
         (1, [&[2; 12], &[0x81, 0, 0, 5, 8, 0][..]].concat()),
@@ -53,7 +53,7 @@ fn every_link_type_leads_to_the_packets() {
 }
 
 #[test]
-fn both_byte_orders_and_resolutions_of_pcap_tell_the_time() {
+fn pcap_timestamps_are_read_in_both_byte_orders_and_resolutions() {
     for endianness in [Endianness::Little, Endianness::Big] {
         for ts_resolution in [TsResolution::MicroSecond, TsResolution::NanoSecond] {
             let datalink = DataLink::RAW;
@@ -73,7 +73,7 @@ fn both_byte_orders_and_resolutions_of_pcap_tell_the_time() {
     }
 }
 
-/// A pcapng file with an interface for each link type, and a packet of a call on each in turn.
+/// Builds a pcapng file with one interface for each link type, and one packet of a call on each.
 pub(crate) fn pcapng(endianness: Endianness, links: &[u32]) -> Vec<u8> {
     let mut writer = PcapNgWriter::with_endianness(Vec::new(), endianness).unwrap();
     for link in links {
@@ -86,7 +86,7 @@ pub(crate) fn pcapng(endianness: Endianness, links: &[u32]) -> Vec<u8> {
         let data = if links[interface] == 1 { ethernet(packet) } else { packet.clone() };
         let block = EnhancedPacketBlock {
             interface_id: interface as u32,
-            // This library takes them as they stand in the file: microseconds here.
+            // This library expects ticks of the file's clock: microseconds here.
             timestamp: Duration::from_nanos(1_000_000 + 10 * index as u64),
             original_len: data.len() as u32,
             data: data.into(),
@@ -132,17 +132,17 @@ fn ipv6_is_read() {
 }
 
 #[test]
-fn a_link_type_that_nobody_knows_is_counted() {
+fn an_unknown_link_type_is_counted() {
     let file = pcap(DataLink::from(147), &ip_call(Profile::Udp, 2));
     let mut decoder = Decoder::open(io::Cursor::new(file), &[]).unwrap();
     assert!(decoder.next().is_none());
     assert_eq!(decoder.skipped().unknown_links.get(&147), Some(&2));
 }
 
-/// A pipe that gives one byte at a time.
-struct Drop(io::Cursor<Vec<u8>>);
+/// A pipe that returns one byte per read.
+struct OneBytePipe(io::Cursor<Vec<u8>>);
 
-impl Read for Drop {
+impl Read for OneBytePipe {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let room = buffer.len().min(1);
         self.0.read(&mut buffer[..room])
@@ -150,16 +150,16 @@ impl Read for Drop {
 }
 
 #[test]
-fn a_pipe_may_give_little_at_once() {
+fn a_pipe_may_return_one_byte_per_read() {
     for file in [raw_pcap(&ip_call(Profile::Udp, 2)), pcapng(Endianness::Big, &[1])] {
-        let decoder = Decoder::open(Drop(io::Cursor::new(file)), &[]).unwrap();
+        let decoder = Decoder::open(OneBytePipe(io::Cursor::new(file)), &[]).unwrap();
         let packets: Vec<_> = decoder.map(Result::unwrap).collect();
         assert_is_a_call(&packets, Profile::Udp);
     }
 }
 
 #[test]
-fn other_datagrams_are_not_ours_unless_somebody_says_so() {
+fn other_datagrams_are_ignored_unless_their_port_is_given() {
     let mut dns =
         ip(Profile::Udp, Role::Client, b"this is something quite different from a packet");
     let records = [vec![dns.clone()], ip_call(Profile::Udp, 2)].concat();
@@ -167,11 +167,11 @@ fn other_datagrams_are_not_ours_unless_somebody_says_so() {
     assert_eq!(packets.iter().map(|packet| packet.number).collect::<Vec<_>>(), [2, 3]);
     let (packets, _) = decode_with(&raw_pcap(&records), &[SERVER]);
     assert!(packets[0].is_malformed(), "{:?}", packets[0]);
-    // Behind a packet that is ours, the same bytes between the same ends are ours and malformed.
+    // After a valid packet between the same addresses, the same bytes are a malformed packet.
     let records = [ip_call(Profile::Udp, 2), vec![dns.clone()]].concat();
     let (packets, _) = decode(&raw_pcap(&records));
     assert!(packets[2].is_malformed());
-    // Fragments are nobody's: neither profile sends them.
+    // Fragments are ignored: neither profile sends them.
     dns[6] |= 0x20;
     assert!(decode_with(&raw_pcap(&[dns]), &[SERVER]).0.is_empty());
 }

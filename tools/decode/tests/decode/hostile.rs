@@ -1,7 +1,7 @@
-//! Files from strangers: no panic, no hang.
+//! Hostile captures: no panic, no endless loop.
 //!
-//! The body of the fuzz target `decode` is [`run`]; `fuzz/` at the root of the repository feeds it with new inputs, the
-//! tests here with random ones and with those that are kept in `fuzz/corpus`.
+//! [`check`] is the body of the fuzz target `decode`. The fuzzer in `fuzz/` runs it on generated inputs; the tests here
+//! run it on random inputs and on those stored in `fuzz/corpus`.
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,11 @@ use apus_wire::{Profile, Role};
 use pcap_file::{DataLink, Endianness};
 use proptest::prelude::*;
 
+use crate::builders::{call, decode, ethernet, ip, ip_call, one_of_each, pcap, raw_pcap};
 use crate::formats::pcapng;
-use crate::fuzzed::run;
-use crate::making::{call, decode, ethernet, ip, ip_call, one_of_each, pcap, raw_pcap};
+use crate::invariants::check;
 
-/// A sound capture with packets of all types in both profiles.
+/// Returns the records of a valid capture with packets of all types in both profiles.
 pub(crate) fn sound() -> Vec<Vec<u8>> {
     let mut records = Vec::new();
     for profile in [Profile::Udp, Profile::Kernel] {
@@ -23,7 +23,7 @@ pub(crate) fn sound() -> Vec<Vec<u8>> {
     records
 }
 
-/// Where inputs are kept; `None` outside of the repository.
+/// Folder of the stored inputs; `None` outside the repository.
 fn corpus() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/decode");
     if folder.exists() {
@@ -33,18 +33,18 @@ fn corpus() -> Option<PathBuf> {
     None
 }
 
-/// What the fuzzer begins with: a capture of each kind.
+/// The seed inputs of the fuzzer: a capture of each format.
 #[test]
 fn the_fuzzer_begins_with_sound_captures() {
     let Some(folder) = corpus() else { return };
     let frames: Vec<_> = sound().iter().map(|packet| ethernet(packet)).collect();
-    let merged: Vec<u8> =
+    let offload: Vec<u8> =
         [2, 4, 6].iter().flat_map(|&id| call(Profile::Udp, id)[0].1.clone()).collect();
-    let merged = ip(Profile::Udp, Role::Client, &merged);
+    let offload = ip(Profile::Udp, Role::Client, &offload);
     let captures = [
         ("raw.pcap", raw_pcap(&sound())),
         ("ethernet.pcap", pcap(DataLink::ETHERNET, &frames)),
-        ("merged.pcap", raw_pcap(&[merged])),
+        ("merged.pcap", raw_pcap(&[offload])),
         ("little.pcapng", pcapng(Endianness::Little, &[1, 101])),
         ("big.pcapng", pcapng(Endianness::Big, &[101])),
     ];
@@ -66,7 +66,7 @@ fn the_findings_of_the_fuzzer_still_hold() {
     for entry in std::fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
         eprintln!("{}", path.display());
-        run(&std::fs::read(path).unwrap());
+        check(&std::fs::read(path).unwrap());
         inputs += 1;
     }
     assert!(inputs > 0, "{} holds no inputs", folder.display());
@@ -86,7 +86,7 @@ proptest! {
             file[at] = byte;
         }
         file.truncate(cut.index(file.len()) + 1);
-        run(&file);
+        check(&file);
     }
 
     #[test]
@@ -100,11 +100,11 @@ proptest! {
                 *place = byte;
             }
         }
-        run(&raw_pcap(&records));
+        check(&raw_pcap(&records));
     }
 
     #[test]
     fn bytes_are_no_capture(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        run(&bytes);
+        check(&bytes);
     }
 }

@@ -1,12 +1,12 @@
-//! Captures in, words out; and the Wireshark plug-in held against it.
+//! Tests of the decoder, and its comparison with the Wireshark plug-in.
 
+mod builders;
 mod damage;
 mod dissector;
+mod example_capture;
 mod formats;
-mod fuzzed;
 mod hostile;
-mod making;
-mod recorded;
-mod remarks;
-mod story;
+mod invariants;
+mod kernel_captures;
+mod notes;
 mod traffic;

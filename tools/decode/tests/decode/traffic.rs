@@ -1,4 +1,4 @@
-//! Captures of our own traffic.
+//! Captures of apus traffic.
 
 use std::path::Path;
 use std::thread;
@@ -10,16 +10,16 @@ use apus_driver::loopback::LoopbackNetwork;
 use apus_driver::pcap::Capture;
 use apus_socket::{Udp, UdpConfig};
 
-/// Sizes of requests, and of the responses to them: within a packet, within what is unscheduled, and far beyond it.
+/// Lengths of requests and their responses: within one packet, within the unscheduled bytes, and far beyond.
 const SIZES: [usize; 4] = [1, 100, 20_000, 300_000];
 
-/// Calls from one endpoint to another, recorded at the client; gives the number of calls.
+/// Makes `calls` calls from one endpoint to another, captured at the client.
 fn record(client: &Endpoint, server: &Endpoint, calls: usize) {
     thread::scope(|scope| {
         scope.spawn(|| {
             while let Ok(request) = server.recv_request() {
                 let payload = request.payload().clone();
-                // The client may have gone.
+                // The client may have closed.
                 let _ = request.reply(payload);
             }
         });
@@ -41,8 +41,8 @@ fn captured<D: Driver + 'static>(driver: D, file: &Path) -> Endpoint {
     EndpointBuilder::default().with_driver(Box::new(capture)).unwrap()
 }
 
-/// Over a network in memory that loses three packets in a hundred on the way to the client, behind the place of the
-/// capture on the way out and before it on the way in.
+/// Captures calls over an in-memory network that loses three percent of the packets that each end receives: behind the
+/// point of capture for outgoing packets, before it for incoming ones.
 pub(crate) fn over_a_bad_network(file: &Path, calls: usize) {
     let network = LoopbackNetwork::new();
     let faults = Faults { loss: PER_MILLION / 100 * 3, ..Faults::none() };
@@ -56,7 +56,7 @@ pub(crate) fn over_a_bad_network(file: &Path, calls: usize) {
     record(&client, &server, calls);
 }
 
-/// Over the loopback interface.
+/// Captures calls over the loopback interface.
 pub(crate) fn over_udp(file: &Path, calls: usize) {
     let any = "127.0.0.1:0".parse().unwrap();
     let open = || Udp::open(&UdpConfig { bind: any, ..UdpConfig::default() }).unwrap();
@@ -68,12 +68,13 @@ pub(crate) fn over_udp(file: &Path, calls: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apus_decode::{Decoder, Summary, Type};
+    use apus_decode::{Decoder, PacketType, Summary};
     use apus_wire::Kind;
     use std::fs::File;
 
-    /// Everything in the capture is understood, and every call has its request and all of its response.
-    fn all_calls_are_there(file: &Path, calls: usize) -> Summary {
+    /// Asserts that the capture contains no malformed packet, and that every call has its request and its whole
+    /// response.
+    fn assert_all_calls_are_complete(file: &Path, calls: usize) -> Summary {
         let mut decoder = Decoder::open(File::open(file).unwrap(), &[]).unwrap();
         let mut summary = Summary::default();
         for packet in decoder.by_ref() {
@@ -81,8 +82,8 @@ mod tests {
             assert!(!packet.is_malformed(), "{packet:?}");
             summary.add(&packet);
         }
-        assert_eq!(decoder.skipped(), &apus_decode::Skipped::default());
-        assert_eq!(summary.times(decoder.rpcs()).unwrap().rpcs, calls);
+        assert_eq!(decoder.skipped(), &apus_decode::SkippedRecords::default());
+        assert_eq!(summary.completion_times(decoder.rpcs()).unwrap().rpcs, calls);
         for rpc in decoder.rpcs() {
             assert_eq!(rpc.request.length, rpc.response.length, "an echo");
             assert!(rpc.request.complete.is_some(), "{rpc:?}");
@@ -91,26 +92,27 @@ mod tests {
     }
 
     fn packets(summary: &Summary, kind: Kind) -> u64 {
-        let found = summary.types().find(|(name, _)| *name == Type::Kind(kind));
+        let found = summary.types().find(|(name, _)| *name == PacketType::Kind(kind));
         found.map_or(0, |(_, of_type)| of_type.packets)
     }
 
     #[test]
-    fn what_goes_over_udp_is_understood() {
+    fn udp_traffic_is_decoded() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("udp.pcap");
         over_udp(&file, 40);
-        let summary = all_calls_are_there(&file, 40);
+        let summary = assert_all_calls_are_complete(&file, 40);
         assert!(packets(&summary, Kind::Data) > 40 && packets(&summary, Kind::Grant) > 0);
     }
 
     #[test]
-    fn losses_show() {
+    fn losses_appear_as_retransmissions() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("lossy.pcap");
         over_a_bad_network(&file, 40);
-        let summary = all_calls_are_there(&file, 40);
-        let of_data = summary.types().find(|(name, _)| *name == Type::Kind(Kind::Data)).unwrap().1;
+        let summary = assert_all_calls_are_complete(&file, 40);
+        let of_data =
+            summary.types().find(|(name, _)| *name == PacketType::Kind(Kind::Data)).unwrap().1;
         assert!(of_data.retransmitted > 0 && packets(&summary, Kind::Resend) > 0, "{summary:?}");
     }
 }

@@ -1,14 +1,14 @@
-//! Do the threads that wait for messages get their cores?
+//! Core checks: compares the number of waiting threads with the available cores and CPU quota.
 
 use ::apus::PollMode;
 
-use super::finding::{Finding, Measured};
-use super::host::Host;
+use super::finding::{Finding, Measurement};
+use super::host::SystemFiles;
 use super::measure::stall;
 use apus_testbed::machine;
 
-/// Cores, and the share of them that the process may use.
-pub(super) fn check(host: &Host, threads: usize, poll: PollMode) -> Vec<Finding> {
+/// Checks the number of cores and the CPU quota.
+pub(super) fn check(host: &SystemFiles, threads: usize, poll: PollMode) -> Vec<Finding> {
     let quota = Quota::read(host);
     vec![
         enough(threads, machine::allowed().len().max(1), poll),
@@ -22,63 +22,63 @@ fn enough(threads: usize, cores: usize, poll: PollMode) -> Finding {
     let words =
         |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let figures = [
-        Measured::new(
+        Measurement::new(
             format!(
-                "the longest time for which a thread that never sleeps did not run, of {}",
+                "longest time for which one of {} that never sleep did not run",
                 words(threads, "thread")
             ),
             stall.longest_us,
             "us",
         ),
-        Measured::new("of their time in which they ran", 100.0 * stall.share, "%"),
+        Measurement::new("share of the time in which these threads ran", 100.0 * stall.share, "%"),
     ];
-    let found =
+    let fact =
         format!("{} for {} waiting for messages", words(cores, "core"), words(threads, "thread"));
     if threads <= cores {
-        return Finding::ok(CHECK, found).measured(figures);
+        return Finding::ok(CHECK, fact).with_measurements(figures);
     }
     let finding = match poll {
-        PollMode::Spin => Finding::error(CHECK, found),
-        PollMode::Hybrid(_) => Finding::warning(CHECK, found),
-        PollMode::Block => Finding::note(CHECK, found),
+        PollMode::Spin => Finding::error(CHECK, fact),
+        PollMode::Hybrid(_) => Finding::warning(CHECK, fact),
+        PollMode::Block => Finding::note(CHECK, fact),
     };
     finding
         .because(
-            "A thread that spins keeps the others from running, for milliseconds; their messages wait, and peers ask \
-             for them again. One core for each thread that waits, or threads that sleep.",
+            "A spinning thread keeps the others from running for milliseconds. Their messages wait, and peers send \
+             RESENDs. Give each waiting thread a core, or let the threads sleep.",
         )
-        .measured(figures)
-        .mend([
-            "taskset --all-tasks --cpu-list --pid 0-$(($(nproc --all) - 1)) PID  # PID: let the process use all cores"
+        .with_measurements(figures)
+        .fix([
+            "taskset --all-tasks --cpu-list --pid 0-$(($(nproc --all) - 1)) PID  # let process PID use all cores"
                 .to_owned(),
-            "poll = \"block\"  # or this in apus' configuration".to_owned(),
-            format!("receivers = {cores}  # or fewer threads"),
+            "poll = \"block\"  # alternatively, in the configuration of apus".to_owned(),
+            format!("receivers = {cores}  # or with fewer threads"),
         ])
 }
 
-/// How much of the cores a control group may use.
+/// CPU quota of a control group.
 #[derive(Clone, Debug, PartialEq)]
 struct Quota {
-    /// Cores' worth of time.
+    /// Quota in units of cores.
     cores: f64,
-    /// The period in which that is counted, in milliseconds.
+    /// Period of the quota in milliseconds.
     period_ms: f64,
-    /// Times that the group was stopped because it had used its share.
+    /// Number of times that the group was throttled.
     stopped: Option<u64>,
-    /// The file that says so.
+    /// Path of the file that defines the quota.
     file: String,
 }
 
 impl Quota {
-    /// The least of the process's control group and those around it; `None` if none has any.
-    fn read(host: &Host) -> Option<Self> {
+    /// Reads the smallest quota of the process's control group and its ancestors; `None` if there is none.
+    fn read(host: &SystemFiles) -> Option<Self> {
         let groups = host.text("/proc/self/cgroup")?;
         let quotas = groups.lines().flat_map(|line| {
             let mut fields = line.splitn(3, ':');
             let (_, controllers, path) = (fields.next(), fields.next(), fields.next());
             let (controllers, path) = (controllers.unwrap_or_default(), path.unwrap_or_default());
             let mounts: &[&str] = match controllers {
-                // Version 2; beside version 1 it may be mounted below.
+                // Version 2. On a hybrid system it is mounted in a subdirectory.
                 "" => &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"],
                 list if list.split(',').any(|each| each == "cpu") => {
                     &["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"]
@@ -94,7 +94,7 @@ impl Quota {
         quotas.min_by(|a, b| a.cores.total_cmp(&b.cores))
     }
 
-    fn of(host: &Host, folder: &str) -> Option<Self> {
+    fn of(host: &SystemFiles, folder: &str) -> Option<Self> {
         let stopped = || {
             let stat = host.text(&format!("{folder}/cpu.stat"))?;
             stat.lines().find_map(|line| line.strip_prefix("nr_throttled "))?.parse().ok()
@@ -113,7 +113,7 @@ impl Quota {
     }
 }
 
-/// `/a/b` and what is around it: `/a/b`, `/a`, and the root, which is empty.
+/// Returns a path and its ancestors: for `/a/b` these are `/a/b`, `/a`, and the root, which is empty.
 fn ancestors(path: &str) -> Vec<String> {
     let mut path = path.trim_end_matches('/');
     let mut all = vec![path.to_owned()];
@@ -127,49 +127,50 @@ fn ancestors(path: &str) -> Vec<String> {
 fn quota_finding(quota: Option<&Quota>, threads: usize) -> Finding {
     const CHECK: &str = "cpu-quota";
     let Some(Quota { cores, period_ms, stopped, file }) = quota else {
-        return Finding::ok(CHECK, "no control group limits processor time");
+        return Finding::ok(CHECK, "no control group limits CPU time");
     };
-    let mut found =
-        format!("a control group may use {cores:.2} cores' time in each {period_ms:.0} ms");
+    let mut fact = format!(
+        "a control group limits this process to {cores:.2} cores of CPU time per {period_ms:.0} ms"
+    );
     if let Some(stopped) = stopped.filter(|stopped| *stopped > 0) {
-        found += &format!(", and was stopped {stopped} times because of that");
+        fact += &format!(", and has throttled it {stopped} times");
     }
     if *cores >= threads as f64 && stopped.unwrap_or_default() == 0 {
-        return Finding::ok(CHECK, found);
+        return Finding::ok(CHECK, fact);
     }
-    Finding::warning(CHECK, found)
+    Finding::warning(CHECK, fact)
         .because(format!(
-            "What spins uses the share up, and then all threads of the group stand still until the next period: up to \
-             {period_ms:.0} ms in which nothing is answered."
+            "Spinning threads use up the quota, and then all threads of the group pause until the next period, for \
+             up to {period_ms:.0} ms."
         ))
-        .mend([
-            format!("grep . {file}  # where the limit is"),
-            "systemctl set-property UNIT CPUQuota=  # UNIT: the service; in containers: no `--cpus`, no `limits.cpu`"
+        .fix([
+            format!("grep . {file}  # the limit"),
+            "systemctl set-property UNIT CPUQuota=  # UNIT: the service. In containers: remove `--cpus` or `limits.cpu`"
                 .to_owned(),
-            "poll = \"block\"  # or this in apus' configuration".to_owned(),
+            "poll = \"block\"  # alternatively, in the configuration of apus".to_owned(),
         ])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::host::planted;
+    use super::super::host::fixture;
     use super::*;
     use crate::doctor::Severity;
 
     #[test]
-    fn too_few_cores_are_worse_the_more_threads_spin() {
+    fn too_few_cores_are_worse_if_threads_spin() {
         let hybrid = PollMode::default();
         assert_eq!(enough(2, 2, PollMode::Spin).severity, Severity::Ok);
         assert_eq!(enough(4, 1, PollMode::Spin).severity, Severity::Error);
         assert_eq!(enough(4, 1, hybrid).severity, Severity::Warning);
         assert_eq!(enough(4, 1, PollMode::Block).severity, Severity::Note);
-        let found = enough(4, 1, hybrid).found;
-        assert_eq!(found, "1 core for 4 threads waiting for messages");
+        let fact = enough(4, 1, hybrid).fact;
+        assert_eq!(fact, "1 core for 4 threads waiting for messages");
     }
 
     #[test]
-    fn the_least_quota_around_counts_in_either_version() {
-        let (host, _root) = planted::host(&[
+    fn the_smallest_quota_of_all_ancestors_counts_in_both_versions() {
+        let (host, _root) = fixture::host(&[
             ("/proc/self/cgroup", "0::/a/b\n"),
             ("/sys/fs/cgroup/a/cpu.max", "50000 100000"),
             ("/sys/fs/cgroup/a/cpu.stat", "nr_periods 9\nnr_throttled 7\n"),
@@ -179,8 +180,8 @@ mod tests {
         assert_eq!((quota.cores, quota.period_ms, quota.stopped), (0.5, 100.0, Some(7)));
         let finding = quota_finding(Some(&quota), 1);
         assert_eq!(finding.severity, Severity::Warning);
-        assert!(finding.found.contains("0.50 cores") && finding.found.contains("7 times"));
-        let (host, _root) = planted::host(&[
+        assert!(finding.fact.contains("0.50 cores") && finding.fact.contains("7 times"));
+        let (host, _root) = fixture::host(&[
             ("/proc/self/cgroup", "3:cpuset:/\n1:cpu,cpuacct:/x\n"),
             ("/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "400000"),
             ("/sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "100000"),
@@ -189,7 +190,7 @@ mod tests {
         assert_eq!(quota.cores, 4.0);
         assert_eq!(quota_finding(Some(&quota), 4).severity, Severity::Ok);
         assert_eq!(quota_finding(Some(&quota), 5).severity, Severity::Warning);
-        let (host, _root) = planted::host(&[("/proc/self/cgroup", "0::/no-such-group\n")]);
+        let (host, _root) = fixture::host(&[("/proc/self/cgroup", "0::/no-such-group\n")]);
         assert_eq!(Quota::read(&host), None);
     }
 }

@@ -1,25 +1,25 @@
-//! What was found, and how bad is it?
+//! Findings: the result of a check, its severity, and the advice.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// How much a finding matters. What is worst comes first.
+/// Severity of a finding; the most severe is the smallest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Messages are lost, or do not get through at all.
+    /// Messages are lost, or not delivered at all.
     Error,
-    /// Messages are slower than they have to be, or will be lost under load.
+    /// Messages are slower than necessary, or will be lost under load.
     Warning,
-    /// Good to know; may be as it should be.
+    /// Information that may be as intended.
     Note,
-    /// As it should be.
+    /// As recommended.
     Ok,
 }
 
 impl Severity {
-    /// Whether this is something to mend.
+    /// Returns whether the finding requires action.
     #[must_use]
     pub const fn is_fault(self) -> bool {
         matches!(self, Self::Error | Self::Warning)
@@ -37,45 +37,45 @@ impl fmt::Display for Severity {
     }
 }
 
-/// What one check found.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// Name of the check, like `receive-buffer`. The same check may find several things.
+    /// Name of the check, for instance `receive-buffer`. A check may have several findings.
     pub check: &'static str,
-    /// How much it matters.
+    /// Severity.
     pub severity: Severity,
-    /// What is the case, as a sentence without a full stop.
-    pub found: String,
-    /// What follows from it for messages; empty where nothing does.
+    /// The fact, as a sentence without a full stop.
+    pub fact: String,
+    /// Consequence for messages; empty if there is none.
     pub why: String,
-    /// What it costs on this host, where that was measured.
-    pub measured: Vec<Measured>,
-    /// Commands, or settings of apus, that mend it. Each can be copied as it is.
-    pub mend: Vec<String>,
+    /// Measured costs on this host, if the check measures any.
+    pub measurements: Vec<Measurement>,
+    /// Commands, or settings of apus, that fix it. Each can be copied as it is.
+    pub fixes: Vec<String>,
 }
 
-/// A figure that was measured here and now.
+/// A figure measured during the check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Measured {
-    /// What it is the figure of.
+pub struct Measurement {
+    /// Description of the figure.
     pub what: String,
-    /// The figure.
+    /// Value of the figure.
     #[serde(serialize_with = "rounded")]
     pub value: f64,
-    /// Its unit, like `us`.
+    /// Unit, for instance `us`.
     pub unit: &'static str,
 }
 
-impl Measured {
-    /// A figure with its unit.
+impl Measurement {
+    /// Creates a figure.
     #[must_use]
     pub fn new(what: impl Into<String>, value: f64, unit: &'static str) -> Self {
         Self { what: what.into(), value, unit }
     }
 }
 
-/// `3.20 us: a reading of the clock`.
-impl fmt::Display for Measured {
+/// Formats as `3.20 us: a reading of the clock`.
+impl fmt::Display for Measurement {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, value, unit } = self;
         write!(formatter, "{} {unit}: {what}", apus_report::result::short(*value))
@@ -83,46 +83,49 @@ impl fmt::Display for Measured {
 }
 
 impl Finding {
-    fn new(check: &'static str, severity: Severity, found: impl Into<String>) -> Self {
-        let (why, measured, mend) = Default::default();
-        Self { check, severity, found: found.into(), why, measured, mend }
+    fn new(check: &'static str, severity: Severity, fact: impl Into<String>) -> Self {
+        let (why, measurements, fixes) = Default::default();
+        Self { check, severity, fact: fact.into(), why, measurements, fixes }
     }
 
-    /// As it should be.
-    pub(super) fn ok(check: &'static str, found: impl Into<String>) -> Self {
-        Self::new(check, Severity::Ok, found)
+    /// Creates a finding without a problem.
+    pub(super) fn ok(check: &'static str, fact: impl Into<String>) -> Self {
+        Self::new(check, Severity::Ok, fact)
     }
 
-    /// Good to know.
-    pub(super) fn note(check: &'static str, found: impl Into<String>) -> Self {
-        Self::new(check, Severity::Note, found)
+    /// Creates a finding for information.
+    pub(super) fn note(check: &'static str, fact: impl Into<String>) -> Self {
+        Self::new(check, Severity::Note, fact)
     }
 
-    /// To mend.
-    pub(super) fn warning(check: &'static str, found: impl Into<String>) -> Self {
-        Self::new(check, Severity::Warning, found)
+    /// Creates a finding that should be fixed.
+    pub(super) fn warning(check: &'static str, fact: impl Into<String>) -> Self {
+        Self::new(check, Severity::Warning, fact)
     }
 
-    /// To mend first.
-    pub(super) fn error(check: &'static str, found: impl Into<String>) -> Self {
-        Self::new(check, Severity::Error, found)
+    /// Creates a finding that should be fixed first.
+    pub(super) fn error(check: &'static str, fact: impl Into<String>) -> Self {
+        Self::new(check, Severity::Error, fact)
     }
 
-    /// What follows from it.
+    /// Adds the consequence.
     pub(super) fn because(mut self, why: impl Into<String>) -> Self {
         self.why = why.into();
         self
     }
 
-    /// What it costs.
-    pub(super) fn measured(mut self, figures: impl IntoIterator<Item = Measured>) -> Self {
-        self.measured.extend(figures);
+    /// Adds measured figures.
+    pub(super) fn with_measurements(
+        mut self,
+        figures: impl IntoIterator<Item = Measurement>,
+    ) -> Self {
+        self.measurements.extend(figures);
         self
     }
 
-    /// What mends it.
-    pub(super) fn mend<T: Into<String>>(mut self, commands: impl IntoIterator<Item = T>) -> Self {
-        self.mend.extend(commands.into_iter().map(Into::into));
+    /// Adds commands that fix it.
+    pub(super) fn fix<T: Into<String>>(mut self, commands: impl IntoIterator<Item = T>) -> Self {
+        self.fixes.extend(commands.into_iter().map(Into::into));
         self
     }
 }
@@ -144,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_figure_is_read_with_its_unit() {
-        let figure = Measured::new("a reading of the clock", 24.9512, "ns");
+        let figure = Measurement::new("a reading of the clock", 24.9512, "ns");
         assert_eq!(figure.to_string(), "25.0 ns: a reading of the clock");
         assert_eq!(
             serde_json::to_string(&figure).unwrap(),

@@ -1,4 +1,4 @@
-//! Is the network interface set up as it should be?
+//! Network interface checks.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -7,27 +7,27 @@ use std::process::Command;
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::{InterfaceFlags, if_nametoindex};
 
-use super::finding::{Finding, Measured};
-use super::host::Host;
+use super::finding::{Finding, Measurement};
+use super::host::SystemFiles;
 use apus_testbed::fabric::Tool;
 
-/// Where Linux describes its interfaces: sysfs(5), `Documentation/ABI/testing/sysfs-class-net`.
+/// Location of the interfaces: sysfs(5), `Documentation/ABI/testing/sysfs-class-net`.
 const INTERFACES: &str = "/sys/class/net";
 
-/// The interface that leads to `peer`, or all that are in use.
-pub(super) fn check(host: &Host, peer: Option<SocketAddr>) -> Vec<Finding> {
+/// Checks the interface towards `peer`, or all interfaces in use.
+pub(super) fn check(host: &SystemFiles, peer: Option<SocketAddr>) -> Vec<Finding> {
     let names = match peer {
         Some(peer) => towards(peer).into_iter().collect(),
         None => in_use(),
     };
     if names.is_empty() && peer.is_none() {
-        let found = "no interface but the loopback one is up: peers can only be on this host";
-        return vec![Finding::note("interface", found)];
+        let fact = "only the loopback interface is up: peers can only be on this host";
+        return vec![Finding::note("interface", fact)];
     }
     names.iter().flat_map(|name| of(host, name)).collect()
 }
 
-/// The interface by which packets to `peer` leave; `None` if they do not leave this host, or nobody knows.
+/// Returns the interface by which packets to `peer` leave; `None` if they stay on this host, or the route is unknown.
 pub(super) fn towards(peer: SocketAddr) -> Option<String> {
     let local = local_address(peer)?;
     let mut interfaces = getifaddrs().ok()?;
@@ -36,7 +36,7 @@ pub(super) fn towards(peer: SocketAddr) -> Option<String> {
         .then_some(owner.interface_name)
 }
 
-/// The address that packets to `peer` come from.
+/// Returns the source address of packets to `peer`.
 fn local_address(peer: SocketAddr) -> Option<IpAddr> {
     let any: SocketAddr = if peer.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() };
     let socket = UdpSocket::bind(any).ok()?;
@@ -44,7 +44,7 @@ fn local_address(peer: SocketAddr) -> Option<IpAddr> {
     Some(socket.local_addr().ok()?.ip())
 }
 
-/// Interfaces that are up and have an address that others can reach.
+/// Returns the interfaces that are up and have an address reachable from other hosts.
 fn in_use() -> Vec<String> {
     let up = InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING;
     let all = getifaddrs().into_iter().flatten();
@@ -70,13 +70,13 @@ fn address(interface: &nix::ifaddrs::InterfaceAddress) -> Option<IpAddr> {
     v4.or_else(|| storage.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
 }
 
-fn of(host: &Host, name: &str) -> Vec<Finding> {
+fn of(host: &SystemFiles, name: &str) -> Vec<Finding> {
     let folder = format!("{INTERFACES}/{name}");
-    let shown: Option<u32> = host.number(&format!("{folder}/ifindex"));
-    if shown.is_none() || shown != if_nametoindex(name).ok() {
-        let found = format!("{name}: /sys shows the interfaces of another network namespace");
-        return vec![Finding::note("interface", found).because("Its rate and MTU are not known here.").mend([
-            "unshare --mount sh -c 'mount -t sysfs sysfs /sys && apus doctor'  # as root: look from inside",
+    let index: Option<u32> = host.number(&format!("{folder}/ifindex"));
+    if index.is_none() || index != if_nametoindex(name).ok() {
+        let fact = format!("{name}: /sys shows the interfaces of another network namespace");
+        return vec![Finding::note("interface", fact).because("Its rate and MTU are unknown here.").fix([
+            "unshare --mount sh -c 'mount -t sysfs sysfs /sys && apus doctor'  # as root: examine this namespace",
         ])];
     }
     let card = host.has(&format!("{folder}/device"));
@@ -87,9 +87,9 @@ fn of(host: &Host, name: &str) -> Vec<Finding> {
         None => findings.push(
             Finding::note(
                 "interface-offload",
-                format!("{name}: its switches are not known without `ethtool`"),
+                format!("{name}: its offload features are unknown without `ethtool`"),
             )
-            .mend(["apt install ethtool"]),
+            .fix(["apt install ethtool"]),
         ),
     }
     if card {
@@ -98,56 +98,57 @@ fn of(host: &Host, name: &str) -> Vec<Finding> {
     findings
 }
 
-fn rate(host: &Host, name: &str, folder: &str) -> Finding {
+fn rate(host: &SystemFiles, name: &str, folder: &str) -> Finding {
     const CHECK: &str = "link-rate";
     if host.text(&format!("{folder}/duplex")).as_deref() == Some("half") {
-        return Finding::error(CHECK, format!("{name}: sends and receives by turns (half duplex)"))
-            .because("Whoever talks at the same time loses packets; no transport bears that.")
-            .mend([format!(
-                "ethtool -s {name} autoneg on  # and look at the other end of the cable"
-            )]);
+        return Finding::error(
+            CHECK,
+            format!("{name}: cannot send and receive at the same time (half duplex)"),
+        )
+        .because("Packets of both directions collide and are lost.")
+        .fix([format!("ethtool -s {name} autoneg on  # and check the other end of the cable")]);
     }
     let Some(mbps) = host.number::<i64>(&format!("{folder}/speed")).filter(|mbps| *mbps > 0) else {
-        return Finding::note(CHECK, format!("{name}: does not say how fast it is"))
+        return Finding::note(CHECK, format!("{name}: does not report its rate"))
             .because(
-                "apus then reckons with 25 Gbit/s: it does not hold back what the link cannot carry, and grants as much.",
+                "apus then assumes 25 Gbit/s. On a slower link it sends too fast and grants too much.",
             )
-            .mend(["link_mbps = 10000  # under [protocol] in apus' configuration, with the true rate"]);
+            .fix(["link_mbps = 10000  # under [protocol] in the configuration of apus, with the true rate"]);
     };
-    let found = format!("{name}: {mbps} Mbit/s");
+    let fact = format!("{name}: {mbps} Mbit/s");
     if mbps >= 1_000 {
-        return Finding::ok(CHECK, found);
+        return Finding::ok(CHECK, fact);
     }
-    Finding::warning(CHECK, found)
-        .because("Cards that can more negotiate this with a bad cable or a port that is set to it.")
-        .mend([
-            format!("ethtool {name}  # what both ends offer"),
+    Finding::warning(CHECK, fact)
+        .because("A faster card negotiates this rate because of a bad cable or the configuration of the switch port.")
+        .fix([
+            format!("ethtool {name}  # the modes that both ends offer"),
             format!("ethtool -s {name} autoneg on"),
         ])
 }
 
-/// Shorter packets than this do not occur on Ethernet but in tunnels.
+/// MTU of Ethernet in bytes. A smaller one indicates a tunnel.
 const ETHERNET: u32 = 1_500;
 
-fn mtu(host: &Host, name: &str, folder: &str) -> Finding {
+fn mtu(host: &SystemFiles, name: &str, folder: &str) -> Finding {
     const CHECK: &str = "interface-mtu";
     let Some(mtu) = host.number::<u32>(&format!("{folder}/mtu")) else {
-        return Finding::note(CHECK, format!("{name}: its MTU is not known"));
+        return Finding::note(CHECK, format!("{name}: its MTU is unknown"));
     };
-    let found = format!("{name}: packets of up to {mtu} bytes");
+    let fact = format!("{name}: packets of up to {mtu} bytes");
     match mtu {
-        ..1_280 => Finding::error(CHECK, found)
-            .because("apus sends packets of up to 1280 bytes whatever a path says, as IPv6 does.")
-            .mend([format!("ip link set dev {name} mtu 1500")]),
-        1_280..ETHERNET => Finding::note(CHECK, found)
-            .because("Less than Ethernet's 1500, as in tunnels and clouds: more packets for the same bytes.")
-            .mend([format!("ip link set dev {name} mtu 1500  # if the network carries it: see `path-mtu`")]),
-        _ => Finding::ok(CHECK, found),
+        ..1_280 => Finding::error(CHECK, fact)
+            .because("apus requires packets of 1280 bytes, as IPv6 does.")
+            .fix([format!("ip link set dev {name} mtu 1500")]),
+        1_280..ETHERNET => Finding::note(CHECK, fact)
+            .because("Less than the 1500 bytes of Ethernet, as in tunnels and clouds: the same data takes more packets.")
+            .fix([format!("ip link set dev {name} mtu 1500  # if the network carries it; see `path-mtu`")]),
+        _ => Finding::ok(CHECK, fact),
     }
 }
 
-/// What the interface could not take.
-fn errors(host: &Host, name: &str, folder: &str) -> Option<Finding> {
+/// Reports packets that the interface dropped.
+fn errors(host: &SystemFiles, name: &str, folder: &str) -> Option<Finding> {
     const CHECK: &str = "interface-drops";
     let count = |what: &str| host.number::<u64>(&format!("{folder}/statistics/{what}"));
     let dropped = count("rx_dropped")? + count("rx_missed_errors").unwrap_or_default();
@@ -155,26 +156,25 @@ fn errors(host: &Host, name: &str, folder: &str) -> Option<Finding> {
     if dropped + broken == 0 {
         return Some(Finding::ok(
             CHECK,
-            format!("{name}: nothing dropped and nothing broken on arrival"),
+            format!("{name}: no packet dropped or damaged on arrival"),
         ));
     }
-    let found =
-        format!("{name}: {dropped} packets dropped on arrival since the start, {broken} broken");
+    let fact = format!("{name}: {dropped} packets dropped on arrival since boot, {broken} damaged");
     Some(
-        Finding::note(CHECK, found)
-            .because("Dropped: no room in the card's ring. Broken: cable or transceiver.")
-            .mend([
+        Finding::note(CHECK, fact)
+            .because("Dropped: no room in the ring buffer of the card. Damaged: cable or transceiver.")
+            .fix([
                 format!(
-                    "ethtool -S {name} | grep -i -e drop -e err  # which, and whether they grow"
+                    "ethtool -S {name} | grep -i -e drop -e err  # the counters; check whether they grow"
                 ),
                 format!(
-                    "ethtool -g {name}  # the ring's size; `ethtool -G {name} rx MAXIMUM` sets it"
+                    "ethtool -g {name}  # the size of the ring buffer; `ethtool -G {name} rx MAXIMUM` sets it"
                 ),
             ]),
     )
 }
 
-/// The interface's switches, as `ethtool -k` lists them; `None` without that program, or if it refuses.
+/// Returns the offload features of an interface from `ethtool -k`; `None` if the program is missing or fails.
 fn features(name: &str) -> Option<HashMap<String, bool>> {
     Some(switches_in(&ethtool("-k", name)?))
 }
@@ -188,7 +188,7 @@ fn ethtool(what: &str, name: &str) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Lines like `tx-udp-segmentation: on [fixed]`.
+/// Parses lines like `tx-udp-segmentation: on [fixed]`.
 fn switches_in(text: &str) -> HashMap<String, bool> {
     let lines = text.lines().filter_map(|line| line.trim().split_once(": "));
     let known = lines.filter_map(|(name, value)| {
@@ -202,68 +202,68 @@ fn switches(name: &str, card: bool, features: &HashMap<String, bool>) -> Vec<Fin
     let is_off = |feature: &str| features.get(feature) == Some(&false);
     let mut findings = Vec::new();
     if is_off("generic-segmentation-offload") && is_off("tx-udp-segmentation") {
-        let found =
-            format!("{name}: bursts are cut into packets before the system moves them (GSO off)");
+        let fact = format!(
+            "{name}: bursts are split into packets before they pass through the system (GSO off)"
+        );
         findings.push(
-            Finding::warning("interface-gso", found)
-                .because("Each packet then passes the whole way through the system by itself.")
-                .mend([format!("ethtool -K {name} gso on tx-udp-segmentation on")]),
+            Finding::warning("interface-gso", fact)
+                .because("Each packet then passes through the system alone.")
+                .fix([format!("ethtool -K {name} gso on tx-udp-segmentation on")]),
         );
     } else {
         findings.push(Finding::ok(
             "interface-gso",
-            format!("{name}: bursts stay together until they leave"),
+            format!("{name}: bursts pass through the system as a whole (GSO on)"),
         ));
     }
     let check = "interface-gro";
     if !is_off("generic-receive-offload") {
-        findings.push(Finding::ok(
-            check,
-            format!("{name}: packets may be put together on arrival (GRO on)"),
-        ));
+        findings
+            .push(Finding::ok(check, format!("{name}: packets may be merged on arrival (GRO on)")));
         return findings;
     }
-    let found = format!("{name}: packets are not put together on arrival (GRO off)");
-    let finding = if card { Finding::warning(check, found) } else { Finding::note(check, found) };
+    let fact = format!("{name}: packets are not merged on arrival (GRO off)");
+    let finding = if card { Finding::warning(check, fact) } else { Finding::note(check, fact) };
     findings.push(
         finding
             .because(if card {
-                "Each packet passes the system by itself, which takes several times the processor time."
+                "Each packet passes through the system alone, which costs several times the CPU time."
             } else {
-                "Usual for a virtual interface, which passes on bursts as they were sent; see `path-merging`."
+                "Usual for a virtual interface, which forwards bursts as they were sent; see `path-merging`."
             })
-            .mend([format!("ethtool -K {name} gro on")]),
+            .fix([format!("ethtool -K {name} gro on")]),
     );
     findings
 }
 
-/// How long the card waits for more before it interrupts.
+/// Checks the interrupt delay of a network card.
 fn coalescing(name: &str) -> Option<Finding> {
     const CHECK: &str = "interrupt-delay";
-    /// Microseconds. Ours: what a call takes on a fast network.
+    /// Limit in microseconds. Chosen by us: the duration of a call on a fast network.
     const LONG: u32 = 20;
     let text = ethtool("-c", name)?;
     let line = text.lines().find_map(|line| line.strip_prefix("rx-usecs:"))?;
     let usecs: u32 = line.trim().parse().ok()?;
-    let found = format!("{name}: waits {usecs} µs for further packets before it interrupts");
+    let fact =
+        format!("{name}: waits {usecs} µs for further packets before it raises an interrupt");
     if usecs <= LONG {
-        return Some(Finding::ok(CHECK, found));
+        return Some(Finding::ok(CHECK, fact));
     }
     Some(
-        Finding::note(CHECK, found)
-            .because("Each message that comes alone waits for so long, once on each side.")
-            .measured([Measured::new(
-                "at most, for a message that comes alone",
+        Finding::note(CHECK, fact)
+            .because("A message that arrives alone waits for this time, once on each side.")
+            .with_measurements([Measurement::new(
+                "maximum delay of a message that arrives alone",
                 f64::from(usecs),
                 "us",
             )])
-            .mend([format!("ethtool -C {name} adaptive-rx off rx-usecs 3")]),
+            .fix([format!("ethtool -C {name} adaptive-rx off rx-usecs 3")]),
     )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::host::planted;
+    use super::super::host::fixture;
     use super::*;
     use crate::doctor::Severity;
 
@@ -278,10 +278,10 @@ mod tests {
             ("10", "half", Severity::Error),
         ] {
             let files = [("/sys/class/net/x0/speed", speed), ("/sys/class/net/x0/duplex", duplex)];
-            let (host, _root) = planted::host(&files);
+            let (host, _root) = fixture::host(&files);
             let finding = rate(&host, "x0", FOLDER);
             assert_eq!(finding.severity, severity, "{finding:?}");
-            assert_eq!(finding.mend.is_empty(), severity == Severity::Ok);
+            assert_eq!(finding.fixes.is_empty(), severity == Severity::Ok);
         }
     }
 
@@ -293,7 +293,7 @@ mod tests {
             ("1500", Severity::Ok),
             ("9000", Severity::Ok),
         ] {
-            let (host, _root) = planted::host(&[("/sys/class/net/x0/mtu", mtu)]);
+            let (host, _root) = fixture::host(&[("/sys/class/net/x0/mtu", mtu)]);
             assert_eq!(super::mtu(&host, "x0", FOLDER).severity, severity, "{mtu}");
         }
     }
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(features.len(), 4);
         let findings = switches("x0", true, &features);
         assert!(findings.iter().all(|finding| finding.severity == Severity::Warning));
-        assert_eq!(findings[1].mend, ["ethtool -K x0 gro on"]);
+        assert_eq!(findings[1].fixes, ["ethtool -K x0 gro on"]);
         assert_eq!(switches("x0", false, &features)[1].severity, Severity::Note);
         let good = switches("x0", true, &HashMap::new());
         assert!(good.iter().all(|finding| finding.severity == Severity::Ok));
@@ -316,10 +316,10 @@ mod tests {
     #[test]
     fn what_was_dropped_is_counted() {
         let files = ["rx_dropped", "rx_errors"].map(|file| format!("{FOLDER}/statistics/{file}"));
-        let (host, _root) = planted::host(&[(&files[0], "17"), (&files[1], "0")]);
+        let (host, _root) = fixture::host(&[(&files[0], "17"), (&files[1], "0")]);
         let finding = errors(&host, "x0", FOLDER).unwrap();
         assert_eq!(finding.severity, Severity::Note);
-        assert!(finding.found.contains("17 packets dropped"));
+        assert!(finding.fact.contains("17 packets dropped"));
     }
 
     #[test]

@@ -1,22 +1,22 @@
-//! What keeps this host, and the path to a peer, from carrying messages fast?
+//! Doctor: finds what slows down messages on this host and on the path to a peer.
 //!
-//! Each check answers one question about the host, with what follows from the answer for messages, what it costs
-//! here if that can be measured within a second, and the commands that mend it. Nothing is changed.
+//! Each check has findings about the host: the consequence for messages, the cost if it can be measured within a
+//! second, and the commands that fix it. The doctor changes nothing. `apus doctor` is its command line.
 //!
-//! | file | question |
+//! | file | content |
 //! |---|---|
-//! | `host` | what the system says about itself, in `/proc` and `/sys` |
-//! | `buffers`, `driver`, `power`, `cores`, `load`, `interface` | is this host set up for it |
-//! | `peer` | what becomes of packets on their way |
-//! | `measure` | what something costs here |
-//! | `finding`, `report` | how bad it is, and how that is said |
+//! | `host` | access to `/proc` and `/sys` |
+//! | `buffers`, `driver`, `power`, `cores`, `load`, `interface` | checks of this host |
+//! | `peer` | checks of the path to a peer |
+//! | `measure` | measurements |
+//! | `finding`, `report` | severity and presentation |
 //!
 //! # Invariants
 //!
-//! - **D1** What is measured in time never decides how bad a finding is: it depends on the moment. What is counted
-//!   and what is set does; the load of others is counted.
-//! - **D2** All of `/proc` and `/sys` is read through [`Host`].
-//! - **D3** No check fails because a file, a program or a privilege is missing: it says less.
+//! - **DOCTOR-1** A measured time never decides the severity of a finding, since it depends on the moment. Counters and
+//!   configuration do; so does the counted CPU time of other programs.
+//! - **DOCTOR-2** All of `/proc` and `/sys` is read through [`SystemFiles`].
+//! - **DOCTOR-3** No check fails because a file, a program or a privilege is missing; its finding contains less.
 
 mod buffers;
 mod cores;
@@ -30,10 +30,10 @@ mod peer;
 mod power;
 mod report;
 
-pub use finding::{Finding, Measured, Severity};
-pub use host::Host;
+pub use finding::{Finding, Measurement, Severity};
+pub use host::SystemFiles;
 pub use peer::{Listener, PORT};
-pub use report::Report;
+pub use report::DoctorReport;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -45,21 +45,21 @@ use apus_report::progress::Progress;
 use apus_report::result::{Outcome, named};
 use apus_testbed::error::{Error, require};
 
-/// What is to be examined.
+/// Parameters of an examination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The other end of a path, which runs a [`Listener`] or an apus service.
+    /// Other end of a path, which runs a [`Listener`] or an apus service.
     pub peer: Option<SocketAddr>,
-    /// Threads of the application that wait for messages at the same time: 1 to 1024.
+    /// Number of application threads that wait for messages at the same time: 1 to 1024.
     pub threads: usize,
-    /// How they wait.
+    /// Waiting mode of these threads.
     pub poll: PollMode,
-    /// A folder whose files stand in for the system's own: see [`Host`].
+    /// Folder whose files replace the system's; see [`SystemFiles`].
     pub root: Option<PathBuf>,
 }
 
 impl Default for Options {
-    /// This host, with a thread that waits as endpoints do by default.
+    /// This host, with one thread in the default poll mode.
     fn default() -> Self {
         Self { peer: None, threads: 1, poll: PollMode::default(), root: None }
     }
@@ -70,9 +70,9 @@ impl Options {
         let threads = (1..=1024).contains(&self.threads);
         require(threads, "threads", "1 to 1024 threads may wait; try 4")?;
         let port = self.peer.is_none_or(|peer| peer.port() != 0);
-        require(port, "peer", "nobody listens on port 0; try 10.0.0.2:4001")?;
+        require(port, "peer", "port 0 cannot be contacted; try 10.0.0.2:4001")?;
         let root = self.root.as_ref().is_none_or(|root| root.is_dir());
-        require(root, "root", "there is no such folder; try one with proc/ and sys/ in it")
+        require(root, "root", "there is no such folder; try one that contains proc/ and sys/")
     }
 
     fn config(&self) -> Map<String, Value> {
@@ -82,23 +82,23 @@ impl Options {
     }
 }
 
-/// Examines this host, and the path to a peer if there is one.
+/// Examines this host, and the path to a peer if one is given.
 ///
 /// # Errors
 ///
-/// An option does not fit, or the system refuses a socket.
-pub fn run(options: &Options) -> Result<Report, Error> {
+/// An option is out of range, or the system refuses a socket.
+pub fn run(options: &Options) -> Result<DoctorReport, Error> {
     options.check()?;
-    let host = Host::new(options.root.clone());
+    let host = SystemFiles::new(options.root.clone());
     let Options { peer, threads, poll, .. } = *options;
     let progress = Progress::of(if peer.is_some() { 7 } else { 6 });
     let mut findings = Vec::new();
-    // First, while nothing of our own runs.
-    progress.step("who else uses the cores");
+    // First, since the other checks use CPU time themselves.
+    progress.step("load of other programs");
     findings.extend(load::check(&host));
     progress.step("buffers");
     findings.extend(buffers::check(&host));
-    progress.step("what sockets can do");
+    progress.step("features of sockets");
     findings.extend(driver::check(&host));
     progress.step("clocks, frequencies, idle states");
     findings.extend(power::check(&host, poll));
@@ -111,7 +111,7 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         findings.extend(peer::check(&host, peer)?);
     }
     drop(progress);
-    Ok(Report::new(Outcome::new("doctor", options.config()), findings))
+    Ok(DoctorReport::new(Outcome::new("doctor", options.config()), findings))
 }
 
 #[cfg(test)]
@@ -119,17 +119,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn values_out_of_range_are_named() {
         let wrong = [
             Options { threads: 0, ..Options::default() },
             Options { peer: Some(([127, 0, 0, 1], 0).into()), ..Options::default() },
             Options { root: Some("/no/such/folder".into()), ..Options::default() },
         ];
-        let said = wrong.map(|options| options.check().unwrap_err().to_string());
-        insta::assert_snapshot!(said.join("\n"), @r"
+        let messages = wrong.map(|options| options.check().unwrap_err().to_string());
+        insta::assert_snapshot!(messages.join("\n"), @r"
         threads: 1 to 1024 threads may wait; try 4
-        peer: nobody listens on port 0; try 10.0.0.2:4001
-        root: there is no such folder; try one with proc/ and sys/ in it
+        peer: port 0 cannot be contacted; try 10.0.0.2:4001
+        root: there is no such folder; try one that contains proc/ and sys/
         ");
     }
 }

@@ -1,4 +1,4 @@
-//! What does a setting's value do, and is that proven?
+//! Evidence for a setting: effects of its values, and the decision.
 
 use serde::Serialize;
 
@@ -6,51 +6,52 @@ use super::options::Goal;
 use apus_report::result::{short, table};
 use apus_report::stats::{Difference, Paired, Spread};
 
-/// A gain below this is not worth a line in a file. Ours: what two versions of a compiler differ by.
-const WORTHWHILE: f64 = 1.02;
+/// Minimum gain of a recommendation. Chosen by us: the difference between two compiler versions.
+const MIN_GAIN: f64 = 1.02;
 
-/// What became of one setting.
+/// Decision about one setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Decision {
-    /// Its name in files.
+    /// Name of the setting in configuration files.
     pub setting: &'static str,
-    /// The value that was in force.
+    /// Current value.
     pub before: String,
-    /// The value that is recommended.
-    pub taken: String,
-    /// All values that were tried, that in force first.
+    /// Recommended value.
+    #[serde(rename = "taken")]
+    pub recommended: String,
+    /// Compared values, the current one first.
     pub candidates: Vec<Candidate>,
 }
 
 /// One value of a setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Candidate {
-    /// In words, as files have it.
+    /// The value as in configuration files.
     pub value: String,
-    /// What it does for each goal.
+    /// Effect for each goal.
     pub effects: Vec<Effect>,
 }
 
-/// What a value does for a goal.
+/// Effect of a value on a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effect {
     /// The goal.
     pub goal: Goal,
-    /// The figure that counts for it, like `p50_us`.
+    /// The figure that measures the goal, for instance `p50_us`.
     pub figure: &'static str,
-    /// The figure over the rounds.
+    /// The figure over all rounds.
     pub spread: Spread,
-    /// How many times as good as the value in force it is, more being better; `None` for that itself.
+    /// Improvement over the current value, greater than 1 if better; `None` for the current value itself.
     pub paired: Option<Paired>,
 }
 
 impl Effect {
-    /// Of a figure in each round, held against that of the value in force in the same round; `others` is the number of values
-    /// that are: who asks often is wrong more often, so that each must be as much surer (Bonferroni).
+    /// Compares the figures of each round with those of the current value in the same round. `others` is the number of
+    /// values compared with it; the confidence of each is raised accordingly (Bonferroni).
     pub(super) fn of(goal: Goal, figures: &[f64], base: Option<&[f64]>, others: usize) -> Self {
         let confidence = 1.0 - (1.0 - Difference::CONFIDENCE) / others.max(1) as f64;
         let paired = base.and_then(|base| {
-            // Turned so that more is better.
+            // Ordered so that a greater ratio is better.
             let (before, after) =
                 if goal.less_is_better() { (figures, base) } else { (base, figures) };
             Paired::of(before, after, confidence)
@@ -59,24 +60,24 @@ impl Effect {
     }
 
     fn is_better(&self) -> bool {
-        self.paired.is_some_and(|paired| paired.low > 1.0 && paired.ratio >= WORTHWHILE)
+        self.paired.is_some_and(|paired| paired.low > 1.0 && paired.ratio >= MIN_GAIN)
     }
 
     fn is_worse(&self) -> bool {
         self.paired.is_some_and(|paired| paired.high < 1.0)
     }
 
-    /// `better`, `worse`, or nothing that is proven.
+    /// Returns `better`, `worse`, or that no difference is proven.
     fn verdict(&self) -> &'static str {
         match self.paired {
-            None => "in force",
+            None => "current",
             Some(paired) if paired.high < 1.0 => "worse",
             Some(paired) if paired.low > 1.0 => "better",
             Some(_) => "no difference proven",
         }
     }
 
-    /// `1.32 (1.28 to 1.36)` times as good.
+    /// Returns the improvement as text: `1.32 (1.28 to 1.36) times as good`.
     fn factor(&self) -> String {
         self.paired.map_or_else(String::new, |paired| {
             let Paired { ratio, low, high, .. } = paired;
@@ -84,7 +85,7 @@ impl Effect {
         })
     }
 
-    /// For a file: `latency p50_us 5.91, 1.32 (1.28 to 1.36) times as good: better`.
+    /// Returns a line for a file: `latency p50_us 5.91, 1.32 (1.28 to 1.36) times as good: better`.
     pub(super) fn sentence(&self) -> String {
         let factor =
             if self.paired.is_some() { format!(", {}", self.factor()) } else { String::new() };
@@ -99,45 +100,47 @@ impl Effect {
 }
 
 impl Candidate {
-    /// Whether it may be taken (T1).
-    fn is_good(&self) -> bool {
+    /// Returns whether the value may be recommended (TUNE-1).
+    fn is_eligible(&self) -> bool {
         self.effects.iter().any(Effect::is_better) && !self.effects.iter().any(Effect::is_worse)
     }
 
-    /// How many times as good it is for all goals together: the geometric mean, without its count, which is the same
-    /// for all.
+    /// Returns the logarithm of the improvement for all goals together. It is the geometric mean without its exponent,
+    /// which all values share.
     fn merit(&self) -> f64 {
         self.effects.iter().filter_map(|effect| effect.paired).map(|paired| paired.ratio.ln()).sum()
     }
 }
 
 impl Decision {
-    /// Takes the best of the values that may be taken, or the first of those that are as good but for what is not
-    /// worthwhile: they come in the order of what they cost. That in force, which is the first of all, if none may be taken.
+    /// Selects the best of the values that may be recommended, or an earlier one that is worse by less than the minimum
+    /// gain, since values are ordered by cost. Keeps the current value, which is the first one, if no other may be
+    /// recommended.
     pub(super) fn between(setting: &'static str, candidates: Vec<Candidate>) -> Self {
         let before = candidates[0].value.clone();
-        let good = || candidates[1..].iter().filter(|candidate| candidate.is_good());
+        let good = || candidates[1..].iter().filter(|candidate| candidate.is_eligible());
         let most = good().map(Candidate::merit).max_by(f64::total_cmp);
-        let enough = most.map(|most| most - WORTHWHILE.ln() * candidates[0].effects.len() as f64);
+        let enough = most.map(|most| most - MIN_GAIN.ln() * candidates[0].effects.len() as f64);
         let best =
             good().find(|candidate| enough.is_some_and(|enough| candidate.merit() >= enough));
-        let taken = best.map_or_else(|| before.clone(), |best| best.value.clone());
-        Self { setting, before, taken, candidates }
+        let recommended = best.map_or_else(|| before.clone(), |best| best.value.clone());
+        Self { setting, before, recommended, candidates }
     }
 
-    /// Whether something else is recommended than what was in force.
+    /// Returns whether another value than the current one is recommended.
     #[must_use]
-    pub fn is_a_change(&self) -> bool {
-        self.taken != self.before
+    pub fn is_change(&self) -> bool {
+        self.recommended != self.before
     }
 }
 
-/// Lines of a table for one setting.
+/// Returns the table lines of one setting.
 pub(super) fn lines(decision: &Decision) -> Vec<Vec<String>> {
     let each = decision.candidates.iter().flat_map(|candidate| {
         candidate.effects.iter().enumerate().map(move |(index, effect)| {
             let name = format!("{} = {}", decision.setting, candidate.value);
-            let taken = index == 0 && decision.is_a_change() && candidate.value == decision.taken;
+            let recommended =
+                index == 0 && decision.is_change() && candidate.value == decision.recommended;
             let verdict = effect.verdict();
             vec![
                 if index == 0 { name } else { String::new() },
@@ -148,7 +151,7 @@ pub(super) fn lines(decision: &Decision) -> Vec<Vec<String>> {
                     effect.figure.replace('_', " ")
                 ),
                 effect.factor(),
-                if taken { format!("{verdict}: recommended") } else { verdict.to_owned() },
+                if recommended { format!("{verdict}: recommended") } else { verdict.to_owned() },
             ]
         })
     });
@@ -175,10 +178,10 @@ mod tests {
         std::array::from_fn(|round| BASE[round] * factor * noise[round])
     }
 
-    fn taken(others: Vec<Candidate>) -> String {
+    fn recommended(others: Vec<Candidate>) -> String {
         let candidates =
             std::iter::once(candidate("now", BASE, BASE, true)).chain(others).collect();
-        Decision::between("poll", candidates).taken
+        Decision::between("poll", candidates).recommended
     }
 
     #[test]
@@ -188,24 +191,28 @@ mod tests {
         for factor in factors {
             assert!((factor - 2.0).abs() < 0.01, "{factor}");
         }
-        assert_eq!(taken(vec![faster]), "a");
+        assert_eq!(recommended(vec![faster]), "a");
     }
 
     #[test]
-    fn what_is_worse_for_any_goal_is_not_taken_and_neither_is_what_gains_nothing() {
-        assert_eq!(taken(vec![candidate("a", times(0.5), times(0.9), false)]), "now");
+    fn values_worse_for_a_goal_or_without_gain_are_not_recommended() {
+        assert_eq!(recommended(vec![candidate("a", times(0.5), times(0.9), false)]), "now");
         assert_eq!(
-            taken(vec![candidate("a", times(1.0), times(1.01), false)]),
+            recommended(vec![candidate("a", times(1.0), times(1.01), false)]),
             "now",
             "a hundredth"
         );
         let wild = [5.0, 30.0, 4.0, 20.0];
-        assert_eq!(taken(vec![candidate("a", wild, wild, false)]), "now", "nothing is proven");
-        assert_eq!(taken(Vec::new()), "now");
+        assert_eq!(
+            recommended(vec![candidate("a", wild, wild, false)]),
+            "now",
+            "nothing is proven"
+        );
+        assert_eq!(recommended(Vec::new()), "now");
     }
 
     #[test]
-    fn the_more_values_are_tried_the_surer_each_must_be() {
+    fn confidence_grows_with_the_number_of_values() {
         let figures = [9.0, 10.0, 9.1, 9.6];
         let width = |others| {
             let paired = Effect::of(Goal::Latency, &figures, Some(&BASE), others).paired.unwrap();
@@ -215,17 +222,17 @@ mod tests {
     }
 
     #[test]
-    fn the_best_of_the_good_ones_is_taken() {
+    fn the_best_eligible_value_is_recommended() {
         let others = vec![
             candidate("good", times(0.9), times(1.1), false),
             candidate("best", times(0.8), times(1.2), false),
             candidate("bad", times(0.1), times(0.5), false),
         ];
-        assert_eq!(taken(others), "best");
+        assert_eq!(recommended(others), "best");
         let alike = vec![
             candidate("cheap", times(0.503), times(1.0), false),
-            candidate("dear", times(0.5), times(1.0), false),
+            candidate("expensive", times(0.5), times(1.0), false),
         ];
-        assert_eq!(taken(alike), "cheap", "they differ by less than a fiftieth");
+        assert_eq!(recommended(alike), "cheap", "they differ by less than a fiftieth");
     }
 }

@@ -1,18 +1,20 @@
-//! Which settings suit this host, and how is that known?
+//! Tune: finds the settings that suit this host by measurement.
 //!
-//! One setting after the other: all of its values take turns in each round, over the experiments of [`apus_bench::contest`],
-//! and are held against the value that is in force, pair by pair inside the round. A value is taken if it is proven to be better for
-//! a goal and not proven to be worse for any, of several the one that costs least; from then on the rest is tried with it. The outcome is a file for
-//! [`apus::Settings`] with the evidence in its comments.
+//! The search compares one setting after the other. In each round all values of the setting are measured in turn with
+//! the experiments of [`apus_bench::contest`], and compared with the current value of the same round. A value is
+//! recommended if it is proven to be better for one goal and not proven to be worse for any. Among several, the
+//! cheapest is selected, and the search continues with it. The result is a file for [`apus::Settings`] with the
+//! evidence in comments. `apus tune` is its command line.
 //!
 //! # Invariants
 //!
-//! - **T1** Nothing is recommended without a proof (95 % for all values of a setting together, paired), or that gains less
-//!   than 2 %: then what is in force stays.
-//! - **T2** It takes no longer than was asked for, but for the round that is under way. What could not be tried in time is said.
+//! - **TUNE-1** Nothing is recommended without proof (95 % for all values of a setting together, paired), or for a gain
+//!   below 2 %; then the current value is kept.
+//! - **TUNE-2** The search takes no longer than the time limit, except for the round in progress. It reports what it
+//!   could not try.
 
+mod config_file;
 mod evidence;
-mod file;
 mod options;
 mod search;
 mod setting;
@@ -28,60 +30,62 @@ use serde_json::{Value, json};
 use apus_report::result::{Figure, Outcome, Row, Table};
 use apus_report::stats::Paired;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{Cores, Neighbours};
-use apus_testbed::process::Host;
+use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::process::Spawner;
 
-/// What is recommended, and why.
+/// Result of a search.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// The same for machines: a row for each value that was tried.
+    /// The result for JSON: one row for each value.
     pub outcome: Outcome,
-    /// What is recommended.
+    /// Recommended settings.
     pub settings: Settings,
-    /// Each setting that was tried.
+    /// Decision about each setting.
     pub decisions: Vec<Decision>,
-    /// What the file that says so begins with.
+    /// First lines of the configuration file.
     preamble: Vec<String>,
 }
 
-/// Tries settings.
+/// Compares settings.
 ///
 /// # Errors
 ///
-/// An option does not fit, or nothing at all could be measured in the time.
-pub fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+/// An option is out of range, or nothing could be measured within the time limit.
+pub fn run(options: &Options, spawner: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = Neighbours::watch();
+    let background = BackgroundLoad::watch();
     let cores = Cores::choose();
     let mut outcome = Outcome::new("tune", options.config());
-    let found = search::run(options, host, cores);
+    let found = search::run(options, spawner, cores);
     if found.decisions.is_empty() {
-        let problem =
-            format!("nothing could be tried in the time; try more ({})", found.notes.join("; "));
+        let problem = format!(
+            "no setting could be measured in this time; try more seconds ({})",
+            found.notes.join("; ")
+        );
         return Err(Error::Option { option: "seconds", problem });
     }
     outcome.notes = found.notes;
     outcome.notes.push(
-        "both sides ran on this host, over UDP and its loopback interface: what depends on the network between hosts is \
-         found out with `apus bench sweep --launch ssh`"
+        "both sides ran on this host, over UDP and its loopback interface; settings that depend on the network between \
+         hosts are compared with `apus bench sweep --launch ssh`"
             .to_owned(),
     );
     outcome.notes.extend(cores.note());
-    outcome.notes.extend(neighbours.note());
+    outcome.notes.extend(background.note());
     outcome.rows = found.decisions.iter().flat_map(rows).collect();
     outcome.config.insert("recommended".to_owned(), json!({ "toml": found.settings.toml() }));
-    let preamble = file::preamble(options, &outcome);
+    let preamble = config_file::preamble(options, &outcome);
     Ok(Findings { outcome, settings: found.settings, decisions: found.decisions, preamble })
 }
 
-/// A row for each value of a setting.
+/// Returns a row for each value of a setting.
 fn rows(decision: &Decision) -> Vec<Row> {
     let row = |candidate: &Candidate| {
         let name = format!("{}={}", decision.setting, candidate.value);
         let row = Row::new(&name)
             .with("setting", Figure::Detail(json!(decision.setting)))
             .with("value", Figure::Detail(json!(candidate.value)))
-            .with("taken", Figure::Detail(json!(candidate.value == decision.taken)));
+            .with("taken", Figure::Detail(json!(candidate.value == decision.recommended)));
         candidate.effects.iter().fold(row, |row, effect| {
             let row = row.with(effect.figure, Figure::Spread(effect.spread));
             let Some(paired) = effect.paired else { return row };
@@ -100,26 +104,27 @@ fn against(decision: &Decision, paired: Paired) -> Value {
 }
 
 impl Findings {
-    /// The file that is recommended, with the evidence as comments.
+    /// Returns the recommended configuration file with the evidence as comments.
     #[must_use]
     pub fn toml(&self) -> String {
-        file::toml(&self.preamble, &self.decisions, &self.settings)
+        config_file::toml(&self.preamble, &self.decisions, &self.settings)
     }
 }
 
 impl fmt::Display for Findings {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let header = ["setting", "goal", "figure", "against what is in force", ""];
+        let header = ["setting", "goal", "figure", "relative to the current value", ""];
         let header = header.map(str::to_owned).to_vec();
         let lines = self.decisions.iter().flat_map(evidence::lines).collect();
         let table = Table::of_words(header, lines).to_string();
-        let changes = self.decisions.iter().filter(|decision| decision.is_a_change());
+        let changes = self.decisions.iter().filter(|decision| decision.is_change());
         let changes: Vec<String> =
-            changes.map(|it| format!("{} = {}", it.setting, it.taken)).collect();
-        let recommended = match changes.as_slice() {
-            [] => "recommended: what is in force; nothing is proven to be better".to_owned(),
+            changes.map(|it| format!("{} = {}", it.setting, it.recommended)).collect();
+        let conclusion = match changes.as_slice() {
+            [] => "recommended: the current settings; no other value is proven to be better"
+                .to_owned(),
             changes => format!("recommended: {}", changes.join(", ")),
         };
-        apus_report::result::table::write(&self.outcome, &[], [&table, &recommended], to)
+        apus_report::result::table::write(&self.outcome, &[], [&table, &conclusion], to)
     }
 }

@@ -1,4 +1,4 @@
-//! What can be asked of a search for settings?
+//! Parameters of a search.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,21 +11,21 @@ use apus_bench::contest::{self, Contest};
 use apus_report::result::named;
 use apus_testbed::error::{Error, require};
 
-/// What settings are tried for.
+/// Parameters of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// What shall become better; a setting that makes any of them worse is not taken.
+    /// Goals to improve. A value that is worse for any of them is not recommended.
     pub goals: Vec<Goal>,
-    /// Seconds for everything together: 5 to 86400.
+    /// Time limit for the whole search in seconds: 5 to 86400.
     pub seconds: f64,
-    /// Rounds in which all values of a setting take turns: 3 to 100.
+    /// Rounds in which all values of a setting are measured: 3 to 100.
     pub runs: usize,
-    /// What the search begins with.
+    /// Settings with which the search begins.
     pub settings: Settings,
 }
 
 impl Default for Options {
-    /// Short calls soon, and many of them, in a minute.
+    /// Latency and rate of short calls, in one minute.
     fn default() -> Self {
         Self {
             goals: vec![Goal::Latency, Goal::Rate],
@@ -36,15 +36,15 @@ impl Default for Options {
     }
 }
 
-/// What a workload wants.
+/// Goal of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Goal {
-    /// Short calls, one at a time: their median time.
+    /// Short calls, one at a time: their median duration.
     Latency,
-    /// Short calls, many at a time: calls a second.
+    /// Short calls, many at a time: calls per second.
     Rate,
-    /// Long messages, a few at a time: bytes a second.
+    /// Long messages, a few at a time: bytes per second.
     Throughput,
 }
 
@@ -60,7 +60,7 @@ impl Goal {
         }
     }
 
-    /// The figure of the experiment that counts.
+    /// Returns the name of the experiment's figure.
     pub(super) const fn figure(self) -> &'static str {
         match self {
             Self::Latency => "p50_us",
@@ -69,13 +69,13 @@ impl Goal {
         }
     }
 
-    /// Whether less of it is better.
+    /// Returns whether a smaller figure is better.
     pub(super) const fn less_is_better(self) -> bool {
         matches!(self, Self::Latency)
     }
 
-    /// What is done for it, and what counts.
-    pub(super) const fn in_words(self) -> &'static str {
+    /// Returns a description of the workload and its figure.
+    pub(super) const fn description(self) -> &'static str {
         match self {
             Self::Latency => "latency: median time of calls of 100 bytes, one at a time",
             Self::Rate => "rate: calls of 100 bytes a second, 64 at a time",
@@ -105,11 +105,11 @@ impl FromStr for Goal {
 }
 
 impl Options {
-    /// Whether each value is in its range.
+    /// Checks that each value is in its range.
     ///
     /// # Errors
     ///
-    /// Names the first one that is not, and one that would be.
+    /// The first value out of range, with one that is accepted.
     pub fn check(&self) -> Result<(), Error> {
         let seconds = (5.0..=86_400.0).contains(&self.seconds);
         require(seconds, "seconds", "a search takes 5 to 86400 seconds; try 60")?;
@@ -132,14 +132,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn values_out_of_range_are_named() {
         let wrong = [
             Options { seconds: 1.0, ..Options::default() },
             Options { runs: 2, ..Options::default() },
             Options { goals: Vec::new(), ..Options::default() },
         ];
-        let said = wrong.map(|options| options.check().unwrap_err().to_string());
-        insta::assert_snapshot!(said.join("\n"), @r"
+        let messages = wrong.map(|options| options.check().unwrap_err().to_string());
+        insta::assert_snapshot!(messages.join("\n"), @r"
         seconds: a search takes 5 to 86400 seconds; try 60
         runs: there are 3 to 100 rounds; try 5
         goals: there is at least one goal; try latency,rate

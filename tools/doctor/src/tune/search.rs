@@ -1,4 +1,4 @@
-//! In which order are settings tried, and how long may each take?
+//! Search: order of the settings, and time for each measurement.
 
 use std::time::{Duration, Instant};
 
@@ -11,29 +11,30 @@ use apus_contenders::contender::Plan;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
 use apus_testbed::machine::{self, Cores};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 
-/// What was found out.
-pub(super) struct Found {
+/// Result of the search.
+pub(super) struct SearchResult {
     pub(super) settings: Settings,
     pub(super) decisions: Vec<Decision>,
     pub(super) notes: Vec<String>,
 }
 
-/// What starting and ending the two sides takes, until it is known better.
+/// Initial estimate for starting and stopping both sides.
 const OVERHEAD: Duration = Duration::from_millis(150);
 
-/// What counts of a measurement, at least and at most. Ours: thousands of calls, and no more than noise settles in.
-const SHORTEST: Duration = Duration::from_millis(30);
-const LONGEST: Duration = Duration::from_secs(3);
+/// Minimum and maximum duration of a measurement. Chosen by us: thousands of calls, and an end to the reduction of
+/// noise.
+const MIN_MEASURE: Duration = Duration::from_millis(30);
+const MAX_MEASURE: Duration = Duration::from_secs(3);
 
-/// Rounds without which nothing is concluded.
-const FEWEST: usize = 3;
+/// Minimum number of rounds for a decision.
+const MIN_ROUNDS: usize = 3;
 
-/// Tries all settings as long as there is time.
-pub(super) fn run(options: &Options, host: &Host, cores: Cores) -> Found {
+/// Compares settings until the time limit.
+pub(super) fn run(options: &Options, spawner: &Spawner, cores: Cores) -> SearchResult {
     let mut search = Search {
-        host,
+        spawner,
         cores,
         began: Instant::now(),
         ends: Duration::from_secs_f64(options.seconds),
@@ -41,8 +42,11 @@ pub(super) fn run(options: &Options, host: &Host, cores: Cores) -> Found {
         progress: Progress::of_whole(),
         notes: Vec::new(),
     };
-    let mut found =
-        Found { settings: options.settings.clone(), decisions: Vec::new(), notes: Vec::new() };
+    let mut found = SearchResult {
+        settings: options.settings.clone(),
+        decisions: Vec::new(),
+        notes: Vec::new(),
+    };
     let of_each = machine::allowed().len() / 2;
     let (tried, too_big): (Vec<&Setting>, Vec<&Setting>) = SETTINGS
         .iter()
@@ -51,7 +55,7 @@ pub(super) fn run(options: &Options, host: &Host, cores: Cores) -> Found {
     for setting in too_big {
         let needs = 2 * setting.cores;
         found.notes.push(format!(
-            "{} was not tried: it takes {needs} cores, {} for each side, and this process may use {}",
+            "{} was not tried: it needs {needs} cores, {} for each side, and this process may use {}",
             setting.name,
             setting.cores,
             machine::allowed().len()
@@ -64,8 +68,8 @@ pub(super) fn run(options: &Options, host: &Host, cores: Cores) -> Found {
             .sum();
         match search.setting(setting, &found.settings, options, left) {
             Ok(decision) => {
-                if decision.is_a_change() {
-                    found.settings = setting.with(&found.settings, &decision.taken);
+                if decision.is_change() {
+                    found.settings = setting.with(&found.settings, &decision.recommended);
                 }
                 found.decisions.push(decision);
             }
@@ -76,28 +80,28 @@ pub(super) fn run(options: &Options, host: &Host, cores: Cores) -> Found {
     found
 }
 
-/// What was measured of one value of a setting.
-struct Turns {
+/// Measurements of one value of a setting.
+struct ValueRuns {
     value: String,
-    /// For each goal, one for each round.
+    /// Figures by goal and round.
     figures: Vec<Vec<f64>>,
-    /// Why there are no more.
+    /// Error that ended the measurements.
     failure: Option<String>,
 }
 
-impl Turns {
+impl ValueRuns {
     fn of(value: String, goals: usize) -> Self {
         Self { value, figures: vec![Vec::new(); goals], failure: None }
     }
 }
 
-/// Measurements that a setting takes.
+/// Returns the number of measurements that a setting takes.
 fn measurements(setting: &Setting, settings: &Settings, options: &Options) -> usize {
     setting.candidates(settings).len() * setting.goals(&options.goals).len() * options.runs
 }
 
 struct Search<'a> {
-    host: &'a Host,
+    spawner: &'a Spawner,
     cores: Cores,
     began: Instant,
     ends: Duration,
@@ -107,7 +111,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Tries all values of a setting; why not, if it could not. `left` measurements are to come.
+    /// Compares all values of a setting. `left` is the number of measurements that remain, this setting included.
+    /// Returns the reason if they could not be compared.
     fn setting(
         &mut self,
         setting: &Setting,
@@ -115,53 +120,53 @@ impl Search<'_> {
         options: &Options,
         left: usize,
     ) -> Result<Decision, String> {
-        const LATE: &str = "the time was over";
+        const LATE: &str = "the time limit was reached";
         let goals = setting.goals(&options.goals);
-        let mut turns: Vec<Turns> = setting
+        let mut runs: Vec<ValueRuns> = setting
             .candidates(settings)
             .into_iter()
-            .map(|value| Turns::of(value, goals.len()))
+            .map(|value| ValueRuns::of(value, goals.len()))
             .collect();
         let each = self.time_for_each(left).ok_or(LATE)?;
         let cores = self.cores_for(setting, settings);
-        let in_a_round = u32::try_from(turns.len() * goals.len()).unwrap_or(u32::MAX);
+        let in_a_round = u32::try_from(runs.len() * goals.len()).unwrap_or(u32::MAX);
         for round in 0..options.runs {
             if self.is_over((each + self.overhead) * in_a_round) {
-                if round < FEWEST {
+                if round < MIN_ROUNDS {
                     return Err(LATE.to_owned());
                 }
                 break;
             }
-            for turn in 0..turns.len() {
-                // Each round begins with another one, so that whatever the machine does meets all of them.
-                let turns_of = (round + turn) % turns.len();
-                let turns = &mut turns[turns_of];
+            for turn in 0..runs.len() {
+                // Each round begins with another value, so that disturbances affect all values alike.
+                let index = (round + turn) % runs.len();
+                let runs = &mut runs[index];
                 let what = format!(
                     "round {} of {}: {} = {}",
                     round + 1,
                     options.runs,
                     setting.name,
-                    turns.value
+                    runs.value
                 );
                 self.progress
                     .done(self.began.elapsed().as_secs_f64() / self.ends.as_secs_f64(), &what);
-                self.take(turns, &goals, &setting.with(settings, &turns.value), each, cores);
+                self.measure_value(runs, &goals, &setting.with(settings, &runs.value), each, cores);
             }
-            // All others are held against it.
-            if let Some(failure) = &turns[0].failure {
-                return Err(format!("with what is in force: {failure}"));
+            // All other values are compared with the first one.
+            if let Some(failure) = &runs[0].failure {
+                return Err(format!("the current value failed: {failure}"));
             }
         }
-        for Turns { value, failure, .. } in &turns {
+        for ValueRuns { value, failure, .. } in &runs {
             let failure =
-                failure.iter().map(|it| format!("{} = {value} is left out: {it}", setting.name));
+                failure.iter().map(|it| format!("{} = {value} was excluded: {it}", setting.name));
             self.notes.extend(failure);
         }
-        turns.retain(|turns| turns.failure.is_none());
-        let others = turns.len() - 1;
-        let candidates = turns.iter().enumerate().map(|(index, own)| {
+        runs.retain(|runs| runs.failure.is_none());
+        let others = runs.len() - 1;
+        let candidates = runs.iter().enumerate().map(|(index, own)| {
             let effect = |(goal, name): (usize, &Goal)| {
-                let base = (index > 0).then(|| &turns[0].figures[goal][..]);
+                let base = (index > 0).then(|| &runs[0].figures[goal][..]);
                 Effect::of(*name, &own.figures[goal], base, others)
             };
             let effects = goals.iter().enumerate().map(effect).collect();
@@ -170,27 +175,27 @@ impl Search<'_> {
         Ok(Decision::between(setting.name, candidates.collect()))
     }
 
-    /// Measures a value for each goal, unless that has failed before.
-    fn take(
+    /// Measures a value for each goal, unless an earlier measurement failed.
+    fn measure_value(
         &mut self,
-        turns: &mut Turns,
+        runs: &mut ValueRuns,
         goals: &[Goal],
         settings: &Settings,
         each: Duration,
         cores: Cores,
     ) {
-        for (goal, figures) in goals.iter().zip(&mut turns.figures) {
-            if turns.failure.is_some() {
+        for (goal, figures) in goals.iter().zip(&mut runs.figures) {
+            if runs.failure.is_some() {
                 return;
             }
             match self.measure(*goal, settings, each, cores) {
                 Ok(figure) => figures.push(figure),
-                Err(error) => turns.failure = Some(error.to_string()),
+                Err(error) => runs.failure = Some(error.to_string()),
             }
         }
     }
 
-    /// Where the sides run: each on a core of its own, or anywhere if an engine may need another one.
+    /// Returns the cores of both sides: one for each, or any core if the engine may need a second one.
     fn cores_for(&self, setting: &Setting, settings: &Settings) -> Cores {
         let has_engine = matches!(settings.engine, Some(Engine::Dedicated { .. }));
         if has_engine || setting.cores > 1 {
@@ -200,16 +205,16 @@ impl Search<'_> {
         }
     }
 
-    /// What may count of each measurement if so many are to come; `None` if there is no time for that.
+    /// Returns the duration of each measurement if `left` remain; `None` if the time is over.
     fn time_for_each(&self, left: usize) -> Option<Duration> {
         let time = self.ends.checked_sub(self.began.elapsed())?;
         let each = time / u32::try_from(left.max(1)).ok()?;
         // A tenth is warm-up.
         let counts = each.saturating_sub(self.overhead).mul_f64(0.9);
-        Some(counts.clamp(SHORTEST, LONGEST))
+        Some(counts.clamp(MIN_MEASURE, MAX_MEASURE))
     }
 
-    /// Whether so much more would be too late.
+    /// Returns whether `more` would exceed the time limit.
     fn is_over(&self, more: Duration) -> bool {
         self.began.elapsed() + more > self.ends
     }
@@ -236,9 +241,9 @@ impl Search<'_> {
             raw: false,
         };
         let began = Instant::now();
-        let figures = experiment.apus_alone(&plan, self.host, cores)?;
+        let figures = experiment.apus_alone(&plan, self.spawner, cores)?;
         let took = began.elapsed().saturating_sub(counts.mul_f64(1.1));
-        // Half of what it was, half of what it is.
+        // Moving average of the overhead.
         self.overhead = (self.overhead + took) / 2;
         let figure = figures.into_iter().find(|(name, _)| *name == goal.figure());
         let value = figure
@@ -246,7 +251,9 @@ impl Search<'_> {
             .filter(|value| value.is_finite() && *value > 0.0);
         value.ok_or_else(|| Error::Option {
             option: "seconds",
-            problem: format!("nothing was completed in the time that counts for {goal}; try more"),
+            problem: format!(
+                "no call was completed in the measured time for {goal}; try more seconds"
+            ),
         })
     }
 }

@@ -1,30 +1,30 @@
-//! Which settings are tried, and with which values?
+//! Settings of the search, and their values.
 //!
-//! Those that matter on a host by itself. What depends on the network, like the number of priorities or how much is granted,
-//! is found out on the network: `apus bench sweep --launch ssh`.
+//! These matter on a single host. Settings that depend on the network, for instance the number of priorities or the
+//! granted bytes, are compared on the network with `apus bench sweep --launch ssh`.
 
 use apus::{EndpointBuilder, Settings};
 
 use super::options::Goal;
 
-/// A setting with the values that are tried.
+/// A setting and its values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
-    /// Its name in files.
+    /// Name in configuration files.
     pub(super) name: &'static str,
-    /// Values in words, as files have them; what costs least (cores, memory) comes first.
+    /// Values as in configuration files; the cheapest in cores and memory first.
     pub(super) values: &'static [&'static str],
-    /// The goals that it can matter for.
+    /// Goals that it can affect.
     goals: &'static [Goal],
-    /// Cores that each side needs, lest the values that want most only get in each other's way.
+    /// Number of cores that each side needs so that its threads do not compete.
     pub(super) cores: usize,
-    /// Gives settings a value, which is one of these.
+    /// Applies one of the values.
     pub(super) apply: fn(&mut Settings, &str),
-    /// The value of settings, in words.
+    /// Returns the value of given settings.
     pub(super) value: fn(&Settings) -> String,
 }
 
-/// All of them, in the order in which they are tried: what matters most comes first, so that the rest is tried with it.
+/// All settings, the most effective first, since the others are compared with its result.
 pub(super) const SETTINGS: [Setting; 5] = [
     Setting {
         name: "poll",
@@ -70,7 +70,7 @@ pub(super) const SETTINGS: [Setting; 5] = [
     },
 ];
 
-/// Sets a parameter of the protocol; the values above are in its range.
+/// Sets a protocol parameter; the values above are in its range.
 fn parameter(settings: &mut Settings, name: &str, value: &str) {
     let number = value.parse().expect("a number, of those above");
     let builder = settings.protocol.to_builder().set(name, number).expect("a parameter's name");
@@ -80,12 +80,12 @@ fn parameter(settings: &mut Settings, name: &str, value: &str) {
 }
 
 impl Setting {
-    /// The goals among these that it can matter for.
-    pub(super) fn goals(&self, asked: &[Goal]) -> Vec<Goal> {
-        asked.iter().copied().filter(|goal| self.goals.contains(goal)).collect()
+    /// Returns those of `requested` that the setting can affect.
+    pub(super) fn goals(&self, requested: &[Goal]) -> Vec<Goal> {
+        requested.iter().copied().filter(|goal| self.goals.contains(goal)).collect()
     }
 
-    /// Values to try: what `settings` have comes first, as all others are held against it.
+    /// Returns the values to compare; the current one is the first.
     pub(super) fn candidates(&self, settings: &Settings) -> Vec<String> {
         let now = (self.value)(settings);
         let others =
@@ -93,7 +93,7 @@ impl Setting {
         std::iter::once(now.clone()).chain(others).collect()
     }
 
-    /// The same settings with another value of this one.
+    /// Returns the settings with another value of this one.
     pub(super) fn with(&self, settings: &Settings, value: &str) -> Settings {
         let mut settings = settings.clone();
         (self.apply)(&mut settings, value);
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_value_arrives_and_the_default_is_among_them() {
+    fn every_value_is_applied_and_the_default_is_included() {
         let usual = Settings::default();
         for setting in SETTINGS {
             for value in setting.values {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_ones_own_is_tried_besides() {
+    fn a_custom_current_value_is_compared_too() {
         let own = Settings { receive_batch: Some(17), ..Settings::default() };
         let batch = SETTINGS.iter().find(|setting| setting.name == "receive_batch").unwrap();
         assert_eq!(batch.candidates(&own), ["17", "8", "32", "128"]);

@@ -20,7 +20,7 @@ use super::worker::{Tally, Window, work};
 use super::{Contender, JOB, Tasks};
 use apus_report::stats::Latencies;
 use apus_testbed::error::{Doing, Error};
-use apus_testbed::process::{Begin, Control, Crew, Host, NOWHERE, Stop, Task};
+use apus_testbed::process::{Begin, Control, Crew, NO_ADDRESS, Spawner, Stop, Task};
 use apus_testbed::{clock, machine};
 
 /// The workers that are measured together.
@@ -126,7 +126,7 @@ pub(super) fn measure(
     case: Case,
     mut window: Window,
     cores: &[usize],
-    host: &Host,
+    host: &Spawner,
 ) -> Result<Point, Error> {
     for _ in 0..LONGER {
         let point = measure_in(case, window, cores, host)?;
@@ -144,7 +144,7 @@ pub(super) fn measure(
 }
 
 /// Returns the same in this window; the rate may be 0.
-fn measure_in(case: Case, window: Window, cores: &[usize], host: &Host) -> Result<Point, Error> {
+fn measure_in(case: Case, window: Window, cores: &[usize], host: &Spawner) -> Result<Point, Error> {
     let Case { contender, tasks, workers } = case;
     let registry = (contender == Contender::GlobalLock).then(|| GlobalRegistry::create(workers));
     let registry = registry.transpose().doing(|| "make a registry".to_owned())?;
@@ -215,7 +215,7 @@ pub(crate) fn agent(task: &Task, control: &mut Control) -> Result<Value, Error> 
         }
         drop(made);
         let begun = if pairs.iter().count() == setup.workers.len() {
-            control.ready(NOWHERE).and_then(|()| control.begin::<Window>())
+            control.ready(NO_ADDRESS).and_then(|()| control.begin::<Window>())
         } else {
             Err(Error::Peer("a worker could not make its pair".to_owned()))
         };

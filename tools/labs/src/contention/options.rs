@@ -9,7 +9,7 @@ use apus_report::experiment::{Experiment, defaults, name};
 use apus_report::findings::Findings;
 use apus_testbed::error::{Error, require};
 use apus_testbed::machine;
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 
 /// What does one lock for all local sockets cost?
 ///
@@ -65,7 +65,7 @@ impl Experiment for Options {
     type Error = Error;
 
     fn run(&self) -> Result<Findings, Error> {
-        super::run(self, &Host::this_program()?)
+        super::run(self, &Spawner::this_program()?)
     }
 }
 
@@ -127,7 +127,7 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apus_testbed::error::refusal;
+    use apus_testbed::error::option_problem;
 
     #[test]
     fn few_workers_are_measured_one_by_one_and_many_by_powers_of_two() {
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_refused_by_name() {
-        let refused = |change: fn(&mut Options)| refusal(Options::check, change);
+        let refused = |change: fn(&mut Options)| option_problem(Options::check, change);
         assert_eq!(refused(|_| ()), "");
         assert!(refused(|options| options.workers = 0).starts_with("workers: "));
         assert!(refused(|options| options.workers = MOST + 1).starts_with("workers: "));

@@ -11,8 +11,8 @@ use super::{Contender, Findings, Options};
 use apus_report::progress::Progress;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{self, Neighbours};
-use apus_testbed::process::Host;
+use apus_testbed::machine::{self, BackgroundLoad};
+use apus_testbed::process::Spawner;
 use std::time::Duration;
 
 /// Work before what counts, in each point.
@@ -23,17 +23,17 @@ const WARM_UP: Duration = Duration::from_millis(50);
 /// # Errors
 ///
 /// An option does not fit, or a worker failed.
-pub fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let cores = machine::apart();
-    let neighbours = Neighbours::watch();
+    let cores = machine::physical_first();
+    let neighbours = BackgroundLoad::watch();
     let curves = curves(options, &cores, host)?;
     Ok(found(options, &curves, cores.len(), neighbours.note()))
 }
 
 /// Returns all points of all runs. In each run they come in an order of chance, so that what changes about the machine
 /// changes for no contender and no number of workers in particular.
-fn curves(options: &Options, cores: &[usize], host: &Host) -> Result<Vec<Curve>, Error> {
+fn curves(options: &Options, cores: &[usize], host: &Spawner) -> Result<Vec<Curve>, Error> {
     let time = clock::as_nanoseconds(Duration::from_secs_f64(options.seconds));
     let window = Window { warm_up: clock::as_nanoseconds(WARM_UP), time };
     let counts = options.counts();
@@ -47,7 +47,7 @@ fn curves(options: &Options, cores: &[usize], host: &Host) -> Result<Vec<Curve>,
     let mut turns: Vec<(usize, usize)> =
         each.flat_map(|curve| (0..counts.len()).map(move |point| (curve, point))).collect();
     let progress = Progress::of(options.runs * turns.len());
-    let mut chance = rng(options.seed, Stream::Turns);
+    let mut chance = rng(options.seed, Stream::Order);
     for run in 1..=options.runs {
         turns.shuffle(&mut chance);
         for &(curve, point) in &turns {

@@ -32,17 +32,17 @@ use serde_json::Value;
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
-use apus_testbed::machine::Neighbours;
-use apus_testbed::process::{Control, Host, Task};
+use apus_testbed::machine::BackgroundLoad;
+use apus_testbed::process::{Control, Spawner, Task};
 
 /// Runs the experiment.
 ///
 /// # Errors
 ///
 /// An option does not fit, or a trial failed.
-pub fn run(options: &Options, host: &Host) -> Result<Findings, Error> {
+pub fn run(options: &Options, host: &Spawner) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = Neighbours::watch();
+    let neighbours = BackgroundLoad::watch();
     let paths = trial::Path::all();
     let progress = Progress::of(options.runs * paths.len());
     let mut found = vec![Vec::new(); paths.len()];

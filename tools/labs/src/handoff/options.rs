@@ -7,7 +7,7 @@ use serde::Serialize;
 use apus_report::experiment::{Experiment, defaults};
 use apus_report::findings::Findings;
 use apus_testbed::error::{Error, require};
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 
 /// The double handoff: a thread woken before its message is there
 ///
@@ -45,7 +45,7 @@ impl Experiment for Options {
     type Error = Error;
 
     fn run(&self) -> Result<Findings, Error> {
-        super::run(self, &Host::this_program()?)
+        super::run(self, &Spawner::this_program()?)
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::socket::{Counts, Order, Socket};
 use super::{JOB, Options, product};
 use apus_testbed::error::{Doing, Error};
-use apus_testbed::process::{Control, Host, Task};
+use apus_testbed::process::{Control, Spawner, Task};
 
 /// The way of a message to the thread that waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ struct Details {
 const LONGEST_REQUEST: Duration = Duration::from_millis(5);
 
 /// Returns one trial in a process of its own.
-pub(super) fn start(options: &Options, path: Path, host: &Host) -> Result<Counts, Error> {
+pub(super) fn start(options: &Options, path: Path, host: &Spawner) -> Result<Counts, Error> {
     let Options { messages, poll, .. } = *options;
     let task = Task {
         name: path.name(),

@@ -11,8 +11,8 @@ use super::priority::Priority;
 use super::tap::{Tap, Use};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
-use apus_testbed::fabric::Crossing;
-use apus_testbed::process::{Control, NOWHERE};
+use apus_testbed::fabric::RouterPath;
+use apus_testbed::process::{Control, NO_ADDRESS};
 
 /// The instructions for an application: the nanoseconds that count.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ const STEPS: u64 = 4_000;
 /// about it.
 pub(super) fn compute(control: &mut Control) -> Result<Value, Error> {
     Priority::Leftover.take()?;
-    control.ready(NOWHERE)?;
+    control.ready(NO_ADDRESS)?;
     let begin = control.begin::<Window>()?;
     let (begins, ends) = (begin.at, begin.at + begin.details.time);
     let mut state = 1_u64;
@@ -64,9 +64,9 @@ fn sample() -> (u64, u64) {
 
 /// Watches the packets that come to the router; gives how many it saw.
 pub(super) fn monitor(control: &mut Control) -> Result<Value, Error> {
-    let tap = Tap::open(Crossing::IN, Use::Receive)?;
+    let tap = Tap::open(RouterPath::IN, Use::Receive)?;
     tap.set_patience(super::CHECK_INTERVAL)?;
-    control.ready(NOWHERE)?;
+    control.ready(NO_ADDRESS)?;
     let mut frame = Frame::empty();
     let mut seen = 0_u64;
     while !control.stop().is_asked() {

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::frame;
 use apus_testbed::error::{Doing, Error};
-use apus_testbed::process::{Control, NOWHERE};
+use apus_testbed::process::{Control, NO_ADDRESS};
 
 /// Packets that wait for the filter at most. Source: Mogul & Ramakrishnan.
 pub(super) const QUEUE: usize = 32;
@@ -131,7 +131,7 @@ fn verdict(record: &[u8; RECORD]) -> u8 {
 /// Is the filter until the router is gone; gives the number of packets that it has seen.
 pub(super) fn agent(door: &Door, control: &mut Control) -> Result<Value, Error> {
     let mut router = door.enter()?;
-    control.ready(NOWHERE)?;
+    control.ready(NO_ADDRESS)?;
     let mut record = [0; RECORD];
     let mut seen = 0_u64;
     loop {

@@ -16,8 +16,8 @@ use super::routes::NETWORKS;
 use super::tap::{Burst, Tap, Use};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
-use apus_testbed::fabric::Crossing;
-use apus_testbed::process::{Control, NOWHERE};
+use apus_testbed::fabric::RouterPath;
+use apus_testbed::process::{Control, NO_ADDRESS};
 
 /// The load.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -51,10 +51,10 @@ const PAUSE: u64 = 10_000_000;
 
 /// Sends a load when told to begin.
 pub(super) fn agent(seed: u64, control: &mut Control) -> Result<Value, Error> {
-    let tap = Tap::open(Crossing::SOURCE, Use::Send)?;
+    let tap = Tap::open(RouterPath::SOURCE, Use::Send)?;
     // A wire does not wait. Without the right to real-time priority, the load is less steady.
     let _ = Priority::RealTime(HARDWARE).take();
-    control.ready(NOWHERE)?;
+    control.ready(NO_ADDRESS)?;
     let begin = control.begin::<Load>()?;
     let packets = packets(seed);
     let mut bursts: Vec<_> =
@@ -75,7 +75,7 @@ fn packets(seed: u64) -> Vec<[u8; MIN]> {
     let mut chance = rng(seed, Stream::Destinations);
     let mut packet = || {
         let destination = [10, 2, networks.sample(&mut chance), hosts.sample(&mut chance)];
-        shortest(Crossing::IN_ADDRESS, [10, 1, 0, 1], destination)
+        shortest(RouterPath::IN_ADDRESS, [10, 1, 0, 1], destination)
     };
     std::iter::repeat_with(&mut packet).take(PACKETS).collect()
 }

@@ -186,7 +186,7 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apus_testbed::error::refusal;
+    use apus_testbed::error::option_problem;
 
     #[test]
     fn rates_are_thousands_and_ascend() {
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_refused_by_name() {
-        let refused = |change: fn(&mut Options)| refusal(Options::check, change);
+        let refused = |change: fn(&mut Options)| option_problem(Options::check, change);
         assert_eq!(refused(|_| ()), "");
         assert!(refused(|options| options.modes.clear()).starts_with("modes: "));
         assert!(refused(|options| options.modes.push(Mode::Apus)).starts_with("modes: "));

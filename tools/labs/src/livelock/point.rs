@@ -13,13 +13,13 @@ use super::router::{Counters, Setup};
 use super::{JOB, Mode, Part};
 use apus_testbed::clock;
 use apus_testbed::error::Error;
-use apus_testbed::fabric::{Crossing, Place};
-use apus_testbed::process::{Crew, Host, Task};
+use apus_testbed::fabric::{PathNode, RouterPath};
+use apus_testbed::process::{Crew, Spawner, Task};
 
 /// The set-up in which points are measured.
 #[derive(Debug)]
 pub(super) struct Bench<'a> {
-    pub(super) crossing: &'a Crossing,
+    pub(super) crossing: &'a RouterPath,
     /// The program that is an agent when its first argument says so.
     pub(super) program: &'a Path,
     /// The generator's core and the router's.
@@ -119,27 +119,32 @@ impl Bench<'_> {
     }
 
     /// Generator, application, router, monitor, filter: the order identifies the results.
-    fn tasks(&self, case: Case) -> Vec<(Host, Task)> {
+    fn tasks(&self, case: Case) -> Vec<(Spawner, Task)> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let [generator, router] = self.cores;
         let door = case.filter.then(|| Door::new(NUMBER.fetch_add(1, Ordering::Relaxed)));
         let setup = Setup { mode: case.mode, door: door.clone() };
         let mut tasks = vec![
-            self.task("generator", Place::Source, generator, &Part::Generator { seed: self.seed }),
-            self.task("application", Place::Router, router, &Part::Compute),
-            self.task("router", Place::Router, router, &Part::Router(setup)),
+            self.task(
+                "generator",
+                PathNode::Source,
+                generator,
+                &Part::Generator { seed: self.seed },
+            ),
+            self.task("application", PathNode::Router, router, &Part::Compute),
+            self.task("router", PathNode::Router, router, &Part::Router(setup)),
         ];
         if self.monitor {
-            tasks.push(self.task("monitor", Place::Router, router, &Part::Monitor));
+            tasks.push(self.task("monitor", PathNode::Router, router, &Part::Monitor));
         }
         if let Some(door) = door {
-            tasks.push(self.task("filter", Place::Router, router, &Part::Filter(door)));
+            tasks.push(self.task("filter", PathNode::Router, router, &Part::Filter(door)));
         }
         tasks
     }
 
-    fn task(&self, name: &str, place: Place, core: usize, part: &Part) -> (Host, Task) {
-        let host = Host::Command {
+    fn task(&self, name: &str, place: PathNode, core: usize, part: &Part) -> (Spawner, Task) {
+        let host = Spawner::Command {
             prefix: self.crossing.enter(place),
             program: self.program.as_os_str().to_owned(),
         };

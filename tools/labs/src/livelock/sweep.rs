@@ -10,8 +10,8 @@ use super::priority::Priority;
 use super::{Findings, Mode, Options, Rates, mode};
 use apus_report::progress::Progress;
 use apus_testbed::error::{Error, require};
-use apus_testbed::fabric::Crossing;
-use apus_testbed::machine::{Awake, Cores, Neighbours};
+use apus_testbed::fabric::RouterPath;
+use apus_testbed::machine::{BackgroundLoad, Cores, PmQosRequest};
 
 /// Halvings in the search for the highest rate without loss.
 const HALVINGS: usize = 5;
@@ -29,9 +29,9 @@ pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     if options.modes.iter().any(|mode| *mode != Mode::Apus) {
         Priority::RealTime(mode::HARDWARE).check()?;
     }
-    let crossing = Crossing::up()?;
-    let neighbours = Neighbours::watch();
-    let awake = Awake::keep();
+    let crossing = RouterPath::up()?;
+    let neighbours = BackgroundLoad::watch();
+    let awake = PmQosRequest::open();
     let bench = Bench {
         crossing: &crossing,
         program,

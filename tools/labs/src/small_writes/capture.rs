@@ -11,14 +11,14 @@ use super::side::{Part, exchange};
 use super::tally::Plan;
 use super::watch::Captured;
 use apus_testbed::error::Error;
-use apus_testbed::fabric::Island;
+use apus_testbed::fabric::IsolatedHost;
 use apus_testbed::machine::Cores;
-use apus_testbed::process::Host;
+use apus_testbed::process::Spawner;
 
 /// The namespace in which packets are captured.
 pub(super) struct Capture {
-    _island: Island,
-    host: Host,
+    _island: IsolatedHost,
+    host: Spawner,
 }
 
 /// Exchanges of which packets are read. Chosen by us: enough for a median, and what waits for a timer in each is over in a
@@ -32,8 +32,8 @@ impl Capture {
     ///
     /// This user may not create namespaces, or a program of the system is missing.
     pub(super) fn prepare(program: &Path) -> Result<Self, Error> {
-        let island = Island::up()?;
-        let host = Host::Command { prefix: island.enter(), program: program.into() };
+        let island = IsolatedHost::up()?;
+        let host = Spawner::Command { prefix: island.enter(), program: program.into() };
         Ok(Self { _island: island, host })
     }
 
@@ -48,7 +48,7 @@ impl Capture {
         plan: &Plan,
         cores: Cores,
     ) -> Result<Anatomy, Error> {
-        let interface = Island::INTERFACE.to_owned();
+        let interface = IsolatedHost::INTERFACE.to_owned();
         let mut watcher = self.host.start(Part::Watcher { interface }.task(None))?;
         watcher.address()?;
         let plan = Plan { exchanges: EXCHANGES, time: plan.time.max(LEAST), warm_up: 1, ..*plan };

@@ -85,11 +85,11 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apus_testbed::error::refusal;
+    use apus_testbed::error::option_problem;
 
     #[test]
     fn what_cannot_be_measured_is_refused_by_name() {
-        let refused = |change: fn(&mut Options)| refusal(Options::check, change);
+        let refused = |change: fn(&mut Options)| option_problem(Options::check, change);
         assert_eq!(refused(|_| ()), "");
         assert!(refused(|options| options.exchanges = 9).starts_with("exchanges: "));
         assert!(refused(|options| options.repetition.seconds = f64::NAN).starts_with("seconds: "));

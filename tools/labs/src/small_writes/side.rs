@@ -9,7 +9,7 @@ use super::tally::{Plan, Tally};
 use super::{Carrier, Variant, product, tcp, watch};
 use apus_testbed::error::Error;
 use apus_testbed::machine::Cores;
-use apus_testbed::process::{Control, Host, Task};
+use apus_testbed::process::{Control, Spawner, Task};
 
 /// The kind of task that [`agent`] does.
 pub(crate) const JOB: &str = "small-writes";
@@ -43,7 +43,7 @@ pub(super) fn exchange(
     variant: &Variant,
     plan: &Plan,
     cores: Cores,
-    host: &Host,
+    host: &Spawner,
 ) -> Result<(Tally, SocketAddr), Error> {
     let variant = variant.name.to_owned();
     let part = Part::Server { variant: variant.clone(), plan: *plan };
@@ -93,7 +93,7 @@ mod tests {
     /// replies that it should have.
     #[test]
     fn every_variant_exchanges_its_commands() {
-        let host = Host::Threads(crate::agent::run);
+        let host = Spawner::Threads(crate::agent::run);
         let plan =
             Plan { exchanges: 3, time: 60_000_000_000, warm_up: 1, seed: 1, poll: PollMode::Block };
         for variant in &Variant::ALL {

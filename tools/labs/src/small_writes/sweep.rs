@@ -15,8 +15,8 @@ use super::{Findings, Options};
 use apus_report::progress::Progress;
 use apus_testbed::clock;
 use apus_testbed::error::Error;
-use apus_testbed::machine::{Cores, Neighbours};
-use apus_testbed::process::Host;
+use apus_testbed::machine::{BackgroundLoad, Cores};
+use apus_testbed::process::Spawner;
 
 /// Exchanges before what counts.
 const WARM_UP: u64 = 200;
@@ -28,7 +28,7 @@ const WARM_UP: u64 = 200;
 /// An option does not fit, or a side failed. Packets that cannot be seen are no error: the result says so.
 pub fn run(options: &Options, program: &Path) -> Result<Findings, Error> {
     options.check()?;
-    let neighbours = Neighbours::watch();
+    let neighbours = BackgroundLoad::watch();
     let cores = Cores::choose();
     let options = &Options { repetition: options.repetition.on(cores), ..options.clone() };
     let plan = Plan {
@@ -61,9 +61,9 @@ fn time(
     progress: &Progress,
     measured: &mut [Measured],
 ) -> Result<(), Error> {
-    let host = Host::Processes(program.to_owned());
+    let host = Spawner::Processes(program.to_owned());
     let mut order: Vec<usize> = (0..measured.len()).collect();
-    let mut chance = rng(options.repetition.seed, Stream::Turns);
+    let mut chance = rng(options.repetition.seed, Stream::Order);
     for run in 1..=options.repetition.runs {
         order.shuffle(&mut chance);
         for &index in &order {

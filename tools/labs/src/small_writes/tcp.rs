@@ -14,7 +14,7 @@ use super::message::{HEAD, LENGTH, Messages};
 use super::tally::{Plan, Tally, tally};
 use super::{Reading, Variant, Writing};
 use apus_contenders::baseline::stream::server::accept;
-use apus_contenders::baseline::wait::{Waiter, wake_on_stop};
+use apus_contenders::baseline::waiter::{Waiter, wake_on_stop};
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::{Control, Stop};
 

@@ -17,7 +17,7 @@ use super::counters::Counters;
 use super::packet::Packet;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::packet_socket::{self, Use};
-use apus_testbed::process::{Control, NOWHERE};
+use apus_testbed::process::{Control, NO_ADDRESS};
 
 /// The captured packets.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub(super) fn agent(interface: &str, control: &mut Control) -> Result<Value, Err
     setsockopt(&socket, ReceiveTimestampns, &true).doing(|| "ask for times".to_owned())?;
     set_socket_recv_buffer_size(&socket, BUFFER).doing(|| "set SO_RCVBUF".to_owned())?;
     let before = Counters::now();
-    control.ready(NOWHERE)?;
+    control.ready(NO_ADDRESS)?;
     control.stop().wait();
     let counted = before.zip(Counters::now()).map(|(before, after)| after.since(before));
     let mut packets = Vec::new();

@@ -1,10 +1,10 @@
-//! When is an ACK sent, and does it carry the echo?
+//! Generation of ACKs with the congestion echo.
 //!
-//! Every second segment is acknowledged, and the ACK says whether the segments that it acknowledges were
-//! marked. When marks begin or cease, what has come before is acknowledged at once with the old answer, so
-//! that the sender can reconstruct the run of marks exactly. Source: the DCTCP paper, section 3.1 (figure 10);
-//! RFC 8257 section 3.2; the delays are Linux's (`__tcp_ack_snd_check`, `tcp_cleanup_rbuf` and
-//! `tcp_measure_rcv_mss` with an application that reads at once).
+//! Every second segment is acknowledged, and the ACK says whether the segments that it acknowledges
+//! were marked. When marks begin or cease, the preceding segments are acknowledged at once with the
+//! old echo, so that the sender can reconstruct the runs of marks exactly. Source: the DCTCP paper,
+//! section 3.1 (figure 10); RFC 8257 section 3.2. The delays are Linux's (`__tcp_ack_snd_check`,
+//! `tcp_cleanup_rbuf` and `tcp_measure_rcv_mss` with an application that reads at once).
 
 use std::collections::VecDeque;
 
@@ -13,69 +13,70 @@ use super::reassembly::Arrival;
 use super::segment::{Ack, Position};
 use apus_workload::time::Nanos;
 
-/// ACKs that do not wait after a connection has begun, was idle, or has lost something. Source: Linux,
+/// Immediate ACKs after a connection has begun, was idle, or has lost a segment. Source: Linux,
 /// `TCP_MAX_QUICKACKS`.
 const QUICK: u32 = 16;
 
-/// Whether an ACK is owed.
+/// Whether an ACK is pending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Owed {
+enum PendingAck {
     #[default]
     Nothing,
-    /// At this time, unless data or a second segment comes before.
+    /// Due at this time, unless data or a second segment arrives before.
     By(Nanos),
     Now,
 }
 
-/// The receiving half's ACKs.
+/// ACKs of the receiving half.
 #[derive(Debug, Default)]
 pub(super) struct Acks {
     /// Whether the last segment was marked.
     echo: bool,
-    /// ACKs with the old answer, which leave first.
+    /// ACKs with the old echo, which leave first.
     before: VecDeque<Ack>,
-    owed: Owed,
-    /// How far the stream had come at the last ACK.
-    told: Position,
+    pending: PendingAck,
+    /// Position of the last ACK.
+    acked_to: Position,
     /// Whether a segment that ended a message waits for its ACK.
     pushed: bool,
-    /// Whether data goes both ways, so that an ACK had better wait for it.
+    /// Whether data flows in both directions, so that ACKs wait for data to carry them.
     both_ways: bool,
-    /// ACKs that do not wait.
+    /// Remaining immediate ACKs.
     quick: u32,
-    /// When data came last.
+    /// Time of the last data.
     data_at: Option<Nanos>,
 }
 
 impl Acks {
-    /// The answer to the question whether segments were marked.
+    /// Returns the current echo.
     pub(super) const fn echo(&self) -> bool {
         self.echo
     }
 
-    /// Whether the next segment with data, marked or not, changes the answer.
+    /// Returns whether the next segment with data, marked or not, changes the echo.
     pub(super) const fn changes(&self, marked: bool) -> bool {
         self.echo != marked
     }
 
-    /// Whether an ACK waits that a change of the answer would make wrong.
-    pub(super) fn is_owed(&self) -> bool {
-        self.owed != Owed::Nothing
+    /// Returns whether an ACK is pending that a change of the echo would falsify.
+    pub(super) fn is_pending(&self) -> bool {
+        self.pending != PendingAck::Nothing
     }
 
-    /// The answer changes. `old` is the ACK of what has come before, if one is owed.
+    /// Changes the echo. `old` is the ACK of the preceding segments, if one is pending.
     pub(super) fn change(&mut self, old: Option<Ack>) {
         self.echo = !self.echo;
-        self.owed = Owed::Now;
+        self.pending = PendingAck::Now;
         if let Some(old) = old {
-            self.told = old.upto;
+            self.acked_to = old.upto;
             self.pushed = false;
             self.before.push_back(old);
         }
     }
 
-    /// A segment has arrived, the last of what its sender had for the moment or not (`pushed`); the stream
-    /// has come to `next`. `timeout` is this side's retransmission timeout, which tells what a long silence is.
+    /// Handles a segment with data. `pushed` says whether it is the last one that its sender has
+    /// for now, and `next` is the position that the stream has reached. `timeout` is this side's
+    /// retransmission timeout, which defines a long silence.
     pub(super) fn on_data(
         &mut self,
         config: &Config,
@@ -91,66 +92,67 @@ impl Acks {
         if arrival != Arrival::InOrder {
             self.quick = QUICK;
             self.both_ways = false;
-            self.owed = Owed::Now;
+            self.pending = PendingAck::Now;
             return;
         }
-        let second = next - self.told > u64::from(config.mss) || (pushed && self.pushed);
+        let second = next - self.acked_to > u64::from(config.mss) || (pushed && self.pushed);
         self.pushed |= pushed;
         let alone = !self.both_ways && (self.quick > 0 || pushed);
         if second || alone {
-            self.owed = Owed::Now;
-        } else if self.owed == Owed::Nothing {
-            self.owed = Owed::By(now + config.ack_delay());
+            self.pending = PendingAck::Now;
+        } else if self.pending == PendingAck::Nothing {
+            self.pending = PendingAck::By(now + config.ack_delay());
         }
     }
 
-    /// Data was sent: if data has come lately, this is a conversation.
+    /// Handles the transmission of data: data in both directions within a short time make the
+    /// connection bidirectional.
     pub(super) fn on_data_sent(&mut self, config: &Config, now: Nanos) {
         self.both_ways |= self.data_at.is_some_and(|at| now - at < config.delayed_ack);
     }
 
-    /// Whether an ACK is to be sent at once.
+    /// Returns whether an ACK must be sent at once.
     pub(super) fn is_due(&self) -> bool {
-        self.owed == Owed::Now || !self.before.is_empty()
+        self.pending == PendingAck::Now || !self.before.is_empty()
     }
 
-    /// When an ACK must be sent.
+    /// Returns when an ACK must be sent.
     pub(super) const fn deadline(&self) -> Option<Nanos> {
-        match self.owed {
-            Owed::By(at) => Some(at),
-            Owed::Nothing | Owed::Now => None,
+        match self.pending {
+            PendingAck::By(at) => Some(at),
+            PendingAck::Nothing | PendingAck::Now => None,
         }
     }
 
-    /// Time has passed; an ACK may have waited long enough. Source: Linux, `tcp_delack_timer_handler`.
+    /// Makes an ACK due that has waited long enough. Source: Linux, `tcp_delack_timer_handler`.
     pub(super) fn on_timer(&mut self, now: Nanos) {
         if self.deadline().is_some_and(|at| at <= now) {
             self.both_ways = false;
-            self.owed = Owed::Now;
+            self.pending = PendingAck::Now;
         }
     }
 
-    /// Takes the oldest ACK with the old answer.
+    /// Removes the oldest ACK with the old echo.
     pub(super) fn take_before(&mut self) -> Option<Ack> {
         self.before.pop_front()
     }
 
-    /// Whether data that leaves now may carry the ACK.
-    pub(super) fn may_ride(&self) -> bool {
+    /// Returns whether data that leaves now may carry the ACK.
+    pub(super) fn may_piggyback(&self) -> bool {
         self.before.is_empty()
     }
 
-    /// Everything before `next` was acknowledged with the current answer.
+    /// Records that everything before `next` was acknowledged with the current echo.
     pub(super) fn on_sent(&mut self, next: Position) {
-        self.told = next;
-        self.owed = Owed::Nothing;
+        self.acked_to = next;
+        self.pending = PendingAck::Nothing;
         self.pushed = false;
         self.quick = self.quick.saturating_sub(1);
     }
 
-    /// There is more to tell than one ACK could.
+    /// Makes another ACK due, because one ACK cannot report everything.
     pub(super) const fn owe(&mut self) {
-        self.owed = Owed::Now;
+        self.pending = PendingAck::Now;
     }
 }
 
@@ -159,7 +161,7 @@ mod tests {
     use super::*;
     use crate::dctcp::config::MSS;
 
-    /// A receiver that has got over its first quick ACKs.
+    /// A receiver that has used up its immediate ACKs.
     struct Receiver {
         acks: Acks,
         next: Position,
@@ -172,7 +174,7 @@ mod tests {
             Self { acks, next: 0, now: 0 }
         }
 
-        /// A segment arrives in order; whether it is acknowledged at once.
+        /// Receives a segment in order; returns whether it is acknowledged at once.
         fn segment(&mut self, len: u32) -> bool {
             let pushed = len < MSS;
             self.next += u64::from(len);
@@ -194,8 +196,8 @@ mod tests {
         assert_eq!(due, [false, true, false, true, false, true]);
     }
 
-    /// The application reads at once, and Linux then acknowledges what was pushed, unless it expects data to
-    /// go back; but not a second time.
+    /// The application reads at once, and Linux then acknowledges what was pushed, unless it
+    /// expects data in the other direction; but not a second time.
     #[test]
     fn the_end_of_a_message_is_acknowledged_unless_data_goes_back() {
         let mut receiver = Receiver::new();
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_waits_no_longer_than_it_may() {
+    fn an_ack_waits_until_its_deadline() {
         let mut receiver = Receiver::new();
         assert!(!receiver.segment(MSS));
         let deadline = receiver.acks.deadline().unwrap();

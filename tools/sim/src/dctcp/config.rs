@@ -1,42 +1,42 @@
-//! Which parameters does DCTCP have, and where do their values come from?
+//! Parameters of DCTCP, with the sources of their values.
 //!
-//! The default is Linux 6 with `net.ipv4.tcp_congestion_control=dctcp` as it comes, save for the minimum
-//! retransmission timeout, which is the one of the DCTCP paper.
+//! The default is Linux 6 with `net.ipv4.tcp_congestion_control=dctcp` and no further changes,
+//! except for the minimum retransmission timeout, which is that of the DCTCP paper.
 
 use apus_workload::time::{MILLISECOND, Nanos, Rate, SECOND};
 
-/// Payload bytes of a full segment: an MTU of 1500 bytes less 20 (IPv4), 20 (TCP) and 12 (timestamps, which
-/// Linux sends by default).
+/// Payload bytes of a full segment: an MTU of 1500 bytes less 20 (IPv4), 20 (TCP) and 12
+/// (timestamps, which Linux sends by default).
 pub const MSS: u32 = 1_500 - 20 - 20 - 12;
 
-/// Wire bytes of a full segment, by which thresholds in packets are reckoned: 1500 bytes and Ethernet's 38.
+/// Wire bytes of a full segment, the unit of thresholds in packets: 1500 bytes and Ethernet's 38.
 pub const FULL_FRAME: u64 = 1_538;
 
-/// What a user of DCTCP can set.
+/// Parameters of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Payload bytes of a full segment, at least 1; [`MSS`].
+    /// Payload bytes of a full segment, at least 1. Default: [`MSS`].
     pub mss: u32,
     /// Segments that a new or long idle connection may send at once, at least 1. 10: RFC 6928.
     pub initial_window: u32,
-    /// Least retransmission timeout beyond the round-trip time. 10 ms: the DCTCP paper, section 4 (200 ms in
-    /// Linux unless a route says otherwise, `TCP_RTO_MIN`).
+    /// Least retransmission timeout in addition to the round-trip time. 10 ms: the DCTCP paper,
+    /// section 4 (200 ms in Linux unless a route has another value, `TCP_RTO_MIN`).
     pub min_rto: Nanos,
-    /// Longest retransmission timeout, however often it has been doubled. 120 s: Linux, `TCP_RTO_MAX`.
+    /// Longest retransmission timeout after any number of doublings. 120 s: Linux, `TCP_RTO_MAX`.
     pub max_rto: Nanos,
-    /// Least time of the tail loss probe and of the reordering timer beyond the round-trip time. 2 ms: Linux,
-    /// `TCP_TIMEOUT_MIN_US`.
+    /// Least time of the tail loss probe and of the reordering timer in addition to the round-trip
+    /// time. 2 ms: Linux, `TCP_TIMEOUT_MIN_US`.
     pub timer_floor: Nanos,
-    /// How long an ACK may wait for data or for a second segment. 40 ms: Linux, `TCP_DELACK_MIN`; see
-    /// [`Config::ack_delay`].
+    /// Time for which an ACK may wait for data or for a second segment. 40 ms: Linux,
+    /// `TCP_DELACK_MIN`; see [`Config::ack_delay`].
     pub delayed_ack: Nanos,
-    /// Whether a connection that was idle for a retransmission timeout begins again with the initial window.
-    /// Yes: Linux, `tcp_slow_start_after_idle`; RFC 5681 section 4.1.
+    /// Whether a connection that was idle for a retransmission timeout restarts with the initial
+    /// window. Yes: Linux, `tcp_slow_start_after_idle`; RFC 5681 section 4.1.
     pub slow_start_after_idle: bool,
-    /// The estimate of the marked fraction moves by 1 / 2^this each window, 1 to 10. 4, which is g = 1/16:
-    /// the DCTCP paper, section 4; Linux, `dctcp_shift_g`.
+    /// The estimate of the marked fraction moves by 1 / 2^this each window, 1 to 10. 4, which is g
+    /// = 1/16: the DCTCP paper, section 4; Linux, `dctcp_shift_g`.
     pub gain_shift: u32,
-    /// The estimate at the beginning, in 1024ths, at most 1024. 1024: Linux, `dctcp_alpha_on_init`; RFC 8257
+    /// Initial estimate in 1024ths, at most 1024. 1024: Linux, `dctcp_alpha_on_init`; RFC 8257
     /// section 4.2.
     pub initial_alpha: u32,
 }
@@ -58,23 +58,24 @@ impl Default for Config {
 }
 
 impl Config {
-    /// How long an ACK may wait in effect: always less than the sender's patience, as otherwise each odd
-    /// segment would be repeated for nothing. Source: Linux, `tcp_delack_max` (a millisecond less than the
-    /// minimum retransmission timeout).
+    /// Returns the effective time for which an ACK may wait. It is always less than the sender's
+    /// timeout, because otherwise each odd segment would be retransmitted needlessly. Source:
+    /// Linux, `tcp_delack_max` (a millisecond less than the minimum retransmission timeout).
     #[must_use]
     pub const fn ack_delay(&self) -> Nanos {
         let half = self.min_rto / 2;
         let less = self.min_rto.saturating_sub(MILLISECOND);
-        let patience = if less > half { less } else { half };
-        if self.delayed_ack < patience { self.delayed_ack } else { patience }
+        let sender_timeout = if less > half { less } else { half };
+        if self.delayed_ack < sender_timeout { self.delayed_ack } else { sender_timeout }
     }
 }
 
-/// The marking threshold K that the DCTCP paper uses, in wire bytes: 20 full packets up to 1 Gbit/s, 65 at
-/// 10 Gbit/s (section 4), in proportion between and beyond.
+/// Returns the marking threshold K of the DCTCP paper in wire bytes: 20 full packets up to 1
+/// Gbit/s, 65 at 10 Gbit/s (section 4), interpolated linearly between and beyond.
 ///
-/// 65 packets make room for bursts of 30 to 40 packets that a real host's segmentation offload sends at once
-/// (section 3.5). Hosts in the simulator do not burst, so that [`marking_bound`] is the sharper choice here.
+/// 65 packets make room for bursts of 30 to 40 packets, which a real host's segmentation offload
+/// sends at once (section 3.5). Hosts in the simulator do not burst, so [`marking_bound`] is the
+/// tighter choice here.
 #[must_use]
 pub const fn marking_threshold(rate: Rate) -> u64 {
     let mbps = rate.mbps();
@@ -83,11 +84,11 @@ pub const fn marking_threshold(rate: Rate) -> u64 {
     packets * FULL_FRAME / 1_000
 }
 
-/// The least marking threshold that does not cost throughput, in wire bytes: K > C * RTT / 7, where the
-/// round-trip time does not include queues. Source: the DCTCP paper, section 3.4 (13).
+/// Returns the least marking threshold that does not cost throughput, in wire bytes: K > C * RTT /
+/// 7, where the round-trip time does not include queues. Source: the DCTCP paper, section 3.4 (13).
 ///
-/// The analysis is of smooth windows; at least two full packets are returned, as a port that marks whenever
-/// one packet waits marks even a single flow.
+/// The analysis assumes smooth windows. The result is at least two full packets, because a port
+/// that marks whenever one packet waits marks even a single flow.
 #[must_use]
 pub const fn marking_bound(rate: Rate, round_trip: Nanos) -> u64 {
     let bound = rate.bytes(round_trip) / 7 + 1;
@@ -115,7 +116,7 @@ mod tests {
 
     /// An ACK never waits for as long as its sender.
     #[test]
-    fn an_ack_does_not_outwait_the_sender() {
+    fn an_ack_waits_less_than_the_senders_timeout() {
         let delay = |min_rto| Config { min_rto, ..Config::default() }.ack_delay();
         assert_eq!(delay(200 * MILLISECOND), 40 * MILLISECOND);
         assert_eq!(delay(10 * MILLISECOND), 9 * MILLISECOND);

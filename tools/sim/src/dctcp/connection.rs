@@ -1,12 +1,13 @@
-//! What is one end of a connection?
+//! One end of a connection.
 //!
-//! A sender and a receiver that share segments: what the one sends carries what the other acknowledges.
+//! A sender and a receiver share segments: the segments of one carry the acknowledgements of the
+//! other.
 
 use std::collections::VecDeque;
 
 use super::acks::Acks;
 use super::config::Config;
-use super::info::ConnectionInfo;
+use super::connection_info::ConnectionInfo;
 use super::reassembly::{Arrival, Reassembly};
 use super::segment::{Ack, Segment};
 use super::sender::Sender;
@@ -38,7 +39,7 @@ impl Connection {
         self.sender.submit(number, bytes);
     }
 
-    /// A segment has arrived, marked or not.
+    /// Handles an arriving segment, marked or not.
     pub(super) fn receive(
         &mut self,
         config: &Config,
@@ -52,17 +53,17 @@ impl Connection {
             outcomes.push_back(Outcome::Done(number));
         }
         if segment.len > 0 {
-            self.take_in(config, now, segment, marked);
+            self.accept_data(config, now, segment, marked);
             while let Some(number) = self.reassembly.poll_delivered() {
                 outcomes.push_back(Outcome::Delivered(number));
             }
         }
     }
 
-    fn take_in(&mut self, config: &Config, now: Nanos, segment: &Segment, marked: bool) {
+    fn accept_data(&mut self, config: &Config, now: Nanos, segment: &Segment, marked: bool) {
         let duplicate = self.reassembly.fit(&segment.range()) == Arrival::Duplicate;
         if !duplicate && self.acks.changes(marked) {
-            let old = self.acks.is_owed().then(|| self.current_ack());
+            let old = self.acks.is_pending().then(|| self.current_ack());
             self.acks.change(old);
         }
         let arrival = self.reassembly.insert(segment);
@@ -71,7 +72,7 @@ impl Connection {
         self.acks.on_data(config, now, arrival, progress, timeout);
     }
 
-    /// The ACK of everything that has arrived.
+    /// Returns the ACK of everything that has arrived.
     fn current_ack(&mut self) -> Ack {
         Ack {
             upto: self.reassembly.next(),
@@ -80,18 +81,18 @@ impl Connection {
         }
     }
 
-    /// Whether an ACK is to be sent at once.
+    /// Returns whether an ACK must be sent at once.
     pub(super) fn ack_is_due(&self) -> bool {
         self.acks.is_due()
     }
 
-    /// Whether the ACK that is due would be complete on a segment with data; selective ones have no room
-    /// there.
-    pub(super) fn ack_may_ride(&self) -> bool {
-        self.acks.may_ride() && !self.reassembly.has_blocks()
+    /// Returns whether the due ACK would be complete on a segment with data. Selective ACKs have no
+    /// room there.
+    pub(super) fn ack_may_piggyback(&self) -> bool {
+        self.acks.may_piggyback() && !self.reassembly.has_blocks()
     }
 
-    /// Makes `segment` one that only acknowledges.
+    /// Writes a segment without data.
     pub(super) fn transmit_ack(&mut self, segment: &mut Segment) {
         segment.start = 0;
         segment.len = 0;
@@ -106,12 +107,12 @@ impl Connection {
         });
     }
 
-    /// Whether a segment with data may be sent now.
+    /// Returns whether a segment with data may be sent now.
     pub(super) fn can_send(&self) -> bool {
         self.sender.can_send()
     }
 
-    /// Makes `segment` the next one with data, if one may be sent now.
+    /// Writes the next segment with data, if one may be sent now.
     pub(super) fn transmit(&mut self, config: &Config, now: Nanos, segment: &mut Segment) -> bool {
         if !self.sender.transmit(config, now, segment) {
             return false;
@@ -119,13 +120,13 @@ impl Connection {
         self.acks.on_data_sent(config, now);
         let upto = self.reassembly.next();
         segment.ack = Ack { upto, echo: self.acks.echo(), sack: None };
-        if self.ack_may_ride() {
+        if self.ack_may_piggyback() {
             self.acks.on_sent(upto);
         }
         true
     }
 
-    /// When [`Connection::on_timer`] has something to do.
+    /// Returns when [`Connection::on_timer`] must be called.
     pub(super) fn deadline(&self) -> Option<Nanos> {
         match (self.sender.deadline(), self.acks.deadline()) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -133,7 +134,7 @@ impl Connection {
         }
     }
 
-    /// Time has passed.
+    /// Handles timers that are due.
     pub(super) fn on_timer(&mut self, config: &Config, now: Nanos) {
         self.sender.on_timer(config, now);
         self.acks.on_timer(now);

@@ -1,45 +1,45 @@
-//! Whose turn is it on the host's own link?
+//! Fair queueing of flows on the host's own link.
 //!
-//! Each connection that has something to send takes turns of a few packets; one that was idle comes before
-//! those that send all the time, so that a short message does not wait behind long ones. Source: Linux's `fq`
-//! (`net/sched/sch_fq.c`) with its defaults, without pacing.
+//! Each connection with something to send gets quanta of a few packets in turn. A connection that
+//! was idle precedes those that send all the time, so that a short message does not wait behind
+//! long ones. Source: Linux's `fq` (`net/sched/sch_fq.c`) with its defaults, without pacing.
 //!
 //! # Invariants
 //!
-//! - **Q1** A flow stands in exactly the list that its place names.
+//! - FAIRQUEUE-1: A flow is in exactly the list that its membership names.
 
 use std::collections::VecDeque;
 
 use super::config::FULL_FRAME;
 use apus_workload::time::{MILLISECOND, Nanos};
 
-/// Bytes of a turn: two full packets. Source: `fq`, `quantum`.
+/// Bytes of a quantum: two full packets. Source: `fq`, `quantum`.
 const QUANTUM: i64 = 2 * FULL_FRAME as i64;
 
-/// Bytes of a new flow's first turn: ten full packets. Source: `fq`, `initial_quantum`.
+/// Bytes of a new flow's first quantum: ten full packets. Source: `fq`, `initial_quantum`.
 const INITIAL_QUANTUM: i64 = 10 * FULL_FRAME as i64;
 
-/// After so long an idleness a flow has a full turn again. Source: `fq`, `refill_delay`.
+/// Idle time after which a flow has a full quantum again. Source: `fq`, `refill_delay`.
 const REFILL_DELAY: Nanos = 40 * MILLISECOND;
 
-/// Where a flow stands.
+/// List that a flow is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    Nowhere,
+enum Membership {
+    None,
     New,
     Old,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Flow {
-    place: Place,
-    /// Bytes that it may still send in this turn.
+    membership: Membership,
+    /// Bytes that it may send with its current quantum.
     credit: i64,
-    /// Since when it stands nowhere.
+    /// Time at which it left the lists.
     idle_since: Nanos,
 }
 
-/// The flows of a host, numbered from 0.
+/// Flows of a host, numbered from 0.
 #[derive(Debug, Default)]
 pub(super) struct FairQueue {
     flows: Vec<Flow>,
@@ -48,26 +48,26 @@ pub(super) struct FairQueue {
 }
 
 impl FairQueue {
-    /// There is one more flow, with the next number.
+    /// Adds a flow with the next number.
     pub(super) fn add(&mut self) {
-        let (place, credit) = (Place::Nowhere, INITIAL_QUANTUM);
-        self.flows.push(Flow { place, credit, idle_since: 0 });
+        let (membership, credit) = (Membership::None, INITIAL_QUANTUM);
+        self.flows.push(Flow { membership, credit, idle_since: 0 });
     }
 
-    /// A flow has something to send.
+    /// Activates a flow that has something to send.
     pub(super) fn activate(&mut self, flow: u32, now: Nanos) {
         let state = &mut self.flows[flow as usize];
-        if state.place != Place::Nowhere {
+        if state.membership != Membership::None {
             return;
         }
         if now - state.idle_since > REFILL_DELAY {
             state.credit = state.credit.max(QUANTUM);
         }
-        state.place = Place::New;
+        state.membership = Membership::New;
         self.new.push_back(flow);
     }
 
-    /// The flow whose turn it is, of those that can send.
+    /// Returns the next flow that may send.
     pub(super) fn next(&mut self, now: Nanos, can_send: impl Fn(u32) -> bool) -> Option<u32> {
         loop {
             let from_new = !self.new.is_empty();
@@ -76,7 +76,7 @@ impl FairQueue {
             let state = &mut self.flows[flow as usize];
             if state.credit <= 0 {
                 state.credit += QUANTUM;
-                state.place = Place::Old;
+                state.membership = Membership::Old;
                 list.pop_front();
                 self.old.push_back(flow);
             } else if can_send(flow) {
@@ -84,18 +84,18 @@ impl FairQueue {
             } else {
                 list.pop_front();
                 if from_new && !self.old.is_empty() {
-                    // So that it cannot come back at once before those that wait.
-                    state.place = Place::Old;
+                    // Prevents its return before the flows that wait.
+                    state.membership = Membership::Old;
                     self.old.push_back(flow);
                 } else {
-                    state.place = Place::Nowhere;
+                    state.membership = Membership::None;
                     state.idle_since = now;
                 }
             }
         }
     }
 
-    /// A flow has sent a packet.
+    /// Charges a flow for a packet.
     pub(super) fn sent(&mut self, flow: u32, wire_bytes: u32) {
         self.flows[flow as usize].credit -= i64::from(wire_bytes);
     }
@@ -105,7 +105,7 @@ impl FairQueue {
 mod tests {
     use super::*;
 
-    /// The order in which packets of given sizes leave; flows that have none left cannot send.
+    /// Returns the order in which packets of given sizes leave. Flows without packets cannot send.
     fn order(queue: &mut FairQueue, left: &mut [u32], bytes: &[u32], count: usize) -> Vec<u32> {
         let mut order = Vec::new();
         while order.len() < count
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_was_idle_comes_before_those_that_send_all_the_time() {
+    fn a_flow_that_was_idle_precedes_those_that_send_all_the_time() {
         let mut queue = FairQueue::default();
         (0..3).for_each(|_| queue.add());
         (0..2).for_each(|flow| queue.activate(flow, 0));
@@ -140,7 +140,7 @@ mod tests {
         left[2] = 3;
         queue.activate(2, 0);
         assert_eq!(order(&mut queue, &mut left, &[1_538; 3], 3), [2, 2, 2]);
-        // It has stood among the others since; in a burst it could not starve them.
+        // It has remained in the list of old flows, so that a burst could not starve the others.
         left[2] = 1_000;
         queue.activate(2, 0);
         let order = order(&mut queue, &mut left, &[1_538; 3], 300);
@@ -149,12 +149,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_send_is_no_turn() {
+    fn a_flow_without_packets_is_not_selected() {
         let mut queue = FairQueue::default();
         queue.add();
         assert_eq!(queue.next(0, |_| true), None);
         queue.activate(0, 0);
         assert_eq!(queue.next(0, |_| false), None);
-        assert_eq!(queue.flows[0].place, Place::Nowhere);
+        assert_eq!(queue.flows[0].membership, Membership::None);
     }
 }

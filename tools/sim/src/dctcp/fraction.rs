@@ -1,8 +1,9 @@
-//! Which fraction of the segments is marked?
+//! Estimate of the fraction of marked segments.
 //!
-//! `alpha` is estimated once for each window of data: alpha <- (1 - g) * alpha + g * F, where F is the
-//! fraction of the segments acknowledged in that window whose ACK carried the echo. Source: the DCTCP paper,
-//! section 3.1 (1); RFC 8257 section 3.3; in 1024ths and integers as Linux reckons it (`dctcp_update_alpha`).
+//! `alpha` is estimated once for each window of data: alpha <- (1 - g) * alpha + g * F, where F is
+//! the fraction of the segments acknowledged in that window whose ACK carried the echo. Source: the
+//! DCTCP paper, section 3.1 (1); RFC 8257 section 3.3; computed in integers and 1024ths as in Linux
+//! (`dctcp_update_alpha`).
 
 use super::config::Config;
 use super::segment::Position;
@@ -14,10 +15,10 @@ pub(super) const ONE: u32 = 1_024;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fraction {
     alpha: u32,
-    /// Segments delivered in this window of data, and those of them that were marked.
+    /// Segments delivered in this window of data, and how many of them were marked.
     delivered: u32,
     marked: u32,
-    /// The window ends when this is acknowledged.
+    /// The window ends when this position is acknowledged.
     window_end: Position,
 }
 
@@ -26,13 +27,13 @@ impl Fraction {
         Self { alpha: config.initial_alpha, delivered: 0, marked: 0, window_end: 0 }
     }
 
-    /// The estimate in 1024ths.
+    /// Returns the estimate in 1024ths.
     pub(super) const fn alpha(&self) -> u32 {
         self.alpha
     }
 
-    /// So many segments were delivered, as an ACK told whose echo is given; everything below `una` is
-    /// acknowledged now, and `next` is sent next.
+    /// Records that an ACK with the given echo reported `delivered` segments. Everything below
+    /// `una` is acknowledged now, and `next` is sent next.
     pub(super) fn on_ack(
         &mut self,
         config: &Config,
@@ -49,7 +50,7 @@ impl Fraction {
             return;
         }
         let step = self.alpha >> config.gain_shift;
-        // Linux: what is too small to shrink becomes 0.
+        // As in Linux, a value too small to shrink becomes 0.
         self.alpha -= if step == 0 { self.alpha } else { step };
         if self.marked > 0 {
             let share = (u64::from(self.marked) << (10 - config.gain_shift))
@@ -66,7 +67,7 @@ impl Fraction {
 mod tests {
     use super::*;
 
-    /// Windows of ten segments with so many marks each; alpha afterwards.
+    /// Returns alpha after `windows` windows of ten segments with `marked` marks each.
     fn after(config: &Config, windows: u32, marked: u32) -> u32 {
         let mut fraction = Fraction::new(config);
         let mut una = 0;
@@ -81,16 +82,17 @@ mod tests {
     }
 
     #[test]
-    fn it_converges_to_the_fraction_that_is_marked() {
+    fn it_converges_to_the_marked_fraction() {
         let config = Config::default();
         assert_eq!(after(&config, 200, 0), 0);
-        // 307 is the fraction; integers stop where a sixteenth of alpha has shrunk to what is added.
+        // 307 is the fraction; with integers it stops where a sixteenth of alpha equals what is
+        // added.
         assert!((300..=320).contains(&after(&config, 200, 3)), "{}", after(&config, 200, 3));
         // Integers lose less than a sixteenth of the way to the top.
         assert!(after(&config, 200, 10) > 1_000, "{}", after(&config, 200, 10));
     }
 
-    /// Section 3.1 (1) with g = 1/16: after n windows without marks (15/16)^n is left.
+    /// Section 3.1 (1) with g = 1/16: after n windows without marks (15/16)^n remains.
     #[test]
     fn the_gain_is_a_sixteenth() {
         let config = Config::default();

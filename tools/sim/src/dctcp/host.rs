@@ -1,11 +1,12 @@
-//! What is a host whose transport is DCTCP?
+//! A host whose transport is DCTCP.
 //!
-//! Connections to the hosts that it has to do with, each of them established since the beginning of time.
+//! It has a connection to each host with which it exchanges messages. All connections are
+//! established from the beginning.
 //!
 //! # Invariants
 //!
-//! - **H1** A connection whose ACK is due stands in `acks`, one that can send in the fair queue.
-//! - **H2** The earliest deadline of each connection is in `deadlines` or a deadline before it is.
+//! - DCTCP-HOST-1: A connection whose ACK is due is in `acks`, one that can send in the fair queue.
+//! - DCTCP-HOST-2: The earliest deadline of each connection, or an earlier one, is in `deadlines`.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -14,28 +15,28 @@ use foldhash::fast::FixedState;
 
 use super::config::Config;
 use super::connection::Connection;
+use super::connection_info::ConnectionInfo;
 use super::fair_queue::FairQueue;
-use super::info::ConnectionInfo;
 use super::segment::Segment;
 use crate::host::Host;
 use crate::message::{HostId, Message, Outcome};
 use crate::packet::Packet;
 use apus_workload::time::Nanos;
 
-/// The level of all packets: DCTCP knows none.
+/// Priority of all packets: DCTCP uses none.
 const PRIORITY: u8 = 0;
 
-/// A connection and where it stands.
+/// A connection and its membership in lists.
 #[derive(Debug)]
 struct Entry {
     connection: Connection,
-    /// Whether it stands among those whose ACK is due.
+    /// Whether it is among the connections whose ACK is due.
     in_acks: bool,
-    /// The deadline that is noted for it.
-    noted: Option<Nanos>,
+    /// Its deadline in `deadlines`.
+    scheduled: Option<Nanos>,
 }
 
-/// A host that speaks DCTCP.
+/// A host whose transport is DCTCP.
 #[derive(Debug)]
 pub struct DctcpHost {
     id: HostId,
@@ -51,7 +52,7 @@ pub struct DctcpHost {
 }
 
 impl DctcpHost {
-    /// A host that has sent and received nothing.
+    /// Returns a host without any history.
     #[must_use]
     pub fn new(id: HostId, config: Config) -> Self {
         Self {
@@ -66,14 +67,15 @@ impl DctcpHost {
         }
     }
 
-    /// The sending half of the connection to a host; `None` if no message or packet has gone between them.
+    /// Returns the state of the sending half of the connection to a host; `None` if no message or
+    /// packet has been exchanged.
     #[must_use]
     pub fn connection(&self, peer: HostId) -> Option<ConnectionInfo> {
         let index = *self.by_peer.get(&peer)?;
         Some(self.entries[index as usize].connection.info())
     }
 
-    /// The sending halves of all connections, in the order in which they were used first.
+    /// Returns the sending halves of all connections, in the order of their first use.
     pub fn connections(&self) -> impl Iterator<Item = (HostId, ConnectionInfo)> {
         self.entries.iter().map(|entry| (entry.connection.peer, entry.connection.info()))
     }
@@ -81,13 +83,13 @@ impl DctcpHost {
     fn index(&mut self, peer: HostId) -> u32 {
         *self.by_peer.entry(peer).or_insert_with(|| {
             let connection = Connection::new(&self.config, peer);
-            self.entries.push(Entry { connection, in_acks: false, noted: None });
+            self.entries.push(Entry { connection, in_acks: false, scheduled: None });
             self.queue.add();
             self.entries.len() as u32 - 1
         })
     }
 
-    /// Restores H1 and H2 after something has happened to a connection.
+    /// Restores DCTCP-HOST-1 and DCTCP-HOST-2 after a connection has changed.
     fn settle(&mut self, now: Nanos, index: u32) {
         let entry = &mut self.entries[index as usize];
         if entry.connection.ack_is_due() && !entry.in_acks {
@@ -98,26 +100,27 @@ impl DctcpHost {
             self.queue.activate(index, now);
         }
         if let Some(deadline) = entry.connection.deadline()
-            && entry.noted.is_none_or(|noted| deadline < noted)
+            && entry.scheduled.is_none_or(|scheduled| deadline < scheduled)
         {
-            entry.noted = Some(deadline);
+            entry.scheduled = Some(deadline);
             self.deadlines.push(Reverse((deadline, index)));
         }
     }
 
-    /// The connection whose turn it is to send data.
+    /// Returns the connection that may send data next.
     fn next_flow(&mut self, now: Nanos) -> Option<u32> {
         let entries = &self.entries;
         self.queue.next(now, |index| entries[index as usize].connection.can_send())
     }
 
-    /// Writes a pure ACK, if one is due that cannot ride on the data that leaves next; whose it is.
+    /// Writes a pure ACK, if one is due that the next data segment cannot carry. Returns its
+    /// connection.
     fn transmit_ack(&mut self, now: Nanos, segment: &mut Segment) -> Option<u32> {
         while let Some(index) = self.acks.front().copied() {
             let entry = &self.entries[index as usize];
             let due = entry.connection.ack_is_due();
-            let rides = due && entry.connection.ack_may_ride();
-            if rides && self.next_flow(now) == Some(index) {
+            let piggybacks = due && entry.connection.ack_may_piggyback();
+            if piggybacks && self.next_flow(now) == Some(index) {
                 return None;
             }
             let entry = &mut self.entries[index as usize];
@@ -131,7 +134,7 @@ impl DctcpHost {
         None
     }
 
-    /// Writes the next segment with data, if there is one; whose it is.
+    /// Writes the next segment with data, if there is one. Returns its connection.
     fn transmit_data(&mut self, now: Nanos, segment: &mut Segment) -> Option<u32> {
         let index = self.next_flow(now)?;
         let connection = &mut self.entries[index as usize].connection;
@@ -170,7 +173,7 @@ impl Host for DctcpHost {
         packet.wire_bytes = body.wire_bytes();
         packet.payload = body.len;
         packet.priority = PRIORITY;
-        // Pure ACKs and retransmissions too, as Linux does under DCTCP (`tcp_ca_needs_ecn`).
+        // Pure ACKs and retransmissions as well, as in Linux under DCTCP (`tcp_ca_needs_ecn`).
         packet.ecn_capable = true;
         packet.marked = false;
         true
@@ -186,8 +189,8 @@ impl Host for DctcpHost {
         {
             self.deadlines.pop();
             let entry = &mut self.entries[index as usize];
-            if entry.noted == Some(at) {
-                entry.noted = None;
+            if entry.scheduled == Some(at) {
+                entry.scheduled = None;
                 entry.connection.on_timer(&self.config, now);
                 self.settle(now, index);
             }

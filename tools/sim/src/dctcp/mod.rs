@@ -1,9 +1,10 @@
-//! What do datacenters use today?
+//! DCTCP, the transport of today's datacenters.
 //!
-//! DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257) as Linux has it: TCP connections, one between each pair of
-//! hosts, established and kept; switches mark packets while their queue is longer than a threshold, receivers
-//! tell senders exactly which were marked, and senders reduce their windows in proportion to the fraction.
-//! What is modelled, what is not and why: `docs/adr/0015-dctcp-baseline.md`.
+//! DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257) as in Linux: one permanent TCP connection
+//! between each pair of hosts. Switches mark packets while their queue is longer than a threshold,
+//! receivers report to senders exactly which packets were marked, and senders reduce their windows
+//! in proportion to the marked fraction. `tools/adr/0020-dctcp-as-linux-has-it.md` lists what is modelled
+//! and what is not.
 //!
 //! ```text
 //!   host ── fair_queue, one flow for each
@@ -15,10 +16,10 @@
 mod acks;
 mod config;
 mod connection;
+mod connection_info;
 mod fair_queue;
 mod fraction;
 mod host;
-mod info;
 mod rack;
 mod reassembly;
 mod rtt;
@@ -29,6 +30,6 @@ mod usage;
 mod window;
 
 pub use config::{Config, FULL_FRAME, MSS, marking_bound, marking_threshold};
+pub use connection_info::{ConnectionInfo, Counters};
 pub use host::DctcpHost;
-pub use info::{ConnectionInfo, Counters};
 pub use segment::{Ack, End, Position, Sack, Segment};

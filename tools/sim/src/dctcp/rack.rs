@@ -1,52 +1,54 @@
-//! Which segments are lost?
+//! Loss detection.
 //!
-//! Those that were sent sufficiently before one that has arrived: RACK, RFC 8985, as Linux has had it as its
-//! only detection since 4.18 (`tcp_recovery` = 1). As long as no reordering has been seen, the third segment
-//! beyond a gap is proof enough, as three duplicate ACKs were.
+//! A segment is lost if it was sent sufficiently before one that has arrived: RACK, RFC 8985, the
+//! only detection in Linux since 4.18 (`tcp_recovery` = 1). Unless reordering has been seen, the
+//! third segment beyond a gap is sufficient proof, as three duplicate ACKs were.
 
 use super::rtt::Rtt;
-use super::scoreboard::{News, Scoreboard, Sent};
+use super::scoreboard::{NewlyAcked, Scoreboard, SentSegment};
 use super::segment::Position;
 use apus_workload::time::Nanos;
 
-/// Segments beyond a gap that prove a loss where nothing is reordered. Source: RFC 5681 section 3.2.
+/// Segments beyond a gap that prove a loss on a path without reordering. Source: RFC 5681 section
+/// 3.2.
 const DUPLICATE_THRESHOLD: u32 = 3;
 
-/// Recoveries without a duplicate after which reordering is believed to have ceased. Source: RFC 8985 section
-/// 6.2 step 4.
+/// Recoveries without a duplicate after which reordering is considered over. Source: RFC 8985
+/// section 6.2 step 4.
 const PERSIST: u32 = 16;
 
-/// Most quarters of the round-trip time that reordering may take. Source: Linux, `tcp_rack_update_reo_wnd`.
+/// Longest reordering window in quarters of the round-trip time. Source: Linux,
+/// `tcp_rack_update_reo_wnd`.
 const MAX_QUARTERS: u32 = 255;
 
-/// What is known of the latest arrivals.
+/// State about the latest arrivals.
 #[derive(Debug, Default)]
 pub(super) struct Rack {
-    /// When the segment was sent that was sent last of all that have arrived, and where it ends.
+    /// Send time of the segment that was sent last of all that have arrived, and its end.
     at: Nanos,
     end: Position,
-    /// How long it took.
+    /// Its round-trip time.
     took: Nanos,
-    /// Highest end of all that have arrived.
+    /// Highest end of all segments that have arrived.
     highest: Position,
-    /// Whether anything has arrived since the last look.
+    /// Whether a segment has arrived since the last detection.
     fresh: bool,
-    /// Whether anything was ever overtaken.
+    /// Whether reordering was ever seen.
     reordered: bool,
-    /// How many quarters of the least round-trip time are granted to those that were overtaken, less one.
+    /// Size of the reordering window in quarters of the least round-trip time, less one.
     more_quarters: u32,
-    /// Recoveries until they are no longer granted.
+    /// Recoveries until the window is reset.
     persist: u32,
-    /// Until this is acknowledged, further duplicates do not count.
+    /// Further duplicates do not count until this position is acknowledged.
     duplicate_round: Option<Position>,
 }
 
 impl Rack {
-    /// A segment has arrived.
-    pub(super) fn arrived(&mut self, segment: &Sent, now: Nanos, rtt: &Rtt) {
+    /// Handles the arrival of a segment.
+    pub(super) fn arrived(&mut self, segment: &SentSegment, now: Nanos, rtt: &Rtt) {
         let took = now - segment.at;
         if segment.ever_again && took < rtt.least() {
-            return; // It was its first transmission that arrived.
+            return; // The ACK is of its first transmission.
         }
         self.fresh = true;
         self.took = took;
@@ -55,18 +57,19 @@ impl Rack {
         }
     }
 
-    /// Sees whether anything that an ACK told of had been overtaken, and how far the highest is.
-    pub(super) fn note(&mut self, news: &News) {
-        self.reordered |= news.lowest_once.is_some_and(|end| end < self.highest);
-        self.highest = self.highest.max(news.highest);
+    /// Detects reordering in the segments of an ACK, and updates the highest end.
+    pub(super) fn note(&mut self, newly_acked: &NewlyAcked) {
+        self.reordered |= newly_acked.lowest_once.is_some_and(|end| end < self.highest);
+        self.highest = self.highest.max(newly_acked.highest);
     }
 
-    /// Whether the path was ever seen to reorder.
+    /// Returns whether reordering was ever seen.
     pub(super) const fn reordered(&self) -> bool {
         self.reordered
     }
 
-    /// A segment arrived twice: what was sent again had only been late.
+    /// Handles a report of a duplicate: the retransmission was unnecessary, as the original was
+    /// only late.
     pub(super) fn duplicate(&mut self, una: Position, next: Position) {
         self.reordered = true;
         if self.duplicate_round.is_none_or(|round| una >= round) {
@@ -76,7 +79,7 @@ impl Rack {
         }
     }
 
-    /// A recovery is over.
+    /// Handles the end of a recovery.
     pub(super) const fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -84,17 +87,17 @@ impl Rack {
         }
     }
 
-    /// How long a segment may be overtaken before it is lost.
-    fn patience(&self, board: &Scoreboard, rtt: &Rtt, recovering: bool) -> Nanos {
+    /// Returns how long a segment may be overtaken before it counts as lost.
+    fn reordering_window(&self, board: &Scoreboard, rtt: &Rtt, recovering: bool) -> Nanos {
         if !self.reordered && (recovering || board.sacked() >= DUPLICATE_THRESHOLD) {
             return 0;
         }
         (rtt.least() / 4 * Nanos::from(self.more_quarters + 1)).min(rtt.smoothed())
     }
 
-    /// Takes segments for lost, if anything has arrived since the last look; returns how long to wait for
-    /// the others that were overtaken.
-    pub(super) fn look(
+    /// Marks segments as lost, if a segment has arrived since the last call. Returns how long to
+    /// wait for other overtaken segments.
+    pub(super) fn detect(
         &mut self,
         board: &mut Scoreboard,
         rtt: &Rtt,
@@ -104,27 +107,28 @@ impl Rack {
         if !std::mem::take(&mut self.fresh) {
             return None;
         }
-        self.look_again(board, rtt, recovering, now)
+        self.redetect(board, rtt, recovering, now)
     }
 
-    /// The same without anything having arrived.
-    pub(super) fn look_again(
+    /// Marks segments as lost, without an arrival. Returns how long to wait for other overtaken
+    /// segments.
+    pub(super) fn redetect(
         &self,
         board: &mut Scoreboard,
         rtt: &Rtt,
         recovering: bool,
         now: Nanos,
     ) -> Option<Nanos> {
-        let patience = self.took + self.patience(board, rtt, recovering);
+        let reordering_window = self.took + self.reordering_window(board, rtt, recovering);
         let mut wait = None;
         let mut index = 0;
         while let Some(segment) = board.get(index).copied() {
             let overtaken = (segment.at, segment.end) < (self.at, self.end);
             if !overtaken && !segment.ever_again {
-                break; // All that follow were sent later still.
+                break; // All following segments were sent later.
             }
             if overtaken && !segment.sacked {
-                let due = segment.at + patience;
+                let due = segment.at + reordering_window;
                 if due <= now {
                     board.lose(index);
                 } else if !board.waits_for_repair(index) {
@@ -136,8 +140,9 @@ impl Rack {
         wait
     }
 
-    /// Whether a segment was sent so recently that even a retransmission timeout does not prove it lost.
-    pub(super) const fn is_recent(&self, segment: &Sent, now: Nanos) -> bool {
+    /// Returns whether a segment was sent so recently that even a retransmission timeout does not
+    /// prove its loss.
+    pub(super) const fn is_recent(&self, segment: &SentSegment, now: Nanos) -> bool {
         segment.at + self.took > now
     }
 }

@@ -1,9 +1,10 @@
-//! What has arrived, and which messages are complete?
+//! Reassembly of the stream, and detection of complete messages.
 //!
 //! # Invariants
 //!
-//! - **A1** `beyond` holds ranges above `next`, in ascending order, none touching another or `next`.
-//! - **A2** `ends` is ascending, and above what was delivered.
+//! - REASSEMBLY-1: `beyond` holds ranges above `next`, in ascending order, none of which touches
+//!   another or `next`.
+//! - REASSEMBLY-2: `ends` is ascending, and above what was delivered.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -12,28 +13,29 @@ use smallvec::SmallVec;
 
 use super::segment::{End, MAX_BLOCKS, Position, Sack, Segment};
 
-/// How a segment fits to what was there.
+/// Position of a segment relative to what has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// It is the next one, and nothing had arrived beyond it.
+    /// The next one, with nothing received beyond it.
     InOrder,
-    /// It is the next one, and segments beyond it are waiting.
+    /// The next one, with segments received beyond it.
     FillsGap,
-    /// Something before it is missing.
+    /// Beyond a gap.
     Beyond,
-    /// All of it was there.
+    /// Received before as a whole.
     Duplicate,
 }
 
-/// The receiving half's stream.
+/// Stream of the receiving half.
 #[derive(Debug, Default)]
 pub(super) struct Reassembly {
-    /// Everything before it has arrived.
+    /// Everything before this position has arrived.
     next: Position,
     beyond: Vec<Range<Position>>,
-    /// Starts of segments that arrived out of order, the latest first: which blocks an ACK names.
+    /// Starts of segments that arrived out of order, the latest first: they select the blocks of an
+    /// ACK.
     recent: SmallVec<[Position; MAX_BLOCKS]>,
-    /// Segments that arrived twice and were not reported.
+    /// Duplicate segments that were not reported.
     duplicates: VecDeque<Range<Position>>,
     /// Ends of messages that are not delivered.
     ends: VecDeque<End>,
@@ -44,17 +46,17 @@ impl Reassembly {
         self.next
     }
 
-    /// Whether an ACK has more to say than how far the stream has come.
+    /// Returns whether an ACK has blocks in addition to its position.
     pub(super) fn has_blocks(&self) -> bool {
         !self.beyond.is_empty() || !self.duplicates.is_empty()
     }
 
-    /// Whether duplicates wait to be reported.
+    /// Returns whether duplicates wait to be reported.
     pub(super) fn has_duplicates(&self) -> bool {
         !self.duplicates.is_empty()
     }
 
-    /// How a segment will fit.
+    /// Classifies a segment.
     pub(super) fn fit(&self, range: &Range<Position>) -> Arrival {
         if range.end <= self.next {
             return Arrival::Duplicate;
@@ -69,7 +71,7 @@ impl Reassembly {
         }
     }
 
-    /// A segment has arrived.
+    /// Adds a segment.
     pub(super) fn insert(&mut self, segment: &Segment) -> Arrival {
         let range = segment.range();
         let arrival = self.fit(&range);
@@ -105,7 +107,7 @@ impl Reassembly {
         self.beyond.drain(first + 1..last);
     }
 
-    /// The stream has come to `end`, and to the end of what lay beyond and touches it.
+    /// Advances the stream to `end`, and to the end of the range that touches it.
     fn fill(&mut self, end: Position) {
         self.next = end;
         let reached = self.beyond.partition_point(|have| have.start <= end);
@@ -124,15 +126,15 @@ impl Reassembly {
         }
     }
 
-    /// The next message that has arrived completely.
+    /// Returns the next message that has arrived completely.
     pub(super) fn poll_delivered(&mut self) -> Option<u32> {
         let number = self.ends.front().filter(|end| end.at <= self.next)?.number;
         self.ends.pop_front();
         Some(number)
     }
 
-    /// What an ACK says beyond how far the stream has come; reports one duplicate. Source: RFC 2018 section 4
-    /// and RFC 2883 section 4.
+    /// Returns the blocks of an ACK, including one duplicate. Source: RFC 2018 section 4 and RFC
+    /// 2883 section 4.
     pub(super) fn take_blocks(&mut self) -> Option<Box<Sack>> {
         if !self.has_blocks() {
             return None;
@@ -160,7 +162,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// Segments of ten bytes; each is a message with its own number.
+    /// Returns a segment of ten bytes, which is a message with its own number.
     fn segment(number: u64) -> Segment {
         let (start, at) = (number * 10, number * 10 + 10);
         let end = End { at, number: number as u32 };
@@ -203,14 +205,14 @@ mod tests {
         assert_eq!(
             blocks(&mut reassembly),
             [(20, 30), (20, 30)],
-            "twice arrived, and beyond a gap"
+            "two duplicates, one of them beyond a gap"
         );
         assert_eq!(blocks(&mut reassembly), [(20, 30)]);
     }
 
     proptest! {
-        /// The model is the set of the segments: whatever the order, each message is delivered once, in
-        /// order, as soon as all before it are there; blocks name only what is there.
+        /// The model is the set of the segments. In any order, each message is delivered once, in
+        /// order, as soon as all before it are there; blocks name only what has arrived.
         #[test]
         fn behaves_like_a_set_of_segments(arrivals in proptest::collection::vec(0u64..30, 0..120)) {
             let mut reassembly = Reassembly::default();
@@ -225,7 +227,7 @@ mod tests {
                 delivered.extend(std::iter::from_fn(|| reassembly.poll_delivered()));
                 prop_assert_eq!(delivered.len() as u64, complete);
                 let beyond = &reassembly.beyond;
-                prop_assert!(beyond.windows(2).all(|pair| pair[0].end < pair[1].start), "A1");
+                prop_assert!(beyond.windows(2).all(|pair| pair[0].end < pair[1].start), "REASSEMBLY-1");
                 let held: u64 = beyond.iter().map(|have| have.end - have.start).sum();
                 prop_assert_eq!(held / 10 + complete, model.len() as u64);
                 for (start, end) in blocks(&mut reassembly) {

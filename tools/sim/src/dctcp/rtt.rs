@@ -1,7 +1,7 @@
-//! How long does a segment take to be acknowledged, and how long is its ACK waited for?
+//! Round-trip time estimate and retransmission timeout.
 //!
-//! Source: RFC 6298, with the floor below the variation as Linux has it: the timeout is the round-trip time
-//! and at least [`Config::min_rto`] more.
+//! Source: RFC 6298, with Linux's floor for the variation: the timeout is the round-trip time and
+//! at least [`Config::min_rto`] more.
 
 use super::config::Config;
 use apus_workload::time::Nanos;
@@ -9,18 +9,19 @@ use apus_workload::time::Nanos;
 /// Estimates of a connection's round-trip time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rtt {
-    /// Smoothed time; 0 if nothing has been measured.
+    /// Smoothed time; 0 before the first sample.
     smoothed: Nanos,
-    /// Smoothed distance from it.
+    /// Smoothed deviation.
     variation: Nanos,
-    /// Smallest sample, if there is one. Linux forgets it after five minutes, longer than a run.
+    /// Smallest sample, if there is one. Linux discards it after five minutes, which is longer than
+    /// a run.
     least: Option<Nanos>,
-    /// How often the timeout has been doubled.
+    /// Number of doublings of the timeout.
     backoff: u32,
 }
 
 impl Rtt {
-    /// A segment that was sent once took so long (Karn's algorithm: RFC 6298 section 3).
+    /// Records the time of a segment that was sent once (Karn's algorithm: RFC 6298 section 3).
     pub(super) fn sample(&mut self, nanos: Nanos) {
         self.least = Some(self.least.map_or(nanos, |least| least.min(nanos)));
         if self.smoothed == 0 {
@@ -32,30 +33,31 @@ impl Rtt {
         }
     }
 
-    /// The smoothed time; 0 before the first sample.
+    /// Returns the smoothed time; 0 before the first sample.
     pub(super) const fn smoothed(&self) -> Nanos {
         self.smoothed
     }
 
-    /// The smallest sample; 0 before the first.
+    /// Returns the smallest sample; 0 before the first one.
     pub(super) fn least(&self) -> Nanos {
         self.least.unwrap_or(0)
     }
 
-    /// The retransmission timeout. Before the first sample that of a fast path, not the second that RFC
-    /// 6298 prescribes: the connection was established, so that its handshake has been measured.
+    /// Returns the retransmission timeout. Before the first sample it is that of a fast path, not
+    /// the second that RFC 6298 prescribes: the handshake of the established connection has been
+    /// measured.
     pub(super) fn timeout(&self, config: &Config) -> Nanos {
         let timeout = self.smoothed + (4 * self.variation).max(config.min_rto);
         timeout.saturating_mul(1 << self.backoff.min(32)).min(config.max_rto).max(1)
     }
 
-    /// The timeout has passed in vain (RFC 6298 section 5.5).
+    /// Doubles the timeout after it has expired (RFC 6298 section 5.5).
     pub(super) const fn back_off(&mut self) {
         self.backoff += 1;
     }
 
-    /// New data was acknowledged. Timestamps give Linux a sample even for what was sent twice, and a sample
-    /// ends the doubling (RFC 6298 section 5.7 and its note).
+    /// Ends the doubling after new data was acknowledged. With timestamps Linux has a sample even
+    /// for retransmitted data, and a sample ends the doubling (RFC 6298 section 5.7 and its note).
     pub(super) const fn progress(&mut self) {
         self.backoff = 0;
     }

@@ -1,42 +1,42 @@
-//! Was it the window that limited the sender?
+//! Use of the congestion window.
 //!
-//! A window that is not used says nothing about the path and does not grow. Source: RFC 7661 in spirit, Linux
-//! to the letter (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`).
+//! A window that is not used reveals nothing about the path and does not grow. Source: RFC 7661 in
+//! principle, Linux in detail (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`).
 
 use super::segment::Position;
 use apus_workload::time::Nanos;
 
-/// How much of the window was used.
+/// Use of the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
     /// Whether it was full in this window of data.
     full: bool,
-    /// Most segments that were unacknowledged in it, as long as it was not full.
+    /// Most unacknowledged segments in this window of data, if it was not full.
     most_out: u32,
-    /// The window of data ends when this is acknowledged.
+    /// The window of data ends when this position is acknowledged.
     window_end: Position,
-    /// Most segments that were unacknowledged since `since`, and when the window was used up last.
+    /// Most unacknowledged segments since `since`, the time at which the window was last used up.
     most: u32,
     since: Nanos,
 }
 
-/// What a sender looks like after it has sent a segment.
-pub(super) struct Moment {
+/// State of a sender after it has sent a segment.
+pub(super) struct SendSnapshot {
     pub(super) now: Nanos,
     pub(super) una: Position,
     pub(super) next: Position,
-    /// Segments that are unacknowledged.
+    /// Number of unacknowledged segments.
     pub(super) out: u32,
-    /// Whether no more may be in flight.
+    /// Whether no more segments may be in flight.
     pub(super) full: bool,
-    /// The window's size.
+    /// Size of the window.
     pub(super) size: u32,
     pub(super) in_slow_start: bool,
 }
 
 impl Usage {
-    /// A segment was sent. Returns how long the window has not been used up.
-    pub(super) fn on_sent(&mut self, moment: &Moment) -> Nanos {
+    /// Records a transmission. Returns how long the window has not been used up.
+    pub(super) fn on_sent(&mut self, moment: &SendSnapshot) -> Nanos {
         if moment.una >= self.window_end
             || moment.full
             || (!self.full && moment.out > self.most_out)
@@ -53,17 +53,17 @@ impl Usage {
         moment.now - self.since
     }
 
-    /// Whether the window may grow: it was full, or half full in slow start.
+    /// Returns whether the window may grow: it was full, or half full in slow start.
     pub(super) const fn is_limiting(&self, size: u32, in_slow_start: bool) -> bool {
         self.full || (in_slow_start && size < 2 * self.most_out)
     }
 
-    /// Most segments that were unacknowledged of late.
+    /// Returns the most segments that were recently unacknowledged.
     pub(super) const fn most(&self) -> u32 {
         self.most
     }
 
-    /// Begins to look anew.
+    /// Restarts the observation.
     pub(super) const fn restart(&mut self, now: Nanos) {
         self.most = 0;
         self.since = now;
@@ -74,9 +74,9 @@ impl Usage {
 mod tests {
     use super::*;
 
-    fn moment(una: Position, next: Position, full: bool) -> Moment {
+    fn moment(una: Position, next: Position, full: bool) -> SendSnapshot {
         let out = (next - una) as u32;
-        Moment { now: next * 10, una, next, out, full, size: 20, in_slow_start: true }
+        SendSnapshot { now: next * 10, una, next, out, full, size: 20, in_slow_start: true }
     }
 
     #[test]

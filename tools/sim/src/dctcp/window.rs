@@ -1,16 +1,18 @@
-//! How many segments may be in flight?
+//! Congestion window: the number of segments that may be in flight.
 //!
-//! Counted in segments, as Linux does. It grows by a segment for each that is acknowledged (slow start, RFC
-//! 5681 section 3.1) and, above the threshold, by one for each window; it shrinks smoothly over a round trip
-//! (proportional rate reduction, RFC 6937) to the threshold that marks or a loss have set.
+//! Counted in segments, as in Linux. It grows by a segment for each acknowledged one (slow start,
+//! RFC 5681 section 3.1) and, above the threshold, by one for each window. It shrinks smoothly over
+//! a round trip (proportional rate reduction, RFC 6937) to the threshold that marks or a loss have
+//! set.
 
 use super::config::Config;
 use super::fraction::ONE;
 use super::usage::Usage;
 use apus_workload::time::Nanos;
 
-/// Least threshold. Source: RFC 5681 section 3.1 (4); RFC 8257 section 3.5; Linux, `dctcp_ssthresh`.
-const LEAST: u32 = 2;
+/// Least threshold. Source: RFC 5681 section 3.1 (4); RFC 8257 section 3.5; Linux,
+/// `dctcp_ssthresh`.
+const MIN_THRESHOLD: u32 = 2;
 
 /// A threshold that was never set. Source: Linux, `TCP_INFINITE_SSTHRESH`.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
@@ -22,11 +24,12 @@ pub(super) struct Window {
     threshold: u32,
     /// Segments acknowledged towards the next growth by one.
     credit: u32,
-    /// How the reduction under way is going: the window before it, segments delivered and sent since.
+    /// Progress of the current reduction: the window before it, and the segments delivered and sent
+    /// since.
     before: u32,
     delivered: u32,
     sent: u32,
-    /// The window and the threshold to which a loss that was none returns.
+    /// Window and threshold to restore if a loss turns out to be none.
     undo: Option<(u32, u32)>,
 }
 
@@ -43,22 +46,22 @@ impl Window {
         }
     }
 
-    /// Segments that may be in flight.
+    /// Returns the number of segments that may be in flight.
     pub(super) const fn size(&self) -> u32 {
         self.size
     }
 
-    /// The slow start threshold; `None` as long as there was no congestion.
+    /// Returns the slow start threshold; `None` without congestion so far.
     pub(super) const fn threshold(&self) -> Option<u32> {
         if self.threshold == NO_THRESHOLD { None } else { Some(self.threshold) }
     }
 
-    /// Whether it grows by a segment for each that is acknowledged.
+    /// Returns whether the window is in slow start.
     pub(super) const fn in_slow_start(&self) -> bool {
         self.size < self.threshold
     }
 
-    /// So many segments were delivered, and the window was what limited the sender.
+    /// Grows the window after `delivered` segments, if it was what limited the sender.
     pub(super) fn grow(&mut self, mut delivered: u32) {
         if self.in_slow_start() {
             let size = self.size.saturating_add(delivered).min(self.threshold);
@@ -78,15 +81,16 @@ impl Window {
         self.size += more;
     }
 
-    /// Marks were seen: the threshold becomes (1 - alpha / 2) times the window. Source: the DCTCP paper,
-    /// section 3.1 (2); Linux, `dctcp_ssthresh`.
+    /// Reduces the window because of marks: the threshold becomes (1 - alpha / 2) times the window.
+    /// Source: the DCTCP paper, section 3.1 (2); Linux, `dctcp_ssthresh`.
     pub(super) fn reduce_by(&mut self, alpha: u32) {
         let cut = (u64::from(self.size) * u64::from(alpha) / u64::from(2 * ONE)) as u32;
         self.begin(self.size - cut, false);
     }
 
-    /// A loss was seen: the threshold becomes half the window, whatever alpha is. Source: RFC 8257 section
-    /// 3.5; Linux, `dctcp_react_to_loss`. Unless marks explain the loss, it can be undone.
+    /// Reduces the window because of a loss: the threshold becomes half the window, whatever alpha
+    /// is. Source: RFC 8257 section 3.5; Linux, `dctcp_react_to_loss`. Unless marks explain the
+    /// loss, the reduction can be undone.
     pub(super) fn reduce_by_half(&mut self, explained: bool) {
         self.begin(self.size / 2, !explained);
     }
@@ -94,25 +98,26 @@ impl Window {
     fn begin(&mut self, threshold: u32, undo: bool) {
         self.undo = undo.then(|| (self.size, self.keep_threshold()));
         self.before = self.size;
-        self.threshold = threshold.max(LEAST);
+        self.threshold = threshold.max(MIN_THRESHOLD);
         self.credit = 0;
         self.delivered = 0;
         self.sent = 0;
     }
 
-    /// A loss was seen while a reduction goes on: it goes further down.
+    /// Lowers the threshold because of a loss during a reduction.
     pub(super) fn halve_threshold(&mut self) {
         self.undo = None;
-        self.threshold = (self.size / 2).max(LEAST);
+        self.threshold = (self.size / 2).max(MIN_THRESHOLD);
     }
 
-    /// A segment was sent while a reduction goes on.
+    /// Records a transmission during a reduction.
     pub(super) const fn note_sent(&mut self) {
         self.sent += 1;
     }
 
-    /// So many segments were delivered while a reduction goes on. `clean` says that the first byte waited
-    /// for has moved and nothing new is lost. Source: RFC 6937 section 3.1; Linux, `tcp_cwnd_reduction`.
+    /// Records `delivered` segments during a reduction. `clean` says that the first unacknowledged
+    /// byte has moved and no new loss was found. Source: RFC 6937 section 3.1; Linux,
+    /// `tcp_cwnd_reduction`.
     pub(super) fn reduce(&mut self, delivered: u32, in_flight: u32, clean: bool) {
         if delivered == 0 || self.before == 0 {
             return;
@@ -129,23 +134,23 @@ impl Window {
         self.size = in_flight + send.max(u32::from(self.sent == 0));
     }
 
-    /// The reduction is over.
+    /// Ends the reduction.
     pub(super) const fn end_reduction(&mut self) {
         self.size = self.threshold;
     }
 
-    /// A retransmission timeout: slow start from one segment.
+    /// Starts slow start from one segment after a retransmission timeout.
     pub(super) const fn collapse(&mut self, in_flight: u32) {
         self.size = in_flight + 1;
         self.credit = 0;
     }
 
-    /// Marks tell that a loss under repair was one.
+    /// Makes the reduction permanent: marks show that the loss was real.
     pub(super) const fn forget_undo(&mut self) {
         self.undo = None;
     }
 
-    /// What was taken for lost had arrived: everything as it was before. Source: Linux, `dctcp_cwnd_undo`.
+    /// Restores the window after a loss that was none. Source: Linux, `dctcp_cwnd_undo`.
     pub(super) fn undo(&mut self) -> bool {
         let Some((size, threshold)) = self.undo.take() else { return false };
         self.size = self.size.max(size);
@@ -153,15 +158,16 @@ impl Window {
         true
     }
 
-    /// The threshold that remembers this window, if it is given up for want of data. Source: RFC 2861; Linux,
-    /// `tcp_current_ssthresh`.
+    /// Returns the threshold that preserves this window, if it is reduced for lack of data. Source:
+    /// RFC 2861; Linux, `tcp_current_ssthresh`.
     const fn keep_threshold(&self) -> u32 {
         let most = self.size / 2 + self.size / 4;
         if most > self.threshold { most } else { self.threshold }
     }
 
-    /// Nothing was sent for `idle`, more than a retransmission timeout: the window is halved for each, but not
-    /// below the initial one. Source: RFC 2861 section 2; Linux, `tcp_cwnd_restart`.
+    /// Reduces the window after an idle time of more than a retransmission timeout: halves it for
+    /// each timeout, but not below the initial one. Source: RFC 2861 section 2; Linux,
+    /// `tcp_cwnd_restart`.
     pub(super) fn restart(&mut self, config: &Config, idle: Nanos, timeout: Nanos) {
         self.threshold = self.keep_threshold();
         let least = self.size.min(config.initial_window);
@@ -169,8 +175,8 @@ impl Window {
         self.size = (self.size >> times).max(least);
     }
 
-    /// For a retransmission timeout less was in flight than allowed: the window moves half the way to what
-    /// was used. Source: RFC 2861 section 2; Linux, `tcp_cwnd_application_limited`.
+    /// Moves the window half way to what was used, after less than allowed was in flight for a
+    /// retransmission timeout. Source: RFC 2861 section 2; Linux, `tcp_cwnd_application_limited`.
     pub(super) fn shrink_to_use(&mut self, config: &Config, usage: &Usage) {
         let used = usage.most().max(config.initial_window);
         if used < self.size {
@@ -189,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_by_itself_and_then_by_one_each_round_trip() {
+    fn it_doubles_in_slow_start_and_then_grows_by_one_each_round_trip() {
         let mut window = Window::new(&Config::default());
         window.grow(10);
         assert_eq!(window.size(), 20, "slow start doubles");
@@ -206,7 +212,7 @@ mod tests {
         assert_eq!(window.size(), 26);
     }
 
-    /// The DCTCP paper, section 3.1 (2): alpha near 0 hardly reduces, alpha 1 halves.
+    /// The DCTCP paper, section 3.1 (2): alpha near 0 reduces little, alpha 1 halves.
     #[test]
     fn marks_reduce_by_half_of_alpha() {
         for (alpha, expected) in [(0, 100), (102, 96), (512, 75), (1_024, 50)] {
@@ -219,7 +225,7 @@ mod tests {
         assert_eq!(window.threshold(), Some(2), "never below two");
     }
 
-    /// RFC 6937: over a round trip the window comes down evenly, and as many segments are sent as its share.
+    /// RFC 6937: over a round trip the window shrinks evenly, and its share of segments is sent.
     #[test]
     fn a_reduction_is_spread_over_a_round_trip() {
         let mut window = window(100);
@@ -250,7 +256,7 @@ mod tests {
         assert_eq!((window.size(), window.threshold()), (100, Some(100)));
         assert!(!window.undo(), "once");
         window.reduce_by_half(true);
-        assert!(!window.undo(), "marks told of real congestion");
+        assert!(!window.undo(), "marks report real congestion");
     }
 
     #[test]

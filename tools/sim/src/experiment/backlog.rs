@@ -1,35 +1,38 @@
-//! Does the fabric carry what it is offered?
+//! Growth of the backlog: whether the fabric carries the offered load.
 //!
-//! In a steady state the backlog (bytes handed over and not delivered) goes up and down; beyond what the
-//! transport can sustain it grows as long as messages come. The mean backlog of the first half of the
-//! window is compared with that of the second half: if it has grown by more of the bytes that came meanwhile
-//! than [`allowed`], the state is not steady, and slowdowns would only tell how long the run was.
+//! In a steady state the backlog (bytes submitted and not delivered) fluctuates. Beyond the load
+//! that the transport can sustain, it grows as long as messages arrive. The mean backlog of the
+//! first half of the measurement is compared with that of the second half. If it has grown by more
+//! than [`allowed`] of the bytes that arrived meanwhile, the state is not steady, and slowdowns
+//! would only measure the length of the run.
 //!
-//! A backlog grows for two other reasons: because the run is young (with W4, the longest messages are under
-//! way for a fifth of a second), and because chance has sent more at its end. Both befall whoever carries the
-//! messages, and the oracle, which carries all that can be carried, shows how much they are. The longer the
-//! run, the less that is. Source: ours; published numbers A.5 leave the method open.
+//! A backlog grows for two other reasons: the run is young (with W4, the longest messages take a
+//! fifth of a second), or by chance more was sent at its end. Both affect every transport. The
+//! oracle, which carries all that can be carried, shows how large they are; they shrink as runs
+//! become longer. Chosen by us; published numbers A.5 leave the method open.
 
-/// Share of the bytes handed over that may be missing at the end without being called growth.
+/// Share of the submitted bytes that may be missing at the end without counting as growth.
 const TOLERATED: f64 = 0.02;
-/// Where the oracle has a backlog, others have that and up to half as much again. Source: ours; for W4 at
-/// 80 % load the paper's Homa is 1.13 times as slow by bytes, ours was seen to grow 1.4 times as much.
+/// Factor by which other transports' backlog may exceed the oracle's. Chosen by us: for W4 at 80 %
+/// load the paper's Homa is 1.13 times as slow by bytes, and apus was seen to grow 1.4 times as
+/// much.
 const BEYOND_ORACLE: f64 = 1.5;
-/// Growth of the oracle's backlog beyond which a run is too short to say anything, or nobody could carry it.
-/// Source: ours; with W4 at 80 % load it is 0.07 after a tenth of a second and 0.3 after a fiftieth.
+/// Growth of the oracle's backlog above which a run is too short for a result, or no transport
+/// could carry the load. Chosen by us: with W4 at 80 % load it is 0.07 after a tenth of a second
+/// and 0.3 after a fiftieth.
 const TOO_MUCH: f64 = 0.1;
 
-/// Share of the bytes handed over by which the backlog may grow if the oracle's grows by `oracle` with the
-/// same messages.
+/// Returns the share of the submitted bytes by which the backlog may grow if the oracle's grows by
+/// `oracle` with the same messages.
 pub(super) const fn allowed(oracle: f64) -> f64 {
     TOLERATED + BEYOND_ORACLE * oracle.clamp(0.0, TOO_MUCH)
 }
 
-/// The backlog over the window of measurement.
+/// Backlog over the measurement.
 #[derive(Clone, Debug)]
 pub(super) struct Backlog {
     bytes: u64,
-    /// Sum of the backlogs that arrivals have met, of each half of the window.
+    /// Sum of the backlogs at arrivals, for each half of the measurement.
     met: [f64; 2],
     /// Bytes that arrived in each half.
     arrived: [f64; 2],
@@ -38,7 +41,7 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
-    /// For a window of so many messages.
+    /// Returns the backlog for a measurement of `messages` messages.
     pub(super) const fn new(messages: u32) -> Self {
         Self {
             bytes: 0,
@@ -49,7 +52,8 @@ impl Backlog {
         }
     }
 
-    /// A message of this length is handed over; `position` in the window, if it belongs to it.
+    /// Records the arrival of a message with `bytes` bytes at `position` of the measurement, if it
+    /// is part of it.
     pub(super) fn arrived(&mut self, bytes: u32, position: Option<u32>) {
         if let Some(position) = position {
             let half = usize::from(position >= self.half);
@@ -60,15 +64,16 @@ impl Backlog {
         self.bytes += u64::from(bytes);
     }
 
-    /// A message of this length has been delivered, or given up.
+    /// Records that a message with `bytes` bytes was delivered or has failed.
     pub(super) fn delivered(&mut self, bytes: u32) {
         self.bytes -= u64::from(bytes);
     }
 
-    /// Share of the bytes handed over by which the backlog has grown; negative if it has shrunk.
+    /// Returns the share of the submitted bytes by which the backlog has grown; negative if it has
+    /// shrunk.
     pub(super) fn growth(&self) -> f64 {
         let mean = |half: usize| self.met[half] / f64::from(self.seen[half].max(1));
-        // From the middle of one half to the middle of the other as many bytes come as in one half.
+        // Between the middles of the two halves as many bytes arrive as in one half.
         let came = (self.arrived[0] + self.arrived[1]) / 2.0;
         (mean(1) - mean(0)) / came.max(1.0)
     }
@@ -79,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_delivered_as_it_comes_does_not_grow() {
+    fn immediate_delivery_is_no_growth() {
         let mut backlog = Backlog::new(1_000);
         for i in 0..1_000 {
             backlog.arrived(100, Some(i));
@@ -89,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fabric_that_carries_nine_of_ten_grows_by_a_tenth() {
+    fn a_fabric_that_delivers_nine_of_ten_grows_by_a_tenth() {
         let mut backlog = Backlog::new(1_000);
         for i in 0..1_000 {
             backlog.arrived(100, Some(i));
@@ -101,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_oracle_cannot_help_is_allowed_up_to_a_point() {
+    fn growth_of_the_oracle_is_allowed_up_to_a_limit() {
         assert_eq!(allowed(-0.5), TOLERATED);
         assert!((allowed(0.04) - 0.08).abs() < 1e-9);
         assert!((allowed(0.9) - 0.17).abs() < 1e-9);

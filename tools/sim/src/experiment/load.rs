@@ -1,6 +1,6 @@
-//! Which messages do the applications of a fabric send, and when?
+//! Message streams of a workload.
 
-use apus_workload::{Arrivals, Sizes, Stream, rng};
+use apus_workload::{Arrivals, SizeDistribution, Stream, rng};
 use rand::RngExt;
 use rand::distr::Distribution;
 use rand_pcg::Pcg64;
@@ -8,40 +8,40 @@ use rand_pcg::Pcg64;
 use crate::message::{HostId, Message};
 use apus_workload::time::Nanos;
 
-/// Who sends to whom.
+/// Traffic pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// From any host to any other one, all pairs being equally likely.
     Uniform,
-    /// From groups of so many hosts at the same moment to one receiver: each arrival is that many messages of
-    /// the same size (1 to the number of hosts less one).
+    /// From this number of hosts at the same moment to one receiver: each arrival is a group of
+    /// messages of the same size. From 1 to the number of hosts less one.
     Incast(u32),
 }
 
 /// An endless stream of messages in order of time: open loop, Poisson.
 ///
-/// Every host has arrivals of its own in the papers; a Poisson process for all of them whose messages
-/// come from a random host is the same thing.
+/// In the papers every host has its own arrivals. One Poisson process whose messages come from
+/// random hosts is equivalent.
 #[derive(Debug)]
 pub struct Load {
     arrivals: Arrivals,
-    sizes: Sizes,
+    sizes: SizeDistribution,
     size_rng: Pcg64,
     pair_rng: Pcg64,
     hosts: u32,
     pattern: Pattern,
     begin: Nanos,
     next_number: u32,
-    /// Messages of the present arrival that are still to be given.
+    /// Messages of the current arrival that have not been returned.
     group: Vec<Message>,
 }
 
 impl Load {
-    /// Messages with these sizes among `hosts` hosts, on average `per_second` of them, from `begin` on,
-    /// numbered from `first_number`.
+    /// Returns messages with these sizes among `hosts` hosts, on average `per_second` of them, from
+    /// `begin` on, numbered from `first_number`.
     #[must_use]
     pub fn new(
-        sizes: Sizes,
+        sizes: SizeDistribution,
         hosts: u32,
         pattern: Pattern,
         per_second: f64,
@@ -66,7 +66,7 @@ impl Load {
         }
     }
 
-    /// A host other than `other`.
+    /// Draws a host other than `other`.
     fn other_than(&mut self, other: HostId) -> HostId {
         let drawn = self.pair_rng.random_range(0..self.hosts - 1);
         drawn + u32::from(drawn >= other)
@@ -90,7 +90,8 @@ impl Load {
                 self.group.push(message);
             }
             Pattern::Incast(senders) => {
-                // Neighbours in a ring that begins at a random place: different hosts without a list.
+                // Consecutive hosts of a ring from a random position: different hosts without a
+                // list.
                 let start = self.pair_rng.random_range(0..self.hosts - 1);
                 for i in (0..senders.min(self.hosts - 1)).rev() {
                     let from = (to + 1 + (start + i) % (self.hosts - 1)) % self.hosts;
@@ -119,11 +120,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn load(pattern: Pattern, seed: u64) -> Load {
-        Load::new(Sizes::fixed(100), 10, pattern, 1e6, 500, 7, seed)
+        Load::new(SizeDistribution::fixed(100), 10, pattern, 1e6, 500, 7, seed)
     }
 
     #[test]
-    fn all_pairs_are_equally_likely_and_nobody_sends_to_itself() {
+    fn all_pairs_are_equally_likely_and_no_host_sends_to_itself() {
         let mut counts = [[0_u32; 10]; 10];
         for message in load(Pattern::Uniform, 1).take(90_000) {
             counts[message.from as usize][message.to as usize] += 1;
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_is_a_stream() {
+    fn a_seed_determines_the_stream() {
         let first = |seed| load(Pattern::Uniform, seed).take(100).collect::<Vec<_>>();
         assert_eq!(first(5), first(5));
         assert_ne!(first(5), first(6));

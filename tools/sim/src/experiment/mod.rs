@@ -1,17 +1,17 @@
-//! What happens to the messages of a workload in a fabric?
+//! Experiments: the messages of a workload in a fabric.
 //!
-//! An [`Experiment`] is a value; [`Experiment::run`] is a pure function of it: the same experiment gives the
-//! same [`Report`], on any machine.
+//! An [`Experiment`] is a value, and [`Experiment::run`] is a pure function of it: the same
+//! experiment gives the same [`ExperimentReport`] on any machine.
 //!
-//! Messages come in three parts. *Greetings* make all pairs of hosts known to each other, because first
-//! contacts cost a round trip and belong to no steady state. The *warm-up* fills the queues. While the third
-//! part is handed over, everything is counted that is delivered.
+//! Messages come in three parts. *First contacts* between all pairs of hosts come first, because
+//! they cost a round trip and are not part of a steady state. The *warm-up* fills the queues. While
+//! the third part is submitted, everything that is delivered is measured.
 
 mod backlog;
-mod cost;
 mod load;
+mod measurement;
+mod message_rate;
 mod slowdown;
-mod tally;
 
 pub use load::{Load, Pattern};
 pub use slowdown::{Bin, CLOSINGS, Slowdown};
@@ -27,124 +27,125 @@ use crate::network::Network;
 use crate::oracle::Oracle;
 use crate::topology::Topology;
 use apus_workload::time::{MICROSECOND, Nanos};
-use tally::Tally;
+use measurement::Measurement;
 
 /// The transport that carries the messages.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Carrier {
-    /// apus, with this configuration.
+    /// apus with this configuration.
     Apus(Config),
-    /// apus with this configuration, which has the kernel profile, on every second host, and a model of the Linux
-    /// module on the others ([`MixedHost`]).
+    /// apus with this configuration, in the kernel profile, on every second host, and a model of
+    /// the Linux module on the others ([`MixedHost`]).
     Mixed(Config),
-    /// DCTCP over connections that are established; needs [`Settings::mark_at`], and carries one-way
+    /// DCTCP over established connections. It needs [`Settings::mark_at`] and carries one-way
     /// messages only ([`Answer::Nothing`]).
     Dctcp(dctcp::Config),
-    /// The omniscient scheduler, which needs no fabric: its faults, buffers and ways of packets do not
-    /// matter, and it counts nothing.
+    /// The omniscient scheduler. It uses no fabric: faults, buffers and paths have no effect, and
+    /// it counts nothing.
     Oracle,
 }
 
-/// Everything that decides a run.
+/// All parameters of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
     /// The fabric.
     pub fabric: Settings,
-    /// Who carries the messages.
+    /// Transport.
     pub carrier: Carrier,
-    /// How the load is reckoned: what apus with this configuration needs for a message.
-    pub reckoned_with: Config,
+    /// Configuration from which the load is computed: the bytes that apus with it needs for a
+    /// message.
+    pub load_config: Config,
     /// Sizes of the messages.
     pub workload: Workload,
-    /// Share of the links to hosts that is busy, above 0 and up to 1.
+    /// Share of the time in which links to hosts are busy, above 0 and up to 1.
     pub load: f64,
-    /// Who sends to whom.
+    /// Traffic pattern.
     pub pattern: Pattern,
-    /// What receivers answer.
+    /// Responses of receivers.
     pub answer: Answer,
-    /// How messages are cut into packets.
+    /// Division of messages into packets.
     pub packets: PacketOverhead,
-    /// Messages that are handed over in the window of measurement: about as many are delivered and count.
+    /// Messages submitted during the measurement: about as many are delivered and measured.
     pub messages: u32,
-    /// Messages before those.
+    /// Messages before the measurement.
     pub warm_up: u32,
-    /// Whether all pairs of hosts are made known to each other first.
-    pub greet: bool,
-    /// Decides everything that is random, but for the ways of packets.
+    /// Whether all pairs of hosts exchange a first message before the workload.
+    pub first_contact: bool,
+    /// Seed of everything random except the paths of packets.
     pub seed: u64,
 }
 
-/// What came out.
+/// Result of an experiment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report {
-    /// How long messages took.
+pub struct ExperimentReport {
+    /// Completion times of messages.
     pub slowdown: Slowdown,
-    /// What the fabric saw in the window of measurement.
+    /// Counters of the fabric during the measurement.
     pub counters: Counters,
-    /// Messages that were delivered in it.
+    /// Messages delivered during the measurement.
     pub messages: u64,
-    /// Messages that failed in it.
+    /// Messages that failed during the measurement.
     pub failed: u64,
-    /// Payload bytes of those that were delivered.
+    /// Payload bytes of the delivered messages.
     pub bytes: u64,
-    /// Share of the links to hosts that the packets of the delivered messages took.
+    /// Share of the capacity of links to hosts taken by the packets of the delivered messages.
     pub carried: f64,
-    /// Data packets that reached their hosts in the whole run.
+    /// DATA packets that reached their hosts in the whole run.
     pub packets: u64,
-    /// How long the run lasted in the fabric's time.
+    /// Duration of the run in simulated time.
     pub simulated: Nanos,
-    /// Share of the bytes handed over by which the backlog grew.
+    /// Share of the submitted bytes by which the backlog grew.
     pub growth: f64,
-    /// How much of that is no sign of a fabric that cannot carry what it is offered: a little, and what the
-    /// oracle's backlog grew with the same messages.
+    /// Growth that is compatible with a steady state: a little, plus the growth of the oracle's
+    /// backlog with the same messages.
     pub allowed_growth: f64,
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// Share of the messages that have been handed over.
+    /// Share of the messages that have been submitted.
     pub share: f64,
-    /// Data packets that have reached their hosts.
+    /// DATA packets that have reached their hosts.
     pub packets: u64,
 }
 
-impl Report {
-    /// Whether the fabric carried what it was offered. If not, the slowdowns mean nothing.
+impl ExperimentReport {
+    /// Returns whether the fabric carried the offered load. If not, the slowdowns have no meaning.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         self.growth <= self.allowed_growth
     }
 
-    /// Share of the links to hosts that was busy in the window of measurement; without a fabric that counts,
-    /// with the packets of messages alone.
+    /// Returns the share of the time in which links to hosts were busy during the measurement. For
+    /// networks without counters, only the packets of messages count.
     #[must_use]
     pub fn achieved_load(&self) -> f64 {
         if self.counters.time > 0 { self.counters.utilisation } else { self.carried }
     }
 }
 
-/// Between two greetings, of all hosts together.
-const GREETING_GAP: Nanos = 100;
-/// After the last greeting, until everything is quiet: acknowledgments that no packet carries are asked
-/// for after milliseconds, but do no harm to the first messages.
+/// Time between two first contacts, of all hosts together.
+const FIRST_CONTACT_GAP: Nanos = 100;
+/// Time from the last first contact until everything is quiet. Acknowledgments that no packet
+/// carries are requested after milliseconds, but do not disturb the first messages.
 const QUIET: Nanos = 100 * MICROSECOND;
-/// Messages, and bytes of messages, between two reports of progress at most: less than a second's work.
+/// Most messages, and most bytes, between two reports of progress: less than a second of work.
 const PROGRESS_EVERY: (u32, u64) = (4_096, 50_000_000);
 
 impl Experiment {
-    /// Share of the bytes handed over by which the backlog may grow in a steady state: a little, and what the
-    /// oracle's backlog grows with the same messages.
+    /// Returns the share of the submitted bytes by which the backlog may grow in a steady state: a
+    /// little, plus the growth of the oracle's backlog with the same messages.
     #[must_use]
     pub fn allowed_growth(&self) -> f64 {
         let mut oracle = Oracle::new(&self.fabric.topology, self.packets, self.answer);
         backlog::allowed(self.drive(&mut oracle, 0.0, &mut |_| {}).growth)
     }
 
-    /// Runs it. `allowed` is [`Experiment::allowed_growth`]: who compares several carriers of the same
-    /// messages needs it once. `progress` learns from time to time how far it is.
+    /// Runs the experiment. `allowed` is [`Experiment::allowed_growth`], which is computed once for
+    /// several transports with the same messages. `progress` is called from time to time.
     #[must_use]
-    pub fn run(&self, allowed: f64, progress: &mut dyn FnMut(Progress)) -> Report {
+    pub fn run(&self, allowed: f64, progress: &mut dyn FnMut(Progress)) -> ExperimentReport {
         match &self.carrier {
             Carrier::Apus(config) => {
                 let shared = self.shared(config);
@@ -171,114 +172,114 @@ impl Experiment {
         }
     }
 
-    /// What hosts with apus share.
+    /// Returns what hosts with apus share.
     fn shared(&self, config: &Config) -> Shared {
         let longest = self.workload.sizes().largest().max(Message::SHORTEST);
         let rate = self.fabric.topology.host_rate;
         Shared::new(config.clone(), self.answer, rate, self.packets, longest)
     }
 
-    /// A host's own seed.
+    /// Returns a host's seed.
     const fn seed_of(&self, id: HostId) -> u64 {
-        // Multiples of an odd number are different for different hosts.
+        // Multiples of an odd number differ between hosts.
         (self.seed << 32 | id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// Lets a network carry the messages. `allowed` is what the report says about growth.
+    /// Runs the messages through a network. `allowed` is copied into the report.
     fn drive(
         &self,
         network: &mut impl Network,
         allowed: f64,
         progress: &mut dyn FnMut(Progress),
-    ) -> Report {
-        let greetings = self.greetings();
-        let first = greetings.len() as u32;
+    ) -> ExperimentReport {
+        let first_contacts = self.first_contacts();
+        let first = first_contacts.len() as u32;
         let window = first + self.warm_up..first + self.warm_up + self.messages;
         let topology = self.fabric.topology;
         let sizes = self.workload.sizes();
-        let mut tally =
-            Tally::new(topology, self.packets, self.answer, sizes, first, window.clone());
+        let mut measurement =
+            Measurement::new(topology, self.packets, self.answer, sizes, first, window.clone());
         let (mut packets, mut now, mut began) = (0, 0, (0, 0));
-        let mut silent = (0, 0);
+        let mut unreported = (0, 0);
 
-        for message in greetings.iter().copied().chain(self.load(&greetings)) {
+        for message in first_contacts.iter().copied().chain(self.load(&first_contacts)) {
             now = message.at;
-            network.advance(now, &mut |at, outcome| tally.tell(at, outcome));
+            network.advance(now, &mut |at, outcome| measurement.record_outcome(at, outcome));
             if message.number == window.end {
                 break;
             }
             if message.number == window.start {
                 packets = network.counters().data_packets;
                 network.reset_counters();
-                began = (now, tally.wire_bytes);
-                tally.begin();
+                began = (now, measurement.wire_bytes);
+                measurement.begin();
             }
             network.submit(&message);
-            tally.submitted(&message);
-            silent = (silent.0 + 1, silent.1 + u64::from(message.bytes));
-            if silent.0 >= PROGRESS_EVERY.0 || silent.1 >= PROGRESS_EVERY.1 {
-                silent = (0, 0);
+            measurement.submitted(&message);
+            unreported = (unreported.0 + 1, unreported.1 + u64::from(message.bytes));
+            if unreported.0 >= PROGRESS_EVERY.0 || unreported.1 >= PROGRESS_EVERY.1 {
+                unreported = (0, 0);
                 let share = f64::from(message.number) / f64::from(window.end);
                 let packets = packets + network.counters().data_packets;
                 progress(Progress { share, packets });
             }
         }
         let counters = network.counters();
-        let slowdown = tally.summary();
-        Report {
+        let slowdown = measurement.summary();
+        ExperimentReport {
             messages: slowdown.by_size.iter().map(|bin| bin.count).sum(),
             slowdown,
-            failed: tally.failed,
-            bytes: tally.bytes,
-            carried: self.share_of_links(now - began.0, tally.wire_bytes - began.1),
+            failed: measurement.failed,
+            bytes: measurement.bytes,
+            carried: self.share_of_links(now - began.0, measurement.wire_bytes - began.1),
             packets: packets + counters.data_packets,
             counters,
             simulated: now,
-            growth: tally.backlog.growth(),
+            growth: measurement.backlog.growth(),
             allowed_growth: allowed,
         }
     }
 
-    /// Share of the links to hosts that so many bytes take in this time.
+    /// Returns the share of the capacity of links to hosts that `wire_bytes` bytes take in `time`.
     fn share_of_links(&self, time: Nanos, wire_bytes: u64) -> f64 {
         let Topology { shape, host_rate, .. } = self.fabric.topology;
         let all = f64::from(shape.hosts()) * host_rate.bytes(time) as f64;
         wire_bytes as f64 / all.max(1.0)
     }
 
-    /// The first messages, one from each host to each other one.
-    fn greetings(&self) -> Vec<Message> {
+    /// Returns the first contacts: one message from each host to each other one.
+    fn first_contacts(&self) -> Vec<Message> {
         let hosts = self.fabric.topology.shape.hosts();
-        if !self.greet {
+        if !self.first_contact {
             return Vec::new();
         }
-        // In each round every host sends one message and gets one.
+        // In each round every host sends one message and receives one.
         let pairs =
             (1..hosts).flat_map(|round| (0..hosts).map(move |from| (from, (from + round) % hosts)));
         pairs
             .zip(0..)
             .map(|((from, to), number)| {
-                let at = Nanos::from(number) * GREETING_GAP;
+                let at = Nanos::from(number) * FIRST_CONTACT_GAP;
                 Message { number, from, to, bytes: Message::SHORTEST, at }
             })
             .collect()
     }
 
-    /// The messages of the workload.
-    fn load(&self, greetings: &[Message]) -> Load {
+    /// Returns the messages of the workload.
+    fn load(&self, first_contacts: &[Message]) -> Load {
         let topology = &self.fabric.topology;
         let sizes = self.workload.sizes();
-        let per_second = cost::messages_per_second(
+        let per_second = message_rate::messages_per_second(
             self.load,
             topology,
             &self.workload,
             &self.packets,
-            &self.reckoned_with,
+            &self.load_config,
             self.answer,
         );
-        let begin = greetings.last().map_or(0, |last| last.at + QUIET);
+        let begin = first_contacts.last().map_or(0, |last| last.at + QUIET);
         let hosts = topology.shape.hosts();
-        let first = greetings.len() as u32;
+        let first = first_contacts.len() as u32;
         Load::new(sizes.clone(), hosts, self.pattern, per_second, begin, first, self.seed)
     }
 }

@@ -1,41 +1,42 @@
-//! How much slower than on an idle fabric were messages of each size?
+//! Slowdown of messages by size.
 //!
-//! Slowdown is the time that a message took divided by the best possible one. Messages are put into bins by
-//! size, between the sizes that close the percentiles [`CLOSINGS`] of the distribution: a few sizes each,
-//! so that a bin compares with the figure that is published for the size that closes it. Only the last
-//! bin is wide in W2 and W3; the longest messages, a thousandth of all, are told apart as well.
+//! Slowdown is the completion time of a message divided by the best possible one. Messages are
+//! sorted into bins by size, which end at the percentiles [`CLOSINGS`] of the distribution: each
+//! bin has a few sizes and compares with the figure that is published for its largest size. Only
+//! the last bin is wide in W2 and W3, so the longest messages, a thousandth of all, are also
+//! reported separately.
 
-use apus_workload::Sizes;
+use apus_workload::SizeDistribution;
 
 /// Percentiles of the messages, ordered by size, at which bins end. Source: published numbers A.4.
 pub const CLOSINGS: [f64; 12] =
     [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 100.0];
 
-/// Share of the messages, in per cent, that count as the longest ones at least. Source: ours; with fewer,
-/// a p99 would rest on a handful of messages.
+/// Least share of the messages, in per cent, that are the longest ones. Chosen by us: with fewer
+/// messages, a p99 would depend on very few samples.
 const LONGEST: f64 = 0.1;
 
 /// Slowdown of the messages of neighbouring sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bin {
-    /// The percentile of the messages that the bin closes.
+    /// Percentile of the messages at which the bin ends.
     pub percentile: f64,
-    /// Its longest messages, in bytes.
+    /// Size of its longest messages in bytes.
     pub upto: u32,
-    /// Messages in it.
+    /// Number of messages.
     pub count: u64,
-    /// Median; 0 without messages, as all figures of the bin.
+    /// Median; like all figures of the bin, 0 without messages.
     pub p50: f64,
     /// 99th percentile.
     pub p99: f64,
 }
 
-/// Slowdowns of all messages, and what summarises them.
+/// Slowdowns of all messages, with summaries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Slowdown {
-    /// By size, smallest first. Percentiles that one size closes together are one bin.
+    /// Bins, smallest sizes first. Percentiles at the same size are one bin.
     pub by_size: Vec<Bin>,
-    /// The greatest p99 of a bin in the smaller half of the messages.
+    /// Greatest p99 of the bins with the smaller half of the messages.
     pub small_half_p99_max: f64,
     /// Mean over messages.
     pub mean_by_messages: f64,
@@ -43,16 +44,16 @@ pub struct Slowdown {
     pub mean_by_bytes: f64,
     /// p99 of the last bin.
     pub largest_bin_p99: f64,
-    /// The longest messages alone, a thousandth of all at least; they are in the last bin as well.
+    /// The longest messages, at least a thousandth of all; they are in the last bin as well.
     pub longest: Bin,
 }
 
-/// Collects slowdowns.
+/// Collector of slowdowns.
 #[derive(Clone, Debug)]
 pub(super) struct Slowdowns {
     bins: Vec<Samples>,
     longest: Samples,
-    /// Messages with more bytes than this are the longest.
+    /// Messages with more bytes than this are the longest ones.
     shorter: u32,
     messages: f64,
     bytes: f64,
@@ -68,7 +69,7 @@ struct Samples {
 }
 
 impl Slowdowns {
-    pub(super) fn new(sizes: &Sizes) -> Self {
+    pub(super) fn new(sizes: &SizeDistribution) -> Self {
         let mut bins: Vec<Samples> = Vec::new();
         for percentile in CLOSINGS {
             let upto = sizes.quantile(percentile / 100.0);
@@ -83,7 +84,7 @@ impl Slowdowns {
         Self { bins, longest, shorter, messages, bytes, by_messages, by_bytes }
     }
 
-    /// Notes that a message of `bytes` bytes took `slowdown` times as long as necessary.
+    /// Records that a message of `bytes` bytes took `slowdown` times the best possible time.
     pub(super) fn record(&mut self, bytes: u32, slowdown: f64) {
         let bin = self.bins.partition_point(|bin| bin.upto < bytes).min(self.bins.len() - 1);
         self.bins[bin].values.push(slowdown as f32);
@@ -98,7 +99,7 @@ impl Slowdowns {
 
     pub(super) fn summary(&mut self) -> Slowdown {
         let by_size: Vec<Bin> = self.bins.iter_mut().map(Samples::bin).collect();
-        // A bin that closes above the median has messages of the smaller half if there is none below.
+        // If no bin ends below the median, the first one contains the smaller half.
         let half = by_size.iter().take_while(|bin| bin.percentile <= 50.0).count().max(1);
         Slowdown {
             small_half_p99_max: by_size[..half].iter().map(|bin| bin.p99).fold(0.0, f64::max),
@@ -111,8 +112,8 @@ impl Slowdowns {
     }
 }
 
-/// The largest size that does not belong to the longest messages; 0 if all do.
-fn below_the_longest(sizes: &Sizes) -> u32 {
+/// Returns the largest size that is not one of the longest messages; 0 if all are.
+fn below_the_longest(sizes: &SizeDistribution) -> u32 {
     let mut share = 0.0;
     let shorter = sizes.iter().rev().find(|(_, each)| {
         let enough = share >= LONGEST / 100.0;
@@ -134,7 +135,7 @@ impl Samples {
         }
     }
 
-    /// The smallest value that so many of the values do not exceed (nearest rank).
+    /// Returns the smallest value that at least `share` of the values do not exceed (nearest rank).
     fn at(&self, share: f64) -> f64 {
         let rank = (share * self.values.len() as f64).ceil() as usize;
         self.values.get(rank.saturating_sub(1)).map_or(0.0, |value| f64::from(*value))
@@ -155,16 +156,16 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_are_a_thousandth_of_all_at_least() {
+    fn the_longest_messages_are_at_least_a_thousandth_of_all() {
         let shorter = |number| below_the_longest(Workload::published(number).sizes());
         assert_eq!(shorter(4), 8_582_787, "10 MB are 0.13 % of W4");
         assert!((10_000..30_000).contains(&shorter(2)), "{}", shorter(2));
-        assert_eq!(below_the_longest(&Sizes::fixed(9)), 0);
+        assert_eq!(below_the_longest(&SizeDistribution::fixed(9)), 0);
     }
 
     #[test]
-    fn percentiles_that_one_size_closes_are_one_bin() {
-        let mut slowdowns = Slowdowns::new(&Sizes::fixed(100));
+    fn percentiles_at_one_size_are_one_bin() {
+        let mut slowdowns = Slowdowns::new(&SizeDistribution::fixed(100));
         for i in 1..=100 {
             slowdowns.record(100, f64::from(i));
         }
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn means_weigh_messages_or_bytes() {
+    fn means_are_weighted_by_messages_or_bytes() {
         let mut slowdowns = Slowdowns::new(Workload::published(2).sizes());
         slowdowns.record(10, 1.0);
         slowdowns.record(990, 3.0);
@@ -185,8 +186,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_is_zero() {
-        let summary = Slowdowns::new(&Sizes::fixed(9)).summary();
+    fn without_messages_the_summary_is_zero() {
+        let summary = Slowdowns::new(&SizeDistribution::fixed(9)).summary();
         assert_eq!((summary.small_half_p99_max, summary.mean_by_bytes), (0.0, 0.0));
     }
 }

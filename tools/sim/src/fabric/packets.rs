@@ -1,101 +1,101 @@
-//! Where are the packets that are under way?
+//! Table of the packets on links and in queues.
 //!
-//! In one table whose places are used again, the one freed last first, so that it stays in the cache. What
-//! moves through queues and events is the place's number. The queues of ports are linked through the table
-//! ([`Packets::next`]): a queue needs no memory of its own.
+//! Freed entries are reused, the last one first, so that it is still in the cache. Queues and
+//! events hold the index of the entry. The queues of ports are linked through the table
+//! ([`Packets::next`]), so a queue needs no memory of its own.
 
 use crate::packet::Packet;
 
-/// A place in the table.
-pub(super) type Place = u32;
+/// Index of an entry.
+pub(super) type PacketIndex = u32;
 
-/// No place: the end of a queue.
-pub(super) const NOWHERE: Place = u32::MAX;
+/// No entry: the end of a queue.
+pub(super) const NONE: PacketIndex = u32::MAX;
 
-/// Packets under way.
+/// Packets on links and in queues.
 #[derive(Debug)]
 pub(super) struct Packets<B> {
-    /// Free places hold what was there last.
-    places: Vec<Entry>,
+    /// Free entries keep their last content.
+    entries: Vec<Entry>,
     bodies: Vec<B>,
-    free: Vec<Place>,
+    free: Vec<PacketIndex>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     packet: Packet,
-    /// What stands behind it in its queue.
-    next: Place,
+    /// Next packet in the same queue.
+    next: PacketIndex,
 }
 
 impl<B: Default> Packets<B> {
     pub(super) const fn new() -> Self {
-        Self { places: Vec::new(), bodies: Vec::new(), free: Vec::new() }
+        Self { entries: Vec::new(), bodies: Vec::new(), free: Vec::new() }
     }
 
-    /// A place for the packet that `write` writes, unless it says that there is none.
+    /// Adds the packet that `write` writes, unless `write` returns `false`.
     #[inline]
     pub(super) fn insert(
         &mut self,
         write: impl FnOnce(&mut Packet, &mut B) -> bool,
-    ) -> Option<Place> {
+    ) -> Option<PacketIndex> {
         if self.free.is_empty() {
-            self.free.push(self.places.len() as Place);
-            self.places.push(Entry { packet: Packet::default(), next: NOWHERE });
+            self.free.push(self.entries.len() as PacketIndex);
+            self.entries.push(Entry { packet: Packet::default(), next: NONE });
             self.bodies.push(B::default());
         }
-        let place = *self.free.last()?;
-        let index = place as usize;
-        write(&mut self.places[index].packet, &mut self.bodies[index]).then(|| {
+        let index = *self.free.last()?;
+        let at = index as usize;
+        write(&mut self.entries[at].packet, &mut self.bodies[at]).then(|| {
             self.free.pop();
-            place
+            index
         })
     }
 }
 
 impl<B> Packets<B> {
-    /// Frees the place of a packet.
+    /// Frees the entry of a packet.
     #[inline]
-    pub(super) fn remove(&mut self, place: Place) {
-        self.free.push(place);
+    pub(super) fn remove(&mut self, index: PacketIndex) {
+        self.free.push(index);
     }
 
-    /// The packet at a place.
+    /// Returns the header of a packet.
     #[inline]
-    pub(super) fn get(&self, place: Place) -> &Packet {
-        &self.places[place as usize].packet
-    }
-
-    #[inline]
-    pub(super) fn get_mut(&mut self, place: Place) -> &mut Packet {
-        &mut self.places[place as usize].packet
-    }
-
-    /// What its hosts make of it.
-    #[inline]
-    pub(super) fn body(&self, place: Place) -> &B {
-        &self.bodies[place as usize]
+    pub(super) fn get(&self, index: PacketIndex) -> &Packet {
+        &self.entries[index as usize].packet
     }
 
     #[inline]
-    pub(super) fn body_mut(&mut self, place: Place) -> &mut B {
-        &mut self.bodies[place as usize]
+    pub(super) fn get_mut(&mut self, index: PacketIndex) -> &mut Packet {
+        &mut self.entries[index as usize].packet
     }
 
-    /// What stands behind this packet in its queue.
+    /// Returns the body of a packet, which only hosts interpret.
     #[inline]
-    pub(super) fn next(&self, place: Place) -> Place {
-        self.places[place as usize].next
+    pub(super) fn body(&self, index: PacketIndex) -> &B {
+        &self.bodies[index as usize]
     }
 
-    /// Puts `next` behind this packet.
     #[inline]
-    pub(super) fn link(&mut self, place: Place, next: Place) {
-        self.places[place as usize].next = next;
+    pub(super) fn body_mut(&mut self, index: PacketIndex) -> &mut B {
+        &mut self.bodies[index as usize]
     }
 
-    /// Packets under way.
+    /// Returns the next packet in the same queue.
+    #[inline]
+    pub(super) fn next(&self, index: PacketIndex) -> PacketIndex {
+        self.entries[index as usize].next
+    }
+
+    /// Appends `next` to this packet.
+    #[inline]
+    pub(super) fn link(&mut self, index: PacketIndex, next: PacketIndex) {
+        self.entries[index as usize].next = next;
+    }
+
+    /// Returns the number of packets.
     pub(super) fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.entries.len() - self.free.len()
     }
 }

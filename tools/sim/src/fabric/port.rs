@@ -1,31 +1,32 @@
-//! What does a switch output know?
+//! Output port of a switch.
 
 use super::queue::Queue;
-use super::route::{Kind, Routes};
-use super::{PortId, Settings};
+use super::route::{Kind, PortId, Routes};
+use super::settings::Settings;
 use apus_workload::time::{Nanos, Rate};
 
-/// An output of a switch: queues in front of a link.
+/// Output port of a switch: queues and a link.
 #[derive(Debug)]
 pub(super) struct Port {
     pub(super) queue: Queue,
-    /// Until when the link is taken.
+    /// Time until which the link is busy.
     pub(super) busy_until: Nanos,
-    /// Whether the port has an event for the moment when the link becomes free.
-    pub(super) wakes: bool,
+    /// Whether an event for the end of the current transmission is scheduled.
+    pub(super) is_scheduled: bool,
     pub(super) rate: Rate,
-    /// From the last bit on the link to the next place: propagation, and a switch's delay or a host's
-    /// software.
+    /// Time from the last bit on the link to the next queue or host: propagation, and a switch's
+    /// delay or a host's software.
     pub(super) latency: Nanos,
-    /// The pool of memory that waiting packets lie in.
+    /// Buffer pool of the waiting packets.
     pub(super) pool: u32,
-    /// Bytes waiting from which on packets are marked.
+    /// Waiting bytes from which on packets are marked.
     pub(super) mark_at: u64,
     pub(super) meter: Meter,
 }
 
 impl Port {
-    /// The port with this number. Its pool is its own, or that of its switch if memory is `shared`.
+    /// Returns the port with this index. Its buffer pool is its own, or that of its switch if
+    /// `shared`.
     pub(super) fn new(settings: &Settings, routes: &Routes, id: PortId, shared: bool) -> Self {
         let topology = &settings.topology;
         let delays = topology.delays;
@@ -41,7 +42,7 @@ impl Port {
         Self {
             queue: Queue::new(),
             busy_until: 0,
-            wakes: false,
+            is_scheduled: false,
             rate,
             latency,
             pool: if shared { switch } else { id },
@@ -51,26 +52,26 @@ impl Port {
     }
 }
 
-/// What has been at a port.
+/// Measurements of a port.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Meter {
-    /// Bytes waiting now, without the packet on the link.
+    /// Bytes that wait now, without the packet on the link.
     pub(super) waiting: u64,
-    /// Most bytes that waited.
+    /// Most bytes that have waited.
     pub(super) longest: u64,
-    /// Bytes waiting, summed over time, up to `since`.
+    /// Waiting bytes integrated over time up to `since`.
     area: u128,
     since: Nanos,
     /// Bytes sent.
     pub(super) sent: u64,
-    /// Packets dropped for lack of room.
+    /// Packets dropped because the buffer was full.
     pub(super) dropped: u64,
     /// Packets marked.
     pub(super) marked: u64,
 }
 
 impl Meter {
-    /// Notes that so many bytes have come to the queue.
+    /// Records that `bytes` bytes joined the queue.
     #[inline]
     pub(super) fn queued(&mut self, now: Nanos, bytes: u64) {
         self.settle(now);
@@ -78,19 +79,19 @@ impl Meter {
         self.longest = self.longest.max(self.waiting);
     }
 
-    /// Notes that so many bytes have left the queue.
+    /// Records that `bytes` bytes left the queue.
     #[inline]
     pub(super) fn unqueued(&mut self, now: Nanos, bytes: u64) {
         self.settle(now);
         self.waiting -= bytes;
     }
 
-    /// Bytes waiting, summed over time.
+    /// Returns the waiting bytes integrated over time.
     pub(super) fn area(&self, now: Nanos) -> u128 {
         self.area + u128::from(self.waiting) * u128::from(now - self.since)
     }
 
-    /// Begins anew; what waits goes on waiting.
+    /// Resets the measurements, except for the bytes that wait.
     pub(super) fn reset(&mut self, now: Nanos) {
         *self =
             Self { waiting: self.waiting, longest: self.waiting, since: now, ..Self::default() };
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_is_weighed_by_how_long_it_stood() {
+    fn queue_length_is_weighted_by_time() {
         let mut meter = Meter::default();
         meter.queued(100, 50);
         meter.queued(200, 50);

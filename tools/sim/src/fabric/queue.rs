@@ -1,57 +1,55 @@
-//! Which packet leaves a port next?
-//!
-//! The first of the highest level that has one: strict priority, eight levels, each first in, first out.
+//! Transmit queue of a port: strict priority over eight levels, each first in, first out.
 //!
 //! # Invariants
 //!
-//! - **Q1** A bit of `waiting` is set exactly if its level is not empty.
+//! - QUEUE-1: A bit of `waiting` is set exactly if its level is not empty.
 
-use super::packets::{NOWHERE, Packets, Place};
+use super::packets::{NONE, PacketIndex, Packets};
 
 /// Priority levels of a port. Source: published numbers A.1, and IEEE 802.1Q.
 pub(super) const LEVELS: usize = 8;
 
-/// The queues of a port.
+/// Queues of a port.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
-    first: [Place; LEVELS],
-    last: [Place; LEVELS],
+    first: [PacketIndex; LEVELS],
+    last: [PacketIndex; LEVELS],
     waiting: u8,
 }
 
 impl Queue {
     pub(super) const fn new() -> Self {
-        Self { first: [NOWHERE; LEVELS], last: [NOWHERE; LEVELS], waiting: 0 }
+        Self { first: [NONE; LEVELS], last: [NONE; LEVELS], waiting: 0 }
     }
 
     pub(super) const fn is_empty(&self) -> bool {
         self.waiting == 0
     }
 
-    /// Puts a packet at the end of its level.
+    /// Appends a packet to its level.
     #[inline]
-    pub(super) fn push<B>(&mut self, packets: &mut Packets<B>, place: Place) {
-        let level = usize::from(packets.get(place).priority) % LEVELS;
-        packets.link(place, NOWHERE);
+    pub(super) fn push<B>(&mut self, packets: &mut Packets<B>, index: PacketIndex) {
+        let level = usize::from(packets.get(index).priority) % LEVELS;
+        packets.link(index, NONE);
         if self.waiting & (1 << level) == 0 {
-            self.first[level] = place;
+            self.first[level] = index;
             self.waiting |= 1 << level;
         } else {
-            packets.link(self.last[level], place);
+            packets.link(self.last[level], index);
         }
-        self.last[level] = place;
+        self.last[level] = index;
     }
 
-    /// Takes the packet that leaves next.
+    /// Removes the packet that leaves next.
     #[inline]
-    pub(super) fn pop<B>(&mut self, packets: &Packets<B>) -> Option<Place> {
+    pub(super) fn pop<B>(&mut self, packets: &Packets<B>) -> Option<PacketIndex> {
         let level = self.waiting.checked_ilog2()? as usize;
-        let place = self.first[level];
-        self.first[level] = packets.next(place);
-        if self.first[level] == NOWHERE {
+        let index = self.first[level];
+        self.first[level] = packets.next(index);
+        if self.first[level] == NONE {
             self.waiting &= !(1 << level);
         }
-        Some(place)
+        Some(index)
     }
 }
 
@@ -65,18 +63,18 @@ mod tests {
         let mut packets = Packets::new();
         let mut queue = Queue::new();
         for (body, priority) in [(0, 3), (1, 7), (2, 0), (3, 7), (4, 3)] {
-            let write = |packet: &mut Packet, place: &mut i32| {
+            let write = |packet: &mut Packet, index: &mut i32| {
                 packet.priority = priority;
-                *place = body;
+                *index = body;
                 true
             };
-            let place = packets.insert(write).unwrap();
-            queue.push(&mut packets, place);
+            let index = packets.insert(write).unwrap();
+            queue.push(&mut packets, index);
         }
         let mut order = Vec::new();
-        while let Some(place) = queue.pop(&packets) {
-            order.push(*packets.body(place));
-            packets.remove(place);
+        while let Some(index) = queue.pop(&packets) {
+            order.push(*packets.body(index));
+            packets.remove(index);
         }
         assert_eq!(order, [1, 3, 0, 4, 2]);
         assert!(queue.is_empty());

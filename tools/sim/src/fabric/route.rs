@@ -1,22 +1,25 @@
-//! Which way does a packet take?
+//! Routing: the path of a packet over the switches.
 
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
-use super::{PortId, Spreading};
+use super::settings::Spreading;
 use crate::message::HostId;
 use crate::topology::Shape;
 
-/// Where a packet is after a port has sent it.
+/// Index of a switch port.
+pub(super) type PortId = u32;
+
+/// Next stop of a packet that a port has sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hop {
-    /// At the output of a switch.
+    /// The output of a switch.
     Port(PortId),
-    /// At the host that it is for.
+    /// The destination host.
     Host,
 }
 
-/// Which switch output a port is.
+/// Kind of a switch port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// From a TOR to one of its hosts.
@@ -27,13 +30,13 @@ pub(super) enum Kind {
     SpineToTor,
 }
 
-/// The map of a fabric. Ports are numbered: one to each host, then those from TORs to spines by rack, then
-/// those from spines to TORs by spine.
+/// Port map of a fabric. Ports to hosts have the first indices, followed by those from TORs to
+/// spines ordered by rack, and those from spines to TORs ordered by spine.
 #[derive(Debug)]
 pub(super) struct Routes {
     shape: Shape,
     spreading: Spreading,
-    /// The rack of each host: a look is cheaper than a division.
+    /// Rack of each host: a table look-up is cheaper than a division.
     rack_of: Vec<u32>,
     hosts: u32,
     to_spines: u32,
@@ -48,12 +51,12 @@ impl Routes {
         Self { shape, spreading, rack_of, hosts, to_spines, rng }
     }
 
-    /// Number of ports.
+    /// Returns the number of ports.
     pub(super) const fn ports(&self) -> u32 {
         self.hosts + 2 * self.to_spines
     }
 
-    /// What a port is, and which switch it belongs to: TORs are numbered first, then spines.
+    /// Returns the kind of a port and the index of its switch: TORs first, then spines.
     pub(super) fn port(&self, port: PortId) -> (Kind, u32) {
         if port < self.hosts {
             (Kind::TorToHost, self.rack_of[port as usize])
@@ -65,7 +68,7 @@ impl Routes {
         }
     }
 
-    /// The rack at the lower end of a port between a TOR and a spine.
+    /// Returns the rack that a port between a TOR and a spine belongs to or leads to.
     pub(super) fn rack_of_port(&self, port: PortId) -> u32 {
         if port < self.hosts {
             self.rack_of[port as usize]
@@ -76,7 +79,7 @@ impl Routes {
         }
     }
 
-    /// The port at which a packet is enqueued when it comes from its sender.
+    /// Returns the port at which a packet from its sender is enqueued.
     #[inline]
     pub(super) fn first(&mut self, from: HostId, to: HostId) -> PortId {
         let (near, far) = (self.rack_of[from as usize], self.rack_of[to as usize]);
@@ -86,7 +89,7 @@ impl Routes {
         self.hosts + near * self.shape.spines + self.spine(from, to)
     }
 
-    /// Where a packet to `to` goes that leaves through `port`.
+    /// Returns the next stop of a packet to `to` that leaves through `port`.
     #[inline]
     pub(super) fn next(&self, port: PortId, to: HostId) -> Hop {
         if port < self.hosts {
@@ -100,19 +103,19 @@ impl Routes {
         }
     }
 
-    /// The spine over which a packet goes.
+    /// Selects the spine for a packet.
     #[inline]
     fn spine(&mut self, from: HostId, to: HostId) -> u32 {
         let chance = match self.spreading {
             Spreading::PerPacket => self.rng.next_u32(),
             Spreading::PerFlow => flow_hash(from, to),
         };
-        // The high bits of a product, instead of a division.
+        // The high bits of a product replace a division.
         ((u64::from(chance) * u64::from(self.shape.spines)) >> 32) as u32
     }
 }
 
-/// A number for each pair of hosts that looks random (the finaliser of MurmurHash3).
+/// Returns a hash of a pair of hosts (the finaliser of MurmurHash3).
 const fn flow_hash(from: HostId, to: HostId) -> u32 {
     let mut hash = ((from as u64) << 32 | to as u64).wrapping_mul(0xff51_afd7_ed55_8ccd);
     hash ^= hash >> 33;
@@ -159,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_sprayed_evenly_and_a_flow_keeps_its_way() {
+    fn packets_are_sprayed_evenly_and_a_flow_keeps_its_path() {
         let mut spray = routes(Spreading::PerPacket);
         let mut counts = [0; 4];
         for _ in 0..4_000 {

@@ -1,20 +1,20 @@
-//! When do losses come in bursts?
+//! Burst losses.
 //!
-//! A link is in one of two states, as in the model of Gilbert (1960) and Elliott (1963): good, where bursts
-//! lose nothing, and bad, where they lose everything. It changes from packet to packet.
+//! A link is in one of two states, as in the model of Gilbert (1960) and Elliott (1963): good,
+//! without losses, and bad, in which everything is lost. The state may change with every packet.
 
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-/// The state of one link.
+/// State of one link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Burst {
     bad: bool,
 }
 
 impl Burst {
-    /// Whether the next packet is lost; `begin` of 10,000 packets begin a burst, `length` packets long on
-    /// average.
+    /// Returns whether the next packet is lost. Of 10,000 packets `begin` start a burst, which has
+    /// `length` packets on average.
     pub(super) fn strikes(&mut self, rng: &mut Pcg64Mcg, begin: u32, length: u32) -> bool {
         self.bad = if self.bad {
             rng.random_range(0..length.max(1)) != 0

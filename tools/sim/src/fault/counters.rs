@@ -1,28 +1,28 @@
-//! What has gone wrong so far?
+//! Counters of faults.
 
-/// Packets that something has happened to. One packet may count several times.
+/// Packets affected by faults. One packet may count several times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Lost, each by itself.
+    /// Lost independently.
     pub lost: u64,
     /// Lost in bursts.
     pub lost_in_bursts: u64,
-    /// Arrived twice.
+    /// Delivered twice.
     pub duplicated: u64,
-    /// Overtaken.
+    /// Delayed so that later packets overtake them.
     pub reordered: u64,
-    /// Held up by a delay spike.
+    /// Delayed by a delay spike.
     pub held_up: u64,
-    /// Of which a copy came much later.
+    /// Copied, with the copy delivered much later.
     pub very_late: u64,
-    /// Corrupted, and dropped for it.
+    /// Corrupted and dropped.
     pub caught: u64,
-    /// Corrupted, and delivered.
+    /// Corrupted and delivered.
     pub corrupted: u64,
-    /// Dropped between two sides of a partition.
+    /// Dropped between the sides of a partition.
     pub cut_off: u64,
     /// Dropped because their host was down.
     pub at_dead_host: u64,
-    /// Kept back because their host was paused.
+    /// Held because their host was paused.
     pub at_paused_host: u64,
 }

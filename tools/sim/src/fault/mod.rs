@@ -1,22 +1,23 @@
-//! What goes wrong in a fabric, besides what its switches do?
+//! Faults of a fabric, in addition to full buffers.
 //!
 //! ```text
-//!   Settings   how often packets are lost, corrupted, doubled, late         drawn once
-//!   Outages    who is cut off, paused, down, and when                       drawn once
-//!   Trouble    decides about each packet at its last link                   while the fabric runs
+//!   Settings        probabilities of loss, corruption, duplication, delay       configured
+//!   Outages         partitions, pauses and crashes of hosts, with times         configured
+//!   FaultInjector   decides about each packet at its last link                  while the fabric runs
 //! ```
 //!
-//! Everything strikes where a packet has passed the last link and not yet its host's software: one place, and
-//! a fabric without faults pays one branch for it. All chance comes from a stream of its own, so that faults
-//! change neither what is sent nor which ways packets take until they strike.
+//! Faults apply to packets that have passed the last link and not yet their host's software. This
+//! is one place, and a fabric without faults pays one branch for it. The random numbers come from a
+//! stream of their own, so faults change neither what is sent nor the paths of packets before the
+//! fault.
 
 mod burst;
 mod counters;
+mod injector;
 mod outages;
 mod settings;
-mod trouble;
 
 pub use counters::Counters;
+pub(crate) use injector::{FaultInjector, HostState, PacketFate};
 pub use outages::{Crash, Outages, Partition, Pause};
 pub use settings::{Corruption, Settings};
-pub(crate) use trouble::{Lot, State, Trouble};

@@ -1,55 +1,55 @@
-//! Who is cut off, paused or down, and when?
+//! Outages of hosts: partitions, pauses and crashes.
 
 use crate::message::HostId;
 use apus_workload::time::Nanos;
 
-/// Everything that concerns whole hosts. Outages of the same host may overlap: the host is down if one of
-/// them says so, and otherwise paused if one says so.
+/// All outages. Those of the same host may overlap: the host is down if one of them is a crash, and
+/// otherwise paused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outages {
-    /// Hosts that cannot reach the others.
+    /// Partitions of the network.
     pub partitions: Vec<Partition>,
-    /// Hosts that do nothing for a while.
+    /// Hosts that are suspended for a while.
     pub pauses: Vec<Pause>,
-    /// Hosts that lose everything they knew.
+    /// Hosts that lose their state.
     pub crashes: Vec<Crash>,
 }
 
-/// Packets between `side` and everybody else are dropped.
+/// Drops the packets between `side` and all other hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
     /// Hosts on one side.
     pub side: Vec<HostId>,
-    /// When it begins.
+    /// Beginning.
     pub from: Nanos,
-    /// When it has ended.
+    /// End.
     pub until: Nanos,
 }
 
-/// A host does nothing, and then everything at once.
+/// Suspends a host, which afterwards processes everything at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// Which one.
+    /// The host.
     pub host: HostId,
-    /// When it falls asleep.
+    /// Beginning.
     pub from: Nanos,
-    /// When it wakes up.
+    /// End.
     pub until: Nanos,
 }
 
-/// A host dies, and comes back as one that knows nothing.
+/// Crashes a host, which restarts without any state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crash {
-    /// Which one.
+    /// The host.
     pub host: HostId,
-    /// When it dies.
+    /// Time of the crash.
     pub at: Nanos,
-    /// When it comes back; [`Nanos::MAX`]: never.
+    /// Time of the restart; [`Nanos::MAX`] for none.
     pub until: Nanos,
 }
 
 impl Partition {
-    /// Whether packets between two hosts are dropped now.
+    /// Returns whether packets between two hosts are dropped now.
     pub(super) fn cuts(&self, now: Nanos, from: HostId, to: HostId) -> bool {
         (self.from..self.until).contains(&now)
             && self.side.contains(&from) != self.side.contains(&to)

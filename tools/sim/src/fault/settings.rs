@@ -1,51 +1,51 @@
-//! How often does something go wrong with a packet?
+//! Probabilities of faults of packets.
 
 use apus_workload::time::Nanos;
 
-/// Probabilities, of 10,000 packets. All 0: nothing goes wrong.
+/// Probabilities in packets of 10,000. The default, all 0, has no faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Packets that are lost, each by itself.
+    /// Packets that are lost independently.
     pub loss: u32,
-    /// Packets with which a burst of losses begins. Each host's link has its own bursts (Gilbert and
-    /// Elliott's model).
+    /// Packets that start a burst of losses. Each host's link has its own bursts (model of Gilbert
+    /// and Elliott).
     pub burst: u32,
-    /// Mean number of packets in a burst; in it, all are lost.
+    /// Mean number of packets in a burst. All of them are lost.
     pub burst_length: u32,
-    /// Packets that arrive twice.
+    /// Packets that are delivered twice.
     pub duplication: u32,
-    /// Packets that are overtaken: they take up to [`Settings::reordered_by`] longer.
+    /// Packets that are delayed by up to [`Settings::reordered_by`], so that others overtake them.
     pub reordering: u32,
     /// See [`Settings::reordering`].
     pub reordered_by: Nanos,
-    /// Packets that are held up, together with everything else to the same host, for up to
-    /// [`Settings::spike_of`].
+    /// Packets that start a delay spike: they, and all other packets to the same host, are delayed
+    /// for up to [`Settings::spike_of`].
     pub spike: u32,
     /// See [`Settings::spike`].
     pub spike_of: Nanos,
-    /// Packets of which a copy arrives much later, up to [`Settings::late_by`], when everything may have been
-    /// forgotten.
+    /// Packets of which a copy is delivered much later, up to [`Settings::late_by`], when their
+    /// state may have been discarded.
     pub very_late: u32,
     /// See [`Settings::very_late`].
     pub late_by: Nanos,
-    /// Packets of which a bit turns over.
+    /// Packets with a flipped bit.
     pub corruption: u32,
-    /// What becomes of those.
+    /// Handling of corrupted packets.
     pub corrupted: Corruption,
 }
 
-/// What becomes of a corrupted packet.
+/// Handling of a corrupted packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Corruption {
-    /// A checksum catches it, as those of Ethernet and UDP do: it is dropped.
+    /// A checksum, as in Ethernet and UDP, detects it: the packet is dropped.
     #[default]
     Caught,
-    /// It gets through.
+    /// It is delivered.
     Unnoticed,
 }
 
 impl Settings {
-    /// Whether nothing can go wrong.
+    /// Returns whether no fault is possible.
     #[must_use]
     pub const fn are_none(&self) -> bool {
         let Self { loss, burst, duplication, reordering, spike, very_late, corruption, .. } = self;

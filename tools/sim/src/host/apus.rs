@@ -1,26 +1,27 @@
-//! How does the protocol that ships run on a simulated host?
+//! A simulated host that runs the shipped protocol.
 //!
-//! As it is: [`Transport`] gets commands, packets and the time, and gives packets and events. The host
-//! stands for the engine and the driver, and does what they do: it asks for packets when its link can take
-//! one, tells the transport how long packets may be, and hands messages to the application. This file and
-//! the engine's loop are the only places where the protocol meets what carries its packets.
+//! [`Transport`] runs unchanged: it gets commands, packets and the time, and returns packets and
+//! events. The host takes the place of the engine and the driver: it polls for packets when its
+//! link is free, sets the packet limit, and passes messages to the application. This file and the
+//! engine's loop are the only places where the protocol meets what carries its packets.
 //!
-//! Payload is neither carried nor kept, but for the [`Label`] at the beginning of each message; everything
-//! else is zeros that all messages share, and of what arrives the transport keeps the label alone.
+//! Payload is neither carried nor kept, except for the [`Label`] at the beginning of each message.
+//! All other bytes are zeros that all messages share, and the transport keeps only the label of
+//! what arrives.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::rc::Rc;
 
 use apus_proto::{
-    Call, Command, CommandError, Config, Event, Instant, Payload, RpcKey, Transmit, Transport,
+    Call, CommandError, Config, Event, Instant, Payload, RpcKey, Transmit, Transport,
 };
 use apus_wire::{DATA_HEADER_LEN, MAX_HEADER_LEN};
 use apus_workload::PacketOverhead;
 use bytes::Bytes;
 
-use super::Host;
+use super::address::{PORT, address, host_at};
+use super::interface::Host;
 use crate::message::{HostId, Message, Outcome};
 use crate::packet::Packet;
 use apus_workload::time::{Nanos, Rate};
@@ -28,24 +29,21 @@ use apus_workload::time::{Nanos, Rate};
 /// Bytes of a message that are carried and kept.
 pub(super) const LABEL: usize = Message::SHORTEST as usize;
 
-/// UDP port of every endpoint.
-pub const PORT: u16 = 4000;
-
-/// What a host's application does with a message.
+/// Response of a host's application to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The shortest response there is, which tells the sender that the message has arrived: as close to
-    /// one-way messages as a protocol of requests and responses gets.
+    /// The shortest possible response, which tells the sender of the arrival: the closest that a
+    /// request-response protocol comes to one-way messages.
     Nothing,
     /// A response as long as the message.
     Echo,
 }
 
-/// What a message begins with.
+/// Beginning of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Label {
     pub(super) number: u32,
-    /// The message's length.
+    /// Length of the message.
     pub(super) bytes: u32,
 }
 
@@ -60,12 +58,12 @@ impl Label {
     }
 }
 
-/// What a packet of apus carries: its header, and the beginning of its payload.
+/// Contents of a packet of apus: its header, and the beginning of its payload.
 #[derive(Clone, Debug)]
 pub struct Frame {
     pub(super) header: [u8; MAX_HEADER_LEN],
     pub(super) header_len: u8,
-    /// The first bytes of the payload; the others are zeros.
+    /// First bytes of the payload; the others are zeros.
     pub(super) beginning: [u8; LABEL],
 }
 
@@ -75,23 +73,22 @@ impl Default for Frame {
     }
 }
 
-/// What all hosts of a fabric share.
+/// State that all hosts of a fabric share.
 #[derive(Clone, Debug)]
 pub struct Shared {
     config: Config,
     pub(super) answer: Answer,
     rate: Rate,
     pub(super) packets: PacketOverhead,
-    /// As many zeros as the longest message has. Never written to and hardly ever read, so that they take
-    /// no memory.
+    /// Zeros for the longest message. Never written and rarely read, so that they occupy no memory.
     pub(super) zeros: Bytes,
-    /// Where a packet is put together for the transport that receives it.
+    /// Buffer in which a packet is assembled for the transport that receives it.
     pub(super) scratch: Rc<RefCell<Vec<u8>>>,
 }
 
 impl Shared {
-    /// For hosts with this configuration, whose links have this rate, and whose messages have at most
-    /// `longest` bytes.
+    /// Returns the state for hosts with this configuration, whose links have this rate, and whose
+    /// messages have at most `longest` bytes.
     #[must_use]
     pub fn new(
         config: Config,
@@ -111,7 +108,7 @@ impl Shared {
         }
     }
 
-    /// The message with this label.
+    /// Returns the payload of the message with this label.
     fn payload(&self, label: Label) -> Payload {
         let beginning = Bytes::copy_from_slice(&label.write());
         Payload::from_iter([beginning, self.zeros.slice(..label.bytes as usize - LABEL)])
@@ -124,7 +121,7 @@ pub struct ApusHost {
     id: HostId,
     shared: Shared,
     transport: Transport,
-    /// Packets of a burst that the link has not taken yet.
+    /// Packets of a burst that the link has not transmitted.
     burst: VecDeque<(Packet, Frame)>,
     /// Messages that the transport has no room for.
     refused: VecDeque<Message>,
@@ -132,7 +129,7 @@ pub struct ApusHost {
 }
 
 impl ApusHost {
-    /// A host that has not talked to anybody. `seed` decides its transport's identity.
+    /// Returns a host without any history. `seed` determines its transport's identity.
     #[must_use]
     pub fn new(id: HostId, shared: Shared, seed: u64) -> Self {
         let mut transport = Transport::new(shared.config.clone(), PORT, seed);
@@ -148,13 +145,13 @@ impl ApusHost {
         }
     }
 
-    /// The transport, for who wants to look at its counters.
+    /// Returns the transport, for its counters.
     #[must_use]
     pub const fn transport(&self) -> &Transport {
         &self.transport
     }
 
-    /// Hands a message to the transport; `false` if that has no room.
+    /// Passes a message to the transport; `false` if the transport has no room.
     fn call(&mut self, now: Instant, message: &Message) -> bool {
         let call = Call {
             to: address(message.to),
@@ -163,11 +160,11 @@ impl ApusHost {
             deadline: None,
             idempotent: false,
         };
-        match self.transport.command(now, Command::Call(call)) {
+        match self.transport.call(now, call) {
             Ok(_) => true,
-            Err(error) if error.is_back_pressure() => false,
-            Err(error) => {
-                self.failed(message.number, &error);
+            Err(rejected) if rejected.reason.is_back_pressure() => false,
+            Err(rejected) => {
+                self.failed(message.number, &rejected.reason);
                 true
             }
         }
@@ -177,7 +174,7 @@ impl ApusHost {
         self.outcomes.push_back(Outcome::Failed(number));
     }
 
-    /// Takes what the transport has to say.
+    /// Handles the transport's events.
     fn take_events(&mut self, now: Instant) {
         while let Some(event) = self.transport.poll_event() {
             match event {
@@ -199,7 +196,7 @@ impl ApusHost {
         }
     }
 
-    /// The application gets a request and answers it at once.
+    /// Answers a request on behalf of the application.
     fn serve(&mut self, now: Instant, rpc: RpcKey, payload: &Bytes) {
         self.transport.payload_consumed(payload.len());
         let Some(label) = Label::read(payload) else { return };
@@ -208,12 +205,12 @@ impl ApusHost {
             Answer::Nothing => self.shared.zeros.slice(..1).into(),
             Answer::Echo => self.shared.payload(label),
         };
-        // Responses have room of their own, as much as requests have: an answer to what was accepted
-        // is refused only if its client is gone, who will not miss it.
-        let _ = self.transport.command(now, Command::Reply { rpc, payload });
+        // Responses have as much room of their own as requests: the response to an accepted request
+        // is refused only if its client has ended the call.
+        let _ = self.transport.reply(now, rpc, payload);
     }
 
-    /// There is room again for messages that were refused.
+    /// Submits refused messages again, now that there is room.
     fn retry(&mut self, now: Instant) {
         while let Some(message) = self.refused.pop_front() {
             if !self.call(now, &message) {
@@ -241,8 +238,8 @@ impl Host for ApusHost {
         let end = header_len + packet.payload as usize;
         {
             let mut scratch = self.shared.scratch.borrow_mut();
-            // Of a constant length, which is no call. What lies behind the label is payload that nobody
-            // reads.
+            // Copying a constant length needs no call. What follows the label is payload that is
+            // never read.
             scratch[..MAX_HEADER_LEN].copy_from_slice(&frame.header);
             scratch[header_len..header_len + LABEL].copy_from_slice(&frame.beginning);
             self.transport.handle_packet(now, address(packet.from), &scratch[..end]);
@@ -264,7 +261,7 @@ impl Host for ApusHost {
         let segment = transmit.segment();
         let mut left = transmit.payload_len();
         write.packet(header, left.min(segment), packet, frame);
-        // Only the first packet of a message begins with something.
+        // Only the first packet of a message has a label.
         frame.beginning = match transmit.payload().next().and_then(<[u8]>::first_chunk) {
             Some(beginning) => *beginning,
             None => [0; LABEL],
@@ -309,7 +306,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Makes `packet` the one with this header and so many bytes of payload.
+    /// Writes the packet with this header and `payload` bytes of payload.
     #[inline]
     fn packet(&self, header: &[u8], payload: usize, packet: &mut Packet, frame: &mut Frame) {
         *packet = Packet {
@@ -323,7 +320,7 @@ impl Writer<'_> {
         };
         frame.header_len = header.len() as u8;
         match header.first_chunk::<DATA_HEADER_LEN>() {
-            // Nearly always, and of a constant length, which is no call.
+            // The usual case, and a constant length needs no call.
             Some(data) if header.len() == DATA_HEADER_LEN => {
                 frame.header[..DATA_HEADER_LEN].copy_from_slice(data);
             }
@@ -332,23 +329,10 @@ impl Writer<'_> {
     }
 }
 
-/// Bytes that a packet with a header of `header` bytes and so much payload occupies on a link.
+/// Returns the bytes on a link of a packet with a header of `header` bytes and `payload` bytes of
+/// payload.
 pub fn wire_bytes(packets: &PacketOverhead, header: usize, payload: usize) -> u32 {
-    // `overhead` counts a DATA packet's header.
+    // `overhead` includes a DATA packet's header.
     let others = packets.overhead as usize - DATA_HEADER_LEN;
     ((others + header + payload) as u32).max(packets.minimum)
-}
-
-/// Where a host lives: 10.x.y.z.
-pub fn address(host: HostId) -> SocketAddr {
-    let ip = Ipv4Addr::from((10 << 24) + host + 1);
-    SocketAddr::V4(SocketAddrV4::new(ip, PORT))
-}
-
-/// Who lives there.
-pub fn host_at(address: SocketAddr) -> HostId {
-    match address {
-        SocketAddr::V4(address) => address.ip().to_bits() - (10 << 24) - 1,
-        SocketAddr::V6(_) => unreachable!("hosts know each other by IPv4 addresses only"),
-    }
 }

@@ -1,7 +1,7 @@
-//! How does a simulated host carry messages that runs the Linux module?
+//! A simulated host that runs the model of the Linux module.
 //!
-//! With the model of the module ([`Module`]) in place of apus, among hosts that run apus in the kernel profile:
-//! [`MixedHost`] is either. Every second host runs the module, so that half of all exchanges are between the two, a
+//! The model ([`Module`]) runs among hosts that run apus in the kernel profile; [`MixedHost`] is
+//! either. Every second host runs the module, so that half of all exchanges are between the two, a
 //! quarter between two modules, and a quarter between two hosts with apus.
 
 use std::collections::VecDeque;
@@ -10,16 +10,15 @@ use std::net::{IpAddr, SocketAddr};
 use apus_wire::MAX_HEADER_LEN;
 use bytes::Bytes;
 
-use super::Host;
-use super::apus::{
-    Answer, ApusHost, Frame, LABEL, Label, PORT, Shared, address, host_at, wire_bytes,
-};
-use crate::kernel::{Event, Module, RpcName};
+use super::address::{PORT, address, host_at};
+use super::apus::{Answer, ApusHost, Frame, LABEL, Label, Shared, wire_bytes};
+use super::interface::Host;
+use crate::kernel::{Module, ModuleEvent, ModuleRpcKey};
 use crate::message::{HostId, Message, Outcome};
 use crate::packet::Packet;
 use apus_workload::time::Nanos;
 
-/// A host of a fabric in which some run the module.
+/// A host of a fabric in which some hosts run the module.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one of them for each host")]
 pub enum MixedHost {
@@ -30,7 +29,8 @@ pub enum MixedHost {
 }
 
 impl MixedHost {
-    /// The module if `id` is odd, apus otherwise; `seed` decides the latter's identity.
+    /// Returns the module if `id` is odd, apus otherwise. `seed` determines the identity of the
+    /// latter.
     #[must_use]
     pub fn new(id: HostId, shared: Shared, seed: u64) -> Self {
         if id.is_multiple_of(2) {
@@ -41,7 +41,7 @@ impl MixedHost {
     }
 }
 
-/// Calls the same method of either.
+/// Calls the same method of either variant.
 macro_rules! either {
     ($self:ident, $host:ident => $call:expr) => {
         match $self {
@@ -87,7 +87,8 @@ impl Host for MixedHost {
     }
 }
 
-/// A host that runs the model of the Linux module. Its applications do what those of [`ApusHost`] do.
+/// A host that runs the model of the Linux module. Its applications behave like those of
+/// [`ApusHost`].
 #[derive(Debug)]
 pub struct ModuleHost {
     id: HostId,
@@ -96,43 +97,43 @@ pub struct ModuleHost {
     outcomes: VecDeque<Outcome>,
 }
 
-/// Where a host's network address is.
+/// Returns the IP address of a host.
 fn ip(host: HostId) -> IpAddr {
     address(host).ip()
 }
 
 impl ModuleHost {
-    /// A host that has not talked to anybody.
+    /// Returns a host without any history.
     #[must_use]
     pub fn new(id: HostId, shared: Shared) -> Self {
         let module = Module::new(PORT, shared.packets.payload, 2);
         Self { id, shared, module, outcomes: VecDeque::new() }
     }
 
-    /// The message with this label. The model keeps bytes in one piece.
+    /// Returns the payload of the message with this label. The model needs contiguous bytes.
     fn payload(label: Label) -> Bytes {
         let mut bytes = vec![0; label.bytes as usize];
         bytes[..LABEL].copy_from_slice(&label.write());
         bytes.into()
     }
 
-    /// Takes what the module has to say.
+    /// Handles the module's events.
     fn take_events(&mut self, now: Nanos) {
         while let Some(event) = self.module.poll_event() {
             match event {
-                Event::Request { rpc, payload } => self.serve(now, rpc, &payload),
-                Event::Response { cookie, .. } => {
+                ModuleEvent::Request { rpc, payload } => self.serve(now, rpc, &payload),
+                ModuleEvent::Response { cookie, .. } => {
                     self.outcomes.push_back(Outcome::Done(cookie as u32));
                 }
-                Event::Failed { cookie, .. } => {
+                ModuleEvent::Failed { cookie, .. } => {
                     self.outcomes.push_back(Outcome::Failed(cookie as u32));
                 }
             }
         }
     }
 
-    /// The application gets a request and answers it at once.
-    fn serve(&mut self, now: Nanos, rpc: RpcName, payload: &Bytes) {
+    /// Answers a request on behalf of the application.
+    fn serve(&mut self, now: Nanos, rpc: ModuleRpcKey, payload: &Bytes) {
         let Some(label) = Label::read(payload) else { return };
         self.outcomes.push_back(Outcome::Delivered(label.number));
         let payload = match self.shared.answer {
@@ -160,7 +161,7 @@ impl Host for ModuleHost {
             let mut scratch = self.shared.scratch.borrow_mut();
             scratch[..MAX_HEADER_LEN].copy_from_slice(&frame.header);
             scratch[header_len..header_len + LABEL].copy_from_slice(&frame.beginning);
-            // Objections are for who judges: the module drops packets silently.
+            // Objections are irrelevant here: the module drops packets silently.
             let _ = self.module.handle_packet(now, ip(packet.from), &scratch[..end]);
         }
         self.take_events(now);

@@ -1,38 +1,38 @@
-//! How much does the module let others send?
+//! Grants of the module.
 //!
-//! The eight messages with the fewest bytes missing share `max_incoming`; the oldest one gets some more for its
-//! age (rows G-1 to G-8).
+//! The eight messages with the fewest missing bytes share `max_incoming`; the oldest message gets
+//! additional grants for its age (rows G-1 to G-8).
 
 use apus_wire::{Body, Grant};
 
-use super::Module;
-use super::rpc::RpcName;
+use super::module::Module;
+use super::rpc::ModuleRpcKey;
 use apus_workload::time::{MICROSECOND, Nanos};
 
 /// Most bytes granted and not received (row G-5).
 const MAX_INCOMING: u32 = 400_000;
-/// Messages that are granted at the same time (row G-1).
+/// Most messages with grants at the same time (row G-1).
 const MAX_OVERCOMMIT: usize = 8;
-/// The highest level for scheduled packets (row U-2).
+/// Highest level of scheduled packets (row U-2).
 const MAX_SCHED_PRIO: usize = 3;
-/// The level of what is granted for age, the second highest (row G-8).
+/// Level of grants for age, the second highest (row G-8).
 const FIFO_LEVEL: u8 = 6;
 /// Bytes of one grant for age.
 const FIFO_INCREMENT: u32 = 50_000;
-/// As long as 5 % of 25 Gbit/s take for these bytes.
+/// Time that these bytes take at 5 % of 25 Gbit/s.
 const FIFO_INTERVAL: Nanos = 320 * MICROSECOND;
 
 impl Module {
     /// Sends the GRANTs that are due after a batch of packets.
     pub(super) fn grant(&mut self) {
-        let mut waiting: Vec<(u32, u64, RpcName)> = Vec::new();
+        let mut waiting: Vec<(u32, u64, ModuleRpcKey)> = Vec::new();
         let mut outstanding = 0;
-        for name in &self.scheduled {
-            let Some(rpc) = self.rpcs.get(name) else { continue };
+        for key in &self.scheduled {
+            let Some(rpc) = self.rpcs.get(key) else { continue };
             let Some(message) = &rpc.inc else { continue };
             outstanding += message.outstanding();
             if message.granted < message.length() {
-                waiting.push((message.missing(), rpc.birth, *name));
+                waiting.push((message.missing(), rpc.birth, *key));
             }
         }
         if waiting.is_empty() {
@@ -41,50 +41,50 @@ impl Module {
         waiting.sort_unstable();
         let active = waiting.len().min(MAX_OVERCOMMIT);
         let window = MAX_INCOMING / (active as u32 + 1);
-        for (rank, (_, _, name)) in waiting.iter().take(active).enumerate() {
-            let Some(message) = self.rpcs.get(name).and_then(|rpc| rpc.inc.as_ref()) else {
+        for (rank, (_, _, key)) in waiting.iter().take(active).enumerate() {
+            let Some(message) = self.rpcs.get(key).and_then(|rpc| rpc.inc.as_ref()) else {
                 continue;
             };
             let wanted = (message.received() + window).min(message.length());
             let more = wanted.saturating_sub(message.granted);
             let room = MAX_INCOMING.saturating_sub(outstanding);
-            // Row G-7: the lowest levels, the shortest message highest.
+            // Row G-7: the lowest levels, with the highest of them for the shortest message.
             let level = (active - 1 - rank).min(MAX_SCHED_PRIO) as u8;
-            outstanding += self.raise(*name, more.min(room), level);
+            outstanding += self.add_grant(*key, more.min(room), level);
         }
         self.grant_oldest(&waiting, window);
     }
 
-    /// Row G-8.
-    fn grant_oldest(&mut self, waiting: &[(u32, u64, RpcName)], window: u32) {
+    /// Grants to the oldest message (row G-8).
+    fn grant_oldest(&mut self, waiting: &[(u32, u64, ModuleRpcKey)], window: u32) {
         if self.now < self.next_fifo {
             return;
         }
-        let Some((_, _, name)) = waiting.iter().min_by_key(|(_, birth, _)| *birth) else { return };
-        let Some(message) = self.rpcs.get(name).and_then(|rpc| rpc.inc.as_ref()) else { return };
+        let Some((_, _, key)) = waiting.iter().min_by_key(|(_, birth, _)| *birth) else { return };
+        let Some(message) = self.rpcs.get(key).and_then(|rpc| rpc.inc.as_ref()) else { return };
         if message.outstanding() < window + 2 * FIFO_INCREMENT {
-            self.raise(*name, FIFO_INCREMENT, FIFO_LEVEL);
+            self.add_grant(*key, FIFO_INCREMENT, FIFO_LEVEL);
             self.next_fifo = self.now + FIFO_INTERVAL;
         }
     }
 
-    /// Notes that the sender may go as far as `offset`.
-    pub(super) fn allow(&mut self, name: RpcName, offset: u32) {
-        let allowed = self.allowed.entry(name).or_default();
+    /// Records that the sender may transmit up to `offset`.
+    pub(super) fn record_allowed(&mut self, key: ModuleRpcKey, offset: u32) {
+        let allowed = self.allowed.entry(key).or_default();
         *allowed = offset.max(*allowed);
     }
 
-    /// Grants so many bytes more, as far as the message has them; how many that were.
-    fn raise(&mut self, name: RpcName, more: u32, level: u8) -> u32 {
-        let Some(message) = self.rpcs.get_mut(&name).and_then(|rpc| rpc.inc.as_mut()) else {
+    /// Grants up to `more` further bytes of the message. Returns how many were granted.
+    fn add_grant(&mut self, key: ModuleRpcKey, more: u32, level: u8) -> u32 {
+        let Some(message) = self.rpcs.get_mut(&key).and_then(|rpc| rpc.inc.as_mut()) else {
             return 0;
         };
         let more = more.min(message.length() - message.granted);
         if more > 0 {
             message.granted += more;
             let offset = message.granted;
-            self.allow(name, offset);
-            self.say(name, Body::Grant(Grant { offset, priority: level }));
+            self.record_allowed(key, offset);
+            self.send_control(key, Body::Grant(Grant { offset, priority: level }));
         }
         more
     }

@@ -1,7 +1,7 @@
-//! Which bytes of a message to the module are here?
+//! Reception of a message by the module.
 //!
-//! The module keeps a list of gaps below the highest byte that has come. A packet continues exactly there, opens
-//! a gap, or fits into one; any other is dropped whole (row P-7).
+//! The module keeps a list of gaps below the highest received byte. A packet continues exactly
+//! there, opens a gap, or fits into a gap; any other packet is dropped as a whole (row P-7).
 
 use std::ops::Range;
 
@@ -11,12 +11,12 @@ use super::objection::Objection;
 #[derive(Debug)]
 pub(super) struct Incoming {
     content: Vec<u8>,
-    /// Offset just past the highest byte that has come.
+    /// Offset after the highest received byte.
     end: u32,
-    /// What is missing below that, in order.
+    /// Missing ranges below `end`, in order.
     gaps: Vec<Range<u32>>,
     received: u32,
-    /// What the sender may transmit.
+    /// Offset up to which the sender may transmit.
     pub(super) granted: u32,
 }
 
@@ -38,7 +38,7 @@ impl Incoming {
         self.received
     }
 
-    /// Granted and not here.
+    /// Returns the bytes that are granted and not received.
     pub(super) const fn outstanding(&self) -> u32 {
         self.granted.saturating_sub(self.received)
     }
@@ -47,7 +47,7 @@ impl Incoming {
         self.received == self.length()
     }
 
-    /// Takes the bytes of a packet that lies inside the message.
+    /// Stores the bytes of a packet that is within the message.
     pub(super) fn add(&mut self, offset: u32, data: &[u8]) -> Result<(), Objection> {
         let end = offset + data.len() as u32;
         if offset >= self.end {
@@ -63,7 +63,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// A packet below the highest byte must fit into a gap.
+    /// Removes a packet below the highest byte from the gap that contains it.
     fn fill_gap(&mut self, offset: u32, end: u32) -> Result<(), Objection> {
         let touches = |gap: &Range<u32>| gap.start < end && offset < gap.end;
         let Some(index) = self.gaps.iter().position(touches) else {
@@ -79,7 +79,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// What is missing of what may have been sent: each gap, and the tail.
+    /// Returns the missing ranges of what may have been sent: each gap, and the tail.
     pub(super) fn wanted(&self) -> impl Iterator<Item = Range<u32>> + '_ {
         let tail = (self.end < self.granted).then_some(self.end..self.granted);
         self.gaps.iter().cloned().chain(tail)

@@ -1,39 +1,42 @@
-//! What may be wrong with a packet, as the kernel's module sees it?
+//! Objections of the module to packets.
 
-/// Why the module does not take a packet, or takes it although it breaks a rule.
+/// Reason for which the module drops a packet, or accepts it although it breaks a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Objection {
-    /// No packet, or shorter than the header of its type (row P-22).
+    /// Not a packet, or shorter than the header of its type (row P-22).
     NoPacket,
-    /// For a port that is neither the server's nor the client's (row P-23).
+    /// The port is neither the server's nor the client's (row P-23).
     NoSuchPort,
-    /// A message longer than the module takes (row P-8).
+    /// The message is longer than the module accepts (row P-8).
     TooLong,
     /// The message's length differs from that in its first packet (8.2 item 5).
     OtherLength,
-    /// Some of its bytes are new and others are not: the module drops it whole, and asks for it again (row P-7,
-    /// 8.2 item 14).
+    /// Some of its bytes are new and others are not: the module drops it as a whole, and requests
+    /// the bytes again (row P-7, 8.2 item 14).
     Straddles,
-    /// It begins past what is unscheduled and granted (8.2 item 7). Taken nevertheless.
+    /// It begins beyond what is unscheduled and granted (8.2 item 7). Accepted nevertheless.
     NotGranted,
-    /// `incoming` is 0 or past the message's end (8.2 item 6). Taken nevertheless.
+    /// `incoming` is 0 or beyond the message's end (8.2 item 6). Accepted nevertheless.
     Untruthful,
-    /// A version of the cutoffs that was never announced (8.2 item 8). Taken nevertheless.
+    /// The version of the cutoffs was never announced (8.2 item 8). Accepted nevertheless.
     OtherCutoffs,
-    /// An ack of no RPC that this host could have served: an odd id, or another port (8.2 item 9).
+    /// It acknowledges an RPC that this host cannot have served: an odd id, or another port (8.2
+    /// item 9).
     NotMine,
-    /// The wrong end of the RPC speaks: GRANT to a receiver, NEED_ACK from a client.
+    /// It comes from the wrong end of the RPC: GRANT to a receiver, NEED_ACK from a client.
     WrongEnd,
-    /// All its bytes had come before. The network's doing, or the answer to a RESEND that came too soon.
+    /// All its bytes were received before: duplicated by the network, or sent again after an early
+    /// RESEND.
     Duplicate,
-    /// For an RPC that has ended, or never was. Packets that are late look like this.
+    /// The RPC has ended or never existed. Late packets cause this.
     UnknownRpc,
-    /// For a message that has ended already. The same.
+    /// The message has ended. Late packets cause this.
     TooLate,
 }
 
 impl Objection {
-    /// Whether a peer is to blame, whatever the network did: one that follows the protocol sends no such packet.
+    /// Returns whether the peer is at fault: a peer that follows the protocol causes no such
+    /// objection, whatever the network does.
     #[must_use]
     pub const fn is_fault(self) -> bool {
         !matches!(self, Self::Duplicate | Self::UnknownRpc | Self::TooLate)

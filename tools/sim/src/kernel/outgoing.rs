@@ -1,7 +1,7 @@
-//! Which bytes of a message from the module have left?
+//! Transmission of a message by the module.
 //!
-//! A message is cut into segments once, with a boundary at the unscheduled limit (row P-1); what is sent again are
-//! whole segments, with the ack that they carried the first time (row P-5).
+//! A message is divided into segments once, with a boundary at the unscheduled limit (row P-1).
+//! Whole segments are retransmitted, with the ack that they carried the first time (row P-5).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,22 +13,22 @@ use bytes::Bytes;
 #[derive(Debug)]
 pub(super) struct Outgoing {
     payload: Bytes,
-    /// Bytes that leave without grants, and what first transmissions announce.
+    /// Bytes that leave without grants, announced in first transmissions.
     pub(super) unscheduled: u32,
     granted: u32,
     pub(super) sent: u32,
     segment: u32,
     /// Level of scheduled packets, from the newest GRANT.
     pub(super) level: u8,
-    resends: BTreeMap<u32, Again>,
+    resends: BTreeMap<u32, Retransmission>,
     acks: BTreeMap<u32, Ack>,
 }
 
-/// How a segment is sent again.
+/// Parameters of a retransmission.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Again {
+pub(super) struct Retransmission {
     pub(super) level: u8,
-    /// The end of what was asked for.
+    /// End of the requested range.
     pub(super) incoming: u32,
 }
 
@@ -55,7 +55,7 @@ impl Outgoing {
         self.payload.slice(range.start as usize..range.end as usize)
     }
 
-    /// Bytes left, if some may leave.
+    /// Returns the bytes left, if some of them may leave.
     pub(super) fn sendable(&self) -> Option<u32> {
         (self.sent < self.granted).then(|| self.length() - self.sent)
     }
@@ -72,7 +72,7 @@ impl Outgoing {
         self.granted = self.granted.max(offset.min(self.length()));
     }
 
-    /// The next segment for the first time; it takes an ack along.
+    /// Returns the next segment to transmit for the first time. It carries an ack.
     pub(super) fn next(&mut self, ack: impl FnOnce() -> Option<Ack>) -> (Range<u32>, Option<Ack>) {
         let range = self.segment_at(self.sent);
         self.sent = range.end;
@@ -81,10 +81,10 @@ impl Outgoing {
         (range, ack)
     }
 
-    /// The segments that touch `range` shall leave again, as far as they have left.
+    /// Schedules the retransmission of the segments that overlap `range` and have been transmitted.
     pub(super) fn resend(&mut self, range: Range<u32>, level: u8) {
         let mut at = range.start;
-        let again = Again { level, incoming: range.end.min(self.length()) };
+        let again = Retransmission { level, incoming: range.end.min(self.length()) };
         while at < range.end.min(self.sent) {
             let segment = self.segment_at(at);
             self.resends.insert(segment.start, again);
@@ -92,13 +92,13 @@ impl Outgoing {
         }
     }
 
-    /// The next segment to leave again, with the ack that it carried.
-    pub(super) fn next_resend(&mut self) -> Option<(Range<u32>, Again, Option<Ack>)> {
+    /// Returns the next segment to retransmit, with the ack that it carried.
+    pub(super) fn next_resend(&mut self) -> Option<(Range<u32>, Retransmission, Option<Ack>)> {
         let (start, again) = self.resends.pop_first()?;
         Some((self.segment_at(start), again, self.acks.get(&start).copied()))
     }
 
-    /// The segment that holds byte `offset`.
+    /// Returns the segment that contains byte `offset`.
     fn segment_at(&self, offset: u32) -> Range<u32> {
         let zone = if offset < self.unscheduled {
             0..self.unscheduled

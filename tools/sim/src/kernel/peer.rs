@@ -1,8 +1,8 @@
-//! What does the module remember about another host?
+//! The module's state about another host.
 
 use apus_wire::{Ack, AckList, Cutoffs, MAX_ACKS};
 
-use super::HIGHEST;
+use super::parameters::HIGHEST;
 use apus_workload::time::Nanos;
 
 /// Another host.
@@ -10,23 +10,24 @@ use apus_workload::time::Nanos;
 pub(super) struct Peer {
     /// Acks that wait for a DATA packet, at most five (row L-8).
     acks: Vec<Ack>,
-    /// For each level, the longest message that uses it; before CUTOFFS all use level 6 (row U-3).
+    /// Longest message of each level; before CUTOFFS all messages use level 6 (row U-3).
     cutoffs: [u32; 8],
     pub(super) cutoff_version: u16,
-    /// The tick in which it was sent CUTOFFS last.
-    pub(super) told: Option<Nanos>,
+    /// Tick in which CUTOFFS were last sent to it.
+    pub(super) cutoffs_tick: Option<Nanos>,
 }
 
 impl Default for Peer {
     fn default() -> Self {
         let mut cutoffs = [0; 8];
         cutoffs[6] = u32::MAX;
-        Self { acks: Vec::new(), cutoffs, cutoff_version: 0, told: None }
+        Self { acks: Vec::new(), cutoffs, cutoff_version: 0, cutoffs_tick: None }
     }
 }
 
 impl Peer {
-    /// Adds an ack; if there is no room, the waiting ones leave in an ACK packet about the RPC of `ack`.
+    /// Adds an ack. If there is no room, returns the waiting ones, which leave in an ACK packet
+    /// about the RPC of `ack`.
     pub(super) fn add(&mut self, ack: Ack) -> Option<AckList> {
         if self.acks.len() == MAX_ACKS {
             return Some(self.take_list());
@@ -47,14 +48,14 @@ impl Peer {
         list
     }
 
-    /// Takes CUTOFFS. The lengths are signed in the module, and level 0 takes all.
-    pub(super) fn learn(&mut self, cutoffs: &Cutoffs) {
+    /// Stores CUTOFFS. The lengths are signed in the module, and level 0 accepts all.
+    pub(super) fn set_cutoffs(&mut self, cutoffs: &Cutoffs) {
         self.cutoffs = cutoffs.unscheduled.map(|length| i32::try_from(length).unwrap_or(0) as u32);
         self.cutoffs[0] = u32::MAX;
         self.cutoff_version = cutoffs.version;
     }
 
-    /// The level of the unscheduled packets of a message.
+    /// Returns the level of the unscheduled packets of a message.
     pub(super) fn level(&self, length: u32) -> u8 {
         let fits = |level: &u8| self.cutoffs[usize::from(*level)] >= length;
         (0..=HIGHEST).rev().find(fits).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! What is an RPC to the module?
+//! An RPC in the module.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,10 +9,10 @@ use super::incoming::Incoming;
 use super::outgoing::Outgoing;
 use apus_workload::time::Nanos;
 
-/// How the module knows an RPC: by the other host, the even id, and its own role; ports have no part in it (row
-/// L-2).
+/// Key of an RPC in the module: the other host, the even id, and the module's role. Ports are not
+/// part of it (row L-2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RpcName {
+pub struct ModuleRpcKey {
     /// The other host.
     pub peer: IpAddr,
     /// The even id.
@@ -21,14 +21,14 @@ pub struct RpcName {
     pub role: Role,
 }
 
-impl RpcName {
-    /// The id as the module writes it.
+impl ModuleRpcKey {
+    /// Returns the id in packets that the module sends.
     pub(super) const fn sender_id(self) -> SenderId {
         SenderId::new(self.id, self.role)
     }
 }
 
-/// States (row L-3).
+/// State of an RPC (row L-3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Outgoing,
@@ -45,12 +45,12 @@ pub(super) struct Rpc {
     pub(super) birth: u64,
     pub(super) out: Option<Outgoing>,
     pub(super) inc: Option<Incoming>,
-    /// Under which number of bytes it stands among those that may send.
+    /// Its position among the messages that may be transmitted, in bytes left.
     pub(super) queued: Option<u32>,
-    /// Whether it stands among those that have something to send again.
-    pub(super) again: bool,
+    /// Whether it is in the retransmission queue.
+    pub(super) in_resend_queue: bool,
     pub(super) silent_ticks: u32,
-    /// Ticks since the whole response has left.
+    /// Ticks since the whole response was transmitted.
     pub(super) done_ticks: u32,
     pub(super) cookie: u64,
     pub(super) deadline: Option<Nanos>,
@@ -66,7 +66,7 @@ impl Rpc {
             out: None,
             inc: None,
             queued: None,
-            again: false,
+            in_resend_queue: false,
             silent_ticks: 0,
             done_ticks: 0,
             cookie: 0,
@@ -74,13 +74,13 @@ impl Rpc {
         }
     }
 
-    /// Whether its outgoing message is what it is about at present.
+    /// Returns whether the RPC is in the phase of its outgoing message.
     pub(super) fn may_send(&self) -> bool {
         self.state == State::Outgoing
     }
 }
 
-/// For people.
+/// Formats the state for debugging.
 impl fmt::Display for Rpc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.state)?;

@@ -1,4 +1,4 @@
-//! What does a packet do in the module, and what is wrong with it?
+//! Reception of packets by the module, and objections to them.
 
 use std::net::IpAddr;
 
@@ -6,39 +6,42 @@ use apus_wire::{
     Ack, AckList, Body, Data, EVERYTHING, Header, Kind, Packet, Profile, Resend, Role, SenderId,
 };
 
+use super::event::ModuleEvent;
 use super::incoming::Incoming;
+use super::module::Module;
 use super::objection::Objection;
-use super::rpc::{Rpc, RpcName, State};
-use super::{CUTOFF_VERSION, Event, LONGEST, Module};
+use super::parameters::{CUTOFF_VERSION, LONGEST};
+use super::rpc::{ModuleRpcKey, Rpc, State};
 use apus_workload::time::Nanos;
 
-/// RESEND of this module has a level, and an ACK is always full (8.2 items 1 and 21).
+/// Returns whether a packet is too short. RESEND of this module has a level, and an ACK is always
+/// full (8.2 items 1 and 21).
 fn is_short(kind: Kind, bytes: &[u8]) -> bool {
     bytes.len() < kind.header_len()
 }
 
-/// What a packet came with.
+/// Origin of a packet.
 #[derive(Clone, Copy)]
 struct From {
     peer: IpAddr,
-    /// The RPC, as the module knows it.
-    name: RpcName,
+    /// The module's key of the RPC.
+    key: ModuleRpcKey,
     /// Ports of an answer.
     ports: (u16, u16),
 }
 
 impl From {
     const fn id(&self) -> SenderId {
-        self.name.sender_id()
+        self.key.sender_id()
     }
 }
 
 impl Module {
-    /// Takes a packet that came from host `from`, without IP header.
+    /// Handles a packet without IP header that came from host `from`.
     ///
     /// # Errors
     ///
-    /// The [`Objection`] that the module has, or that 8.2 has although the module would not notice.
+    /// The [`Objection`] of the module, or one from 8.2 that the module itself does not detect.
     pub fn handle_packet(
         &mut self,
         now: Nanos,
@@ -59,7 +62,7 @@ impl Module {
             Body::RpcUnknown => self.on_unknown(from),
             Body::Busy => self.on_busy(from),
             Body::Cutoffs(cutoffs) => {
-                self.peers.entry(from.peer).or_default().learn(cutoffs);
+                self.peers.entry(from.peer).or_default().set_cutoffs(cutoffs);
                 Ok(())
             }
             Body::Freeze => Ok(()),
@@ -70,23 +73,23 @@ impl Module {
         used
     }
 
-    /// Where a packet belongs. Ports are looked at only to find a socket (row P-23).
+    /// Returns the RPC of a packet. Ports only select a socket (row P-23).
     fn source(&self, peer: IpAddr, header: &Header) -> Result<From, Objection> {
         let role = header.sender_id.sender().peer();
         let port = if role == Role::Server { self.port } else { self.client_port };
         if header.dport != port {
             return Err(Objection::NoSuchPort);
         }
-        let name = RpcName { peer, id: header.sender_id.client_id(), role };
-        Ok(From { peer, name, ports: (header.dport, header.sport) })
+        let key = ModuleRpcKey { peer, id: header.sender_id.client_id(), role };
+        Ok(From { peer, key, ports: (header.dport, header.sport) })
     }
 
     fn on_data(&mut self, from: From, data: &Data, payload: &[u8]) -> Result<(), Objection> {
         let used = self.add(from, data, payload);
-        // The ack counts whatever becomes of the data (rows P-9, P-10).
+        // The ack counts whether or not the data are accepted (rows P-9, P-10).
         let acked = data.ack.map_or(Ok(()), |ack| self.acknowledge(from.peer, ack));
         if data.cutoff_version != CUTOFF_VERSION {
-            self.announce(from.peer, from.ports, from.id());
+            self.send_cutoffs(from.peer, from.ports, from.id());
         }
         used.and(acked)?;
         if data.incoming == 0 || data.incoming > data.message_length {
@@ -98,19 +101,19 @@ impl Module {
         Ok(())
     }
 
-    /// Puts the bytes into their message, which may begin with them (row P-6).
+    /// Stores the bytes in their message, which may begin with them (row P-6).
     fn add(&mut self, from: From, data: &Data, payload: &[u8]) -> Result<(), Objection> {
         if data.message_length > LONGEST {
             return Err(Objection::TooLong);
         }
-        let name = from.name;
-        if name.role == Role::Server && !self.rpcs.contains_key(&name) {
+        let key = from.key;
+        if key.role == Role::Server && !self.rpcs.contains_key(&key) {
             let birth = self.birth();
             let rpc = Rpc::new(State::Incoming, from.ports.0, from.ports.1, birth);
-            self.insert(name, rpc);
+            self.insert(key, rpc);
         }
-        let rpc = self.rpcs.get_mut(&name).ok_or(Objection::UnknownRpc)?;
-        if name.role == Role::Client && rpc.state == State::Outgoing {
+        let rpc = self.rpcs.get_mut(&key).ok_or(Objection::UnknownRpc)?;
+        if key.role == Role::Client && rpc.state == State::Outgoing {
             rpc.state = State::Incoming;
         }
         rpc.silent_ticks = 0;
@@ -123,45 +126,45 @@ impl Module {
             return Err(Objection::OtherLength);
         }
         message.granted = message.granted.max(data.incoming.min(message.length()));
-        let allowed = self.allowed.get(&name).copied().unwrap_or_default();
+        let allowed = self.allowed.get(&key).copied().unwrap_or_default();
         let beyond = data.offset >= data.incoming.max(allowed);
         let added = message.add(data.offset, payload);
         if message.length() > data.incoming {
-            self.scheduled.insert(name);
+            self.scheduled.insert(key);
         }
         let complete = message.is_complete();
-        self.update(name);
+        self.update(key);
         added?;
         if complete {
-            self.complete(name);
+            self.complete(key);
         }
         if beyond { Err(Objection::NotGranted) } else { Ok(()) }
     }
 
-    fn complete(&mut self, name: RpcName) {
-        self.scheduled.remove(&name);
-        let Some(rpc) = self.rpcs.get_mut(&name) else { return };
+    fn complete(&mut self, key: ModuleRpcKey) {
+        self.scheduled.remove(&key);
+        let Some(rpc) = self.rpcs.get_mut(&key) else { return };
         let Some(payload) = rpc.inc.take().map(|message| message.into_content().into()) else {
             return;
         };
-        if name.role == Role::Server {
+        if key.role == Role::Server {
             rpc.state = State::InService;
-            self.events.push_back(Event::Request { rpc: name, payload });
+            self.events.push_back(ModuleEvent::Request { rpc: key, payload });
             return;
         }
-        let ack = Ack { client_id: name.id, server_port: rpc.peer_port };
-        let list = self.peers.entry(name.peer).or_default().add(ack);
+        let ack = Ack { client_id: key.id, server_port: rpc.peer_port };
+        let list = self.peers.entry(key.peer).or_default().add(ack);
         if let Some(list) = list {
-            self.say(name, Body::Ack(list));
+            self.send_control(key, Body::Ack(list));
         }
-        if let Some(rpc) = self.remove(name) {
-            self.events.push_back(Event::Response { cookie: rpc.cookie, payload });
+        if let Some(rpc) = self.remove(key) {
+            self.events.push_back(ModuleEvent::Response { cookie: rpc.cookie, payload });
         }
     }
 
-    /// Row P-11.
+    /// Handles GRANT (row P-11).
     fn on_grant(&mut self, from: From, offset: u32, level: u8) -> Result<(), Objection> {
-        let rpc = self.rpcs.get_mut(&from.name).ok_or(Objection::UnknownRpc)?;
+        let rpc = self.rpcs.get_mut(&from.key).ok_or(Objection::UnknownRpc)?;
         rpc.silent_ticks = 0;
         if !rpc.may_send() {
             return Err(Objection::TooLate);
@@ -169,19 +172,19 @@ impl Module {
         let out = rpc.out.as_mut().ok_or(Objection::WrongEnd)?;
         out.grant(offset);
         out.level = level;
-        self.update(from.name);
+        self.update(from.key);
         Ok(())
     }
 
-    /// Row P-13.
+    /// Handles RESEND (row P-13).
     fn on_resend(&mut self, from: From, resend: &Resend) -> Result<(), Objection> {
-        let Some(rpc) = self.rpcs.get_mut(&from.name) else {
-            self.answer(from.peer, from.ports, from.id(), Body::RpcUnknown);
+        let Some(rpc) = self.rpcs.get_mut(&from.key) else {
+            self.send_to(from.peer, from.ports, from.id(), Body::RpcUnknown);
             return Err(Objection::UnknownRpc);
         };
         let may_send = rpc.may_send();
         let Some(out) = rpc.out.as_mut().filter(|_| may_send) else {
-            self.say(from.name, Body::Busy);
+            self.send_control(from.key, Body::Busy);
             return Ok(());
         };
         let end = if resend.length == EVERYTHING { out.sent } else { resend.end() };
@@ -189,18 +192,18 @@ impl Module {
         let unsent = resend.offset >= out.sent;
         out.resend(resend.offset..end, resend.priority);
         if unsent {
-            self.say(from.name, Body::Busy);
+            self.send_control(from.key, Body::Busy);
         }
-        self.queue_resend(from.name);
-        self.update(from.name);
+        self.queue_resend(from.key);
+        self.update(from.key);
         Ok(())
     }
 
-    /// Row P-14.
+    /// Handles RPC_UNKNOWN (row P-14).
     fn on_unknown(&mut self, from: From) -> Result<(), Objection> {
-        let rpc = self.rpcs.get_mut(&from.name).ok_or(Objection::UnknownRpc)?;
-        if from.name.role == Role::Server {
-            self.remove(from.name);
+        let rpc = self.rpcs.get_mut(&from.key).ok_or(Objection::UnknownRpc)?;
+        if from.key.role == Role::Server {
+            self.remove(from.key);
             return Ok(());
         }
         let may_send = rpc.may_send();
@@ -210,48 +213,48 @@ impl Module {
         let level = self.peers.entry(from.peer).or_default().level(out.length());
         let sent = out.sent;
         out.resend(0..sent, level);
-        self.queue_resend(from.name);
+        self.queue_resend(from.key);
         Ok(())
     }
 
     fn on_busy(&mut self, from: From) -> Result<(), Objection> {
-        let rpc = self.rpcs.get_mut(&from.name).ok_or(Objection::UnknownRpc)?;
+        let rpc = self.rpcs.get_mut(&from.key).ok_or(Objection::UnknownRpc)?;
         rpc.silent_ticks = 0;
         Ok(())
     }
 
-    /// Row P-18.
+    /// Handles NEED_ACK (row P-18).
     fn on_need_ack(&mut self, from: From) -> Result<(), Objection> {
-        if from.name.role == Role::Server {
+        if from.key.role == Role::Server {
             return Err(Objection::WrongEnd);
         }
-        if self.rpcs.contains_key(&from.name) {
-            self.request_missing(from.name);
+        if self.rpcs.contains_key(&from.key) {
+            self.request_missing(from.key);
         } else {
             let list = self.peers.entry(from.peer).or_default().take_list();
-            self.answer(from.peer, from.ports, from.id(), Body::Ack(list));
+            self.send_to(from.peer, from.ports, from.id(), Body::Ack(list));
         }
         Ok(())
     }
 
-    /// Row P-19.
+    /// Handles ACK (row P-19).
     fn on_ack(&mut self, from: From, list: &AckList) -> Result<(), Objection> {
-        if from.name.role == Role::Client {
+        if from.key.role == Role::Client {
             return Err(Objection::WrongEnd);
         }
-        self.remove(from.name);
+        self.remove(from.key);
         for ack in list.iter() {
             self.acknowledge(from.peer, ack)?;
         }
         Ok(())
     }
 
-    /// Row L-6.
+    /// Ends an acknowledged RPC (row L-6).
     fn acknowledge(&mut self, peer: IpAddr, ack: Ack) -> Result<(), Objection> {
         if !ack.client_id.is_multiple_of(2) || ack.server_port != self.port {
             return Err(Objection::NotMine);
         }
-        self.remove(RpcName { peer, id: ack.client_id, role: Role::Server });
+        self.remove(ModuleRpcKey { peer, id: ack.client_id, role: Role::Server });
         Ok(())
     }
 }

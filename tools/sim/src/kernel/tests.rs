@@ -1,26 +1,26 @@
-//! Does the model do what the module does?
+//! Agreement of the model with the module's documentation and recordings.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use apus_wire::{Body, Kind, Packet as Written, Profile};
 use bytes::Bytes;
 
-use super::{CLIENT_PORT, Event, Module, Objection, Packet};
+use super::{CLIENT_PORT, Module, ModuleEvent, ModulePacket, Objection};
 use apus_workload::time::{MILLISECOND, Nanos};
 
 const HOSTS: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2))];
 const PORT: u16 = 4_100;
 
-fn kind(packet: &Packet) -> Kind {
+fn kind(packet: &ModulePacket) -> Kind {
     Written::parse(Profile::Kernel, &packet.bytes).unwrap().body.kind()
 }
 
-/// Two modules, and what they say.
+/// Two modules, and the packets between them.
 struct Pair {
     modules: [Module; 2],
     now: Nanos,
-    /// What was said since it was looked at last: who, and what.
+    /// Packets since the last call of `said`: sender and kind.
     said: Vec<(usize, Kind)>,
 }
 
@@ -35,7 +35,7 @@ impl Pair {
         self.modules[0].call(self.now, to, vec![7; bytes].into(), 1, None);
     }
 
-    /// Everything that is to be said is, and arrives unless it is lost.
+    /// Transmits until neither module has a packet. Packets arrive unless they are `lost`.
     fn talk(&mut self, lost: impl Fn(usize, Kind) -> bool) {
         while let Some((from, packet)) = (0..2).find_map(|from| {
             let packet = self.modules[from].transmit(self.now)?;
@@ -51,7 +51,7 @@ impl Pair {
         }
     }
 
-    /// The same for so many ticks.
+    /// Transmits for `ticks` ticks.
     fn ticks(&mut self, ticks: u64, lost: impl Fn(usize, Kind) -> bool) {
         for _ in 0..ticks {
             self.now = (self.now / MILLISECOND + 1) * MILLISECOND;
@@ -64,9 +64,9 @@ impl Pair {
         std::mem::take(&mut self.said)
     }
 
-    fn request(&mut self) -> (super::RpcName, Bytes) {
+    fn request(&mut self) -> (super::ModuleRpcKey, Bytes) {
         match self.modules[1].poll_event() {
-            Some(Event::Request { rpc, payload }) => (rpc, payload),
+            Some(ModuleEvent::Request { rpc, payload }) => (rpc, payload),
             other => panic!("{other:?}"),
         }
     }
@@ -83,16 +83,16 @@ fn a_first_exchange_and_the_next_one() {
     pair.talk(|_, _| false);
     use Kind::{Cutoffs, Data};
     assert_eq!(pair.said(), [(0, Data), (1, Cutoffs), (1, Data), (0, Cutoffs)]);
-    assert!(matches!(pair.modules[0].poll_event(), Some(Event::Response { cookie: 1, .. })));
+    assert!(matches!(pair.modules[0].poll_event(), Some(ModuleEvent::Response { cookie: 1, .. })));
     pair.call(100);
     pair.talk(|_, _| false);
     assert_eq!(pair.said(), [(0, Data)]);
-    assert!(!pair.modules[1].live().any(|name| name == rpc), "the ack came along");
+    assert!(!pair.modules[1].live().any(|name| name == rpc), "acknowledged by the request");
 }
 
 /// Rows P-17, P-18: two ticks after the response, and on every tick.
 #[test]
-fn a_response_is_asked_about_until_it_is_acknowledged() {
+fn need_ack_is_sent_until_a_response_is_acknowledged() {
     let mut pair = Pair::new();
     pair.call(100);
     pair.talk(|_, _| false);
@@ -108,9 +108,9 @@ fn a_response_is_asked_about_until_it_is_acknowledged() {
     assert_eq!(pair.modules[1].live().count(), 0);
 }
 
-/// Rows T-3 and T-4: every five ticks, and no more after a hundred.
+/// Rows T-3 and T-4: every five ticks, and none after a hundred.
 #[test]
-fn a_silent_server_is_asked_nineteen_times() {
+fn a_silent_server_gets_nineteen_resends() {
     let mut pair = Pair::new();
     pair.call(100);
     pair.talk(|from, _| from == 0);
@@ -119,13 +119,14 @@ fn a_silent_server_is_asked_nineteen_times() {
     assert_eq!(said.iter().filter(|said| **said == (0, Kind::Resend)).count(), 19);
     assert_eq!(pair.modules[0].poll_event(), None);
     pair.ticks(1, |from, _| from == 0);
-    let failed = Event::Failed { cookie: 1, late: false };
+    let failed = ModuleEvent::Failed { cookie: 1, late: false };
     assert_eq!(pair.modules[0].poll_event(), Some(failed));
     assert_eq!(pair.modules[0].next_timeout(), None);
 }
 
-/// Row G-5, and the first two GRANTs of the recording of 500,000-byte echoes, (201424, 0) and (251424, 6): the
-/// window of one message counts from what has come, and the oldest gets 50,000 for its age.
+/// Row G-5, and the first two GRANTs of the recording of 500,000-byte echoes, (201424, 0) and
+/// (251424, 6): the window of one message counts from the received bytes, and the oldest message
+/// gets 50,000 for its age.
 #[test]
 fn a_long_message_is_granted() {
     let mut pair = Pair::new();
@@ -141,9 +142,9 @@ fn a_long_message_is_granted() {
     assert_eq!(grants, [(201_424, 0), (251_424, 6)]);
 }
 
-/// 8.2: what a peer must get right is noticed if it does not.
+/// 8.2: violations of the rules for peers are detected.
 #[test]
-fn objections_say_what_is_wrong() {
+fn objections_name_the_violation() {
     let mut pair = Pair::new();
     pair.call(3_000);
     let first = pair.modules[0].transmit(0).unwrap().bytes;

@@ -1,57 +1,60 @@
-//! What does the module do every millisecond?
+//! Periodic work of the module, every millisecond.
 
 use apus_wire::{Body, Role};
 
+use super::event::ModuleEvent;
+use super::module::{Module, next_tick_after};
 use super::outgoing::Outgoing;
-use super::rpc::{Rpc, RpcName, State};
-use super::{Event, HIGHEST, Module, next_multiple};
+use super::parameters::HIGHEST;
+use super::rpc::{ModuleRpcKey, Rpc, State};
 use apus_workload::time::Nanos;
 
 /// Silent ticks before the first RESEND, and between two (row T-3).
 const RESEND_TICKS: u32 = 5;
-/// Silent ticks after which an RPC is given up (row T-4).
+/// Silent ticks after which an RPC fails (row T-4).
 const TIMEOUT_TICKS: u32 = 100;
-/// Ticks from the end of a response to the first NEED_ACK; then one every tick (row P-17).
+/// Ticks from the end of a response to the first NEED_ACK; one per tick follows (row P-17).
 const REQUEST_ACK_TICKS: u32 = 2;
 
-/// What a tick finds out about an RPC.
-enum Finding {
-    Nothing,
-    Ask,
-    GiveUp,
+/// Action that a tick requires for an RPC.
+enum TickAction {
+    None,
+    Resend,
+    Fail,
     NeedAck,
 }
 
 impl Module {
-    /// Does what has become due.
+    /// Performs what is due.
     pub fn handle_timeout(&mut self, now: Nanos) {
         self.now = now;
-        while let Some((at, name)) = self.deadlines.first().copied()
+        while let Some((at, key)) = self.deadlines.first().copied()
             && at <= now
         {
-            if let Some(rpc) = self.remove(name) {
-                self.events.push_back(Event::Failed { cookie: rpc.cookie, late: true });
+            if let Some(rpc) = self.remove(key) {
+                self.events.push_back(ModuleEvent::Failed { cookie: rpc.cookie, late: true });
             }
         }
-        // A host that was asleep has missed its ticks.
+        // A host that was suspended has missed its ticks.
         if self.next_tick <= now {
-            self.next_tick = next_multiple(now);
+            self.next_tick = next_tick_after(now);
             self.tick();
         }
     }
 
     fn tick(&mut self) {
-        for name in self.rpcs.keys().copied().collect::<Vec<_>>() {
-            let Some(rpc) = self.rpcs.get_mut(&name) else { continue };
-            match rpc.tick(name.role) {
-                Finding::Nothing => {}
-                Finding::Ask => self.request_missing(name),
-                Finding::NeedAck => self.say(name, Body::NeedAck),
-                Finding::GiveUp => {
-                    if let Some(rpc) = self.remove(name)
-                        && name.role == Role::Client
+        for key in self.rpcs.keys().copied().collect::<Vec<_>>() {
+            let Some(rpc) = self.rpcs.get_mut(&key) else { continue };
+            match rpc.tick(key.role) {
+                TickAction::None => {}
+                TickAction::Resend => self.request_missing(key),
+                TickAction::NeedAck => self.send_control(key, Body::NeedAck),
+                TickAction::Fail => {
+                    if let Some(rpc) = self.remove(key)
+                        && key.role == Role::Client
                     {
-                        self.events.push_back(Event::Failed { cookie: rpc.cookie, late: false });
+                        self.events
+                            .push_back(ModuleEvent::Failed { cookie: rpc.cookie, late: false });
                     }
                 }
             }
@@ -59,9 +62,10 @@ impl Module {
         self.grant();
     }
 
-    /// One RESEND for each gap and for the tail; for everything, if nothing has come (row P-12).
-    pub(super) fn request_missing(&mut self, name: RpcName) {
-        let Some(rpc) = self.rpcs.get(&name) else { return };
+    /// Sends a RESEND for each gap and for the tail, or for everything if no packet has arrived
+    /// (row P-12).
+    pub(super) fn request_missing(&mut self, key: ModuleRpcKey) {
+        let Some(rpc) = self.rpcs.get(&key) else { return };
         let resend =
             |offset, length| apus_wire::Resend { offset, length, priority: HIGHEST, brief: false };
         let wanted: Vec<_> = match &rpc.inc {
@@ -72,37 +76,37 @@ impl Module {
         };
         for resend in wanted {
             if !resend.is_everything() {
-                // Whoever is asked for bytes may send them.
-                self.allow(name, resend.end());
+                // A sender may transmit the bytes that a RESEND requests.
+                self.record_allowed(key, resend.end());
             }
-            self.say(name, Body::Resend(resend));
+            self.send_control(key, Body::Resend(resend));
         }
     }
 }
 
 impl Rpc {
-    fn tick(&mut self, role: Role) -> Finding {
+    fn tick(&mut self, role: Role) -> TickAction {
         if role == Role::Server && self.state == State::Outgoing {
             let is_sent = self.out.as_ref().is_some_and(Outgoing::is_sent);
             self.done_ticks = if is_sent { self.done_ticks + 1 } else { 0 };
             let asks = self.done_ticks > REQUEST_ACK_TICKS;
-            return if asks { Finding::NeedAck } else { Finding::Nothing };
+            return if asks { TickAction::NeedAck } else { TickAction::None };
         }
         if !self.counts_silence() {
             self.silent_ticks = 0;
-            return Finding::Nothing;
+            return TickAction::None;
         }
         self.silent_ticks += 1;
         if self.silent_ticks >= TIMEOUT_TICKS {
-            Finding::GiveUp
+            TickAction::Fail
         } else if self.silent_ticks.is_multiple_of(RESEND_TICKS) {
-            Finding::Ask
+            TickAction::Resend
         } else {
-            Finding::Nothing
+            TickAction::None
         }
     }
 
-    /// Row T-2.
+    /// Returns whether silence of the peer counts (row T-2).
     fn counts_silence(&self) -> bool {
         let all_here = self.inc.as_ref().is_some_and(|message| message.outstanding() == 0);
         let sendable = |message: &Outgoing| message.sendable().is_some();

@@ -1,104 +1,71 @@
-//! What leaves the module next?
+//! Transmission of packets by the module.
 
 use std::net::IpAddr;
 
-use apus_wire::{
-    Body, Cutoffs, Data, Dialect, Header, HeaderBuffer, KernelFields, MAX_HEADER_LEN,
-    Packet as Written, SenderId,
-};
-use bytes::Bytes;
+use apus_wire::{Body, Cutoffs, Data, SenderId};
 
-use super::rpc::RpcName;
-use super::{CUTOFF_VERSION, CUTOFFS, HIGHEST, Module};
+use super::module::Module;
+use super::outgoing::Outgoing;
+use super::packet::{Control, ModulePacket, write};
+use super::parameters::{CUTOFF_VERSION, CUTOFFS, HIGHEST};
+use super::rpc::ModuleRpcKey;
 use apus_workload::time::Nanos;
 
-/// A packet that leaves, without IP header.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packet {
-    /// Where to.
-    pub to: IpAddr,
-    /// Its level, 0 to 7.
-    pub priority: u8,
-    /// Header and payload.
-    pub bytes: Bytes,
-    /// Bytes of the header.
-    pub header_len: usize,
-}
-
-/// A control packet that waits.
-#[derive(Clone, Debug)]
-pub(super) struct Control {
-    to: IpAddr,
-    bytes: Bytes,
-}
-
-/// The header of a packet, written out.
-fn write(ports: (u16, u16), id: SenderId, body: Body<'_>) -> Vec<u8> {
-    let dialect = Dialect::Kernel(KernelFields::OURS);
-    let mut header = Header::new(body.kind(), ports.0, ports.1, id, dialect);
-    if let Body::Data(data, _) = &body {
-        header.sequence = data.offset;
-    }
-    let mut buffer: HeaderBuffer = [0; MAX_HEADER_LEN];
-    let len = Written { header, body }.emit_header(&mut buffer);
-    buffer[..len].to_vec()
-}
-
 impl Module {
-    /// The next packet; `None` if nothing may leave now.
-    pub fn transmit(&mut self, now: Nanos) -> Option<Packet> {
+    /// Returns the next packet; `None` if none may leave now.
+    pub fn transmit(&mut self, now: Nanos) -> Option<ModulePacket> {
         self.now = now;
         if let Some(Control { to, bytes }) = self.control.pop_front() {
             let header_len = bytes.len();
-            return Some(Packet { to, priority: HIGHEST, bytes, header_len });
+            return Some(ModulePacket { to, priority: HIGHEST, bytes, header_len });
         }
         self.next_resend().or_else(|| self.next_segment())
     }
 
-    /// Says something about a live RPC.
-    pub(super) fn say(&mut self, name: RpcName, body: Body<'_>) {
-        let Some(rpc) = self.rpcs.get(&name) else { return };
+    /// Queues a control packet about a live RPC.
+    pub(super) fn send_control(&mut self, key: ModuleRpcKey, body: Body<'_>) {
+        let Some(rpc) = self.rpcs.get(&key) else { return };
         let ports = (rpc.our_port, rpc.peer_port);
-        self.answer(name.peer, ports, name.sender_id(), body);
+        self.send_to(key.peer, ports, key.sender_id(), body);
     }
 
-    /// Says something to `to`, as the one that has `id`.
-    pub(super) fn answer(&mut self, to: IpAddr, ports: (u16, u16), id: SenderId, body: Body<'_>) {
+    /// Queues a control packet to `to` with sender id `id`.
+    pub(super) fn send_to(&mut self, to: IpAddr, ports: (u16, u16), id: SenderId, body: Body<'_>) {
         let bytes = write(ports, id, body).into();
         self.control.push_back(Control { to, bytes });
     }
 
-    /// Tells a host the cutoffs, at most once per tick (row P-16).
-    pub(super) fn announce(&mut self, to: IpAddr, ports: (u16, u16), id: SenderId) {
+    /// Sends the cutoffs to a host, at most once per tick (row P-16).
+    pub(super) fn send_cutoffs(&mut self, to: IpAddr, ports: (u16, u16), id: SenderId) {
         let tick = self.now / apus_workload::time::MILLISECOND;
         let peer = self.peers.entry(to).or_default();
-        if peer.told != Some(tick) {
-            peer.told = Some(tick);
+        if peer.cutoffs_tick != Some(tick) {
+            peer.cutoffs_tick = Some(tick);
             let cutoffs = Cutoffs { unscheduled: CUTOFFS, version: CUTOFF_VERSION };
-            self.answer(to, ports, id, Body::Cutoffs(cutoffs));
+            self.send_to(to, ports, id, Body::Cutoffs(cutoffs));
         }
     }
 
-    /// An RPC has segments to send again.
-    pub(super) fn queue_resend(&mut self, name: RpcName) {
-        let Some(rpc) = self.rpcs.get_mut(&name) else { return };
-        if rpc.out.as_ref().is_some_and(super::outgoing::Outgoing::has_resends) && !rpc.again {
-            rpc.again = true;
-            self.resends.push_back(name);
+    /// Adds an RPC to the retransmission queue, if it has segments to retransmit.
+    pub(super) fn queue_resend(&mut self, key: ModuleRpcKey) {
+        let Some(rpc) = self.rpcs.get_mut(&key) else { return };
+        if rpc.out.as_ref().is_some_and(Outgoing::has_resends) && !rpc.in_resend_queue {
+            rpc.in_resend_queue = true;
+            self.resends.push_back(key);
         }
     }
 
-    fn next_resend(&mut self) -> Option<Packet> {
-        while let Some(name) = self.resends.front().copied() {
-            let next = self.rpcs.get_mut(&name).and_then(|rpc| {
+    fn next_resend(&mut self) -> Option<ModulePacket> {
+        while let Some(key) = self.resends.front().copied() {
+            let next = self.rpcs.get_mut(&key).and_then(|rpc| {
                 let next = rpc.out.as_mut()?.next_resend();
-                rpc.again = next.is_some();
+                rpc.in_resend_queue = next.is_some();
                 next
             });
             match next {
                 Some((range, again, ack)) => {
                     let incoming = again.incoming;
-                    return self.data(name, range, again.level, |data| Data {
+                    return self.data(key, range, again.level, |data| Data {
                         incoming,
                         ack,
                         retransmit: true,
@@ -112,41 +79,41 @@ impl Module {
         None
     }
 
-    /// The shortest remaining message goes on.
-    fn next_segment(&mut self) -> Option<Packet> {
-        let (_, _, name) = self.sendable.first().copied()?;
-        let peer = self.peers.entry(name.peer).or_default();
-        let out = self.rpcs.get_mut(&name)?.out.as_mut()?;
+    /// Returns the next segment of the message with the fewest bytes left.
+    fn next_segment(&mut self) -> Option<ModulePacket> {
+        let (_, _, key) = self.sendable.first().copied()?;
+        let peer = self.peers.entry(key.peer).or_default();
+        let out = self.rpcs.get_mut(&key)?.out.as_mut()?;
         let scheduled = out.sent >= out.unscheduled;
         let (range, ack) = out.next(|| peer.take_one());
         let level = if scheduled { out.level } else { peer.level(out.length()) };
-        self.update(name);
-        self.data(name, range, level, |data| Data { ack, ..data })
+        self.update(key);
+        self.data(key, range, level, |data| Data { ack, ..data })
     }
 
-    /// A DATA packet with these bytes; `change` says what differs from a first transmission.
+    /// Returns a DATA packet with these bytes; `change` adapts the fields of a first transmission.
     fn data(
         &self,
-        name: RpcName,
+        key: ModuleRpcKey,
         range: std::ops::Range<u32>,
         priority: u8,
         change: impl FnOnce(Data) -> Data,
-    ) -> Option<Packet> {
-        let rpc = self.rpcs.get(&name)?;
+    ) -> Option<ModulePacket> {
+        let rpc = self.rpcs.get(&key)?;
         let out = rpc.out.as_ref()?;
         let data = change(Data {
             message_length: out.length(),
             incoming: out.unscheduled,
             ack: None,
-            cutoff_version: self.peers.get(&name.peer).map_or(0, |peer| peer.cutoff_version),
+            cutoff_version: self.peers.get(&key.peer).map_or(0, |peer| peer.cutoff_version),
             retransmit: false,
             offset: range.start,
             offset_in_sequence: true,
         });
         let ports = (rpc.our_port, rpc.peer_port);
-        let header = write(ports, name.sender_id(), Body::Data(data, &[]));
+        let header = write(ports, key.sender_id(), Body::Data(data, &[]));
         let header_len = header.len();
         let bytes = [&header, &out.bytes(&range)[..]].concat().into();
-        Some(Packet { to: name.peer, priority, bytes, header_len })
+        Some(ModulePacket { to: key.peer, priority, bytes, header_len })
     }
 }

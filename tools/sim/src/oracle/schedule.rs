@@ -1,44 +1,29 @@
-//! Which messages transmit, and what changes when one comes or ends?
+//! Schedule: which messages transmit.
 //!
-//! Every message needs two links, an uplink and a downlink, and has a rank. The rule (S1) singles out one
-//! set of messages, because it can be applied from the first rank on. It need not be: a set that obeys it
-//! everywhere but at a few links is mended there. At a link that has become free, the first waiting message
-//! that is not held up at its other link takes it; if that link carried a later message, this one stops, and
-//! what it leaves free is mended in turn. Each step puts an earlier message in the place of a later one, so
-//! it ends, usually after one or two.
+//! Every message needs two links, an uplink and a downlink, and has a rank. The rule (SCHEDULE-1)
+//! determines the set of transmitting messages, because it can be applied from the first rank on.
+//! The schedule is updated incrementally: a set that obeys the rule everywhere except at a few
+//! links is repaired there. At a free link, the first waiting message that is not blocked at its
+//! other link starts; if that link carried a later message, this one stops, and the link that it
+//! frees is repaired in turn. Each step replaces a later message by an earlier one, so the repair
+//! ends, usually after one or two steps.
 //!
-//! Between two events nothing needs to be done: messages that transmit get shorter at the same pace and
-//! those that wait stay as they are, so whoever held up another still does.
+//! Between two events nothing changes: transmitting messages shrink at the same pace, and waiting
+//! ones stay as they are, so a message that blocked another still does.
 //!
 //! # Invariants
 //!
-//! - **S1** A message transmits if and only if no message of an earlier rank transmits on one of its links.
-//! - **S2** `ends` has exactly the messages that transmit, `waiting` the others.
+//! - SCHEDULE-1: A message transmits if and only if no message of an earlier rank transmits on one
+//!   of its links.
+//! - SCHEDULE-2: `ends` has exactly the messages that transmit, and `waiting` the others.
 
 use std::collections::BTreeSet;
 
 use slab::Slab;
 
-use super::waiting::Waiting;
+use super::rank::{Key, LinkIndex, Picos, Rank};
+use super::wait_queues::WaitQueues;
 use crate::message::HostId;
-
-/// Picoseconds since the beginning of the run, or that a message takes on a host's link.
-pub(super) type Picos = u64;
-
-/// Key of a message in the slab.
-pub(super) type Key = usize;
-
-/// Position of a link: uplinks of all hosts first, then downlinks.
-pub(super) type LinkIndex = usize;
-
-/// What decides between two messages: the smaller goes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank {
-    /// What remains to be sent.
-    pub(super) remaining: Picos,
-    /// How many messages had come before it.
-    pub(super) age: u64,
-}
 
 /// A message that is not completely sent.
 #[derive(Debug)]
@@ -46,69 +31,69 @@ struct Job<T> {
     /// The sender's uplink and the receiver's downlink.
     links: [LinkIndex; 2],
     age: u64,
-    state: State,
-    /// What the caller wants back.
+    state: JobState,
+    /// Value that is returned to the caller.
     content: T,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
-    /// It waits with so much to be sent.
-    Waits(Picos),
-    /// It transmits, and if nothing stops it until then.
-    TransmitsUntil(Picos),
+enum JobState {
+    /// Waits, with this remaining transmission time.
+    Waiting(Picos),
+    /// Transmits until this time, unless it is stopped.
+    Transmitting(Picos),
 }
 
 /// All messages that are not completely sent, and which of them transmit.
 #[derive(Debug)]
 pub(super) struct Schedule<T> {
-    /// What each link carries.
+    /// Message on each link.
     carries: Box<[Option<Key>]>,
     jobs: Slab<Job<T>>,
-    waiting: Waiting,
-    /// The messages that transmit: when they end, their age, their key.
+    waiting: WaitQueues,
+    /// Transmitting messages: end time, age, key.
     ends: BTreeSet<(Picos, u64, Key)>,
-    /// Links that have become free since S1 held everywhere.
+    /// Links that were freed since SCHEDULE-1 last held everywhere.
     freed: Vec<LinkIndex>,
-    /// How many messages have come.
+    /// Number of messages so far.
     count: u64,
 }
 
 impl<T> Schedule<T> {
-    /// Nothing to send, between so many hosts.
+    /// Returns an empty schedule for `hosts` hosts.
     pub(super) fn new(hosts: u32) -> Self {
         let links = 2 * hosts as usize;
         Self {
             carries: vec![None; links].into(),
             jobs: Slab::new(),
-            waiting: Waiting::new(links),
+            waiting: WaitQueues::new(links),
             ends: BTreeSet::new(),
             freed: Vec::new(),
             count: 0,
         }
     }
 
-    /// When the next message is completely sent, if none comes before.
+    /// Returns when the next message is completely sent, unless another one arrives before.
     pub(super) fn next_end(&self) -> Option<Picos> {
         self.ends.first().map(|&(end, ..)| end)
     }
 
-    /// A message comes that takes `work` on a link. `now` is not after the next end.
+    /// Adds a message that takes `work` on a link. `now` is not after the next end.
     pub(super) fn add(&mut self, now: Picos, from: HostId, to: HostId, work: Picos, content: T) {
         let links = [from as LinkIndex, self.carries.len() / 2 + to as LinkIndex];
         let rank = Rank { remaining: work, age: self.count };
         self.count += 1;
-        let state = State::Waits(work);
+        let state = JobState::Waiting(work);
         let key = self.jobs.insert(Job { links, age: rank.age, state, content });
-        if links.iter().any(|&link| self.holds_up(now, link, rank)) {
+        if links.iter().any(|&link| self.blocks(now, link, rank)) {
             self.waiting.insert(links, rank, key);
         } else {
             self.start(now, key, rank);
-            self.mend(now);
+            self.repair(now);
         }
     }
 
-    /// Ends the message that is the next to be completely sent, and tells when it was.
+    /// Removes the next message that is completely sent, and returns when it was.
     pub(super) fn complete(&mut self) -> Option<(Picos, T)> {
         let (now, _, key) = self.ends.pop_first()?;
         let job = self.jobs.remove(key);
@@ -116,27 +101,27 @@ impl<T> Schedule<T> {
             self.carries[link] = None;
             self.freed.push(link);
         }
-        self.mend(now);
+        self.repair(now);
         Some((now, job.content))
     }
 
-    /// What ranks a message now.
+    /// Returns the current rank of a message.
     fn rank(&self, now: Picos, key: Key) -> Rank {
         let job = &self.jobs[key];
         let remaining = match job.state {
-            State::Waits(remaining) => remaining,
-            State::TransmitsUntil(end) => end - now,
+            JobState::Waiting(remaining) => remaining,
+            JobState::Transmitting(end) => end - now,
         };
         Rank { remaining, age: job.age }
     }
 
-    /// Whether a link carries a message that goes before one of this rank.
-    fn holds_up(&self, now: Picos, link: LinkIndex, rank: Rank) -> bool {
+    /// Returns whether a link carries a message that precedes one of this rank.
+    fn blocks(&self, now: Picos, link: LinkIndex, rank: Rank) -> bool {
         self.carries[link].is_some_and(|key| self.rank(now, key) < rank)
     }
 
-    /// Makes S1 hold again.
-    fn mend(&mut self, now: Picos) {
+    /// Restores SCHEDULE-1.
+    fn repair(&mut self, now: Picos) {
         while let Some(link) = self.freed.pop() {
             if let Some((rank, key)) = self.successor(now, link) {
                 self.waiting.remove_first(self.jobs[key].links);
@@ -145,24 +130,25 @@ impl<T> Schedule<T> {
         }
     }
 
-    /// The first message that waits for a link and is held up by none, at either of its links.
+    /// Returns the first message that waits for a link and is not blocked at either of its links.
     fn successor(&self, now: Picos, link: LinkIndex) -> Option<(Rank, Key)> {
-        let taken_by = self.carries[link].map(|key| self.rank(now, key));
-        let earlier = |rank: &Rank| taken_by.is_none_or(|taken_by| *rank < taken_by);
+        let carried = self.carries[link].map(|key| self.rank(now, key));
+        let earlier = |rank: &Rank| carried.is_none_or(|carried| *rank < carried);
         let mut waiting = self.waiting.firsts(link).take_while(|(rank, _)| earlier(rank));
         waiting.find(|&(rank, key)| {
             let [uplink, downlink] = self.jobs[key].links;
             let other = if link == uplink { downlink } else { uplink };
-            !self.holds_up(now, other, rank)
+            !self.blocks(now, other, rank)
         })
     }
 
-    /// Gives a message its links; whatever they carried stops.
+    /// Starts a message on its links and stops the messages that they carried.
     fn start(&mut self, now: Picos, key: Key, rank: Rank) {
         let links = self.jobs[key].links;
         for link in links {
             if let Some(stopped) = self.carries[link] {
-                // Its other link is free now; who was held up by it at this one still is, by the new one.
+                // Its other link is free now. Messages that it blocked at this link are blocked by
+                // the new one.
                 let others =
                     self.stop(now, stopped).into_iter().filter(|link| !links.contains(link));
                 self.freed.extend(others);
@@ -172,15 +158,15 @@ impl<T> Schedule<T> {
             self.carries[link] = Some(key);
         }
         let end = now + rank.remaining;
-        self.jobs[key].state = State::TransmitsUntil(end);
+        self.jobs[key].state = JobState::Transmitting(end);
         self.ends.insert((end, rank.age, key));
     }
 
-    /// Takes its links from a message; it waits again.
+    /// Stops a message, which waits again.
     fn stop(&mut self, now: Picos, key: Key) -> [LinkIndex; 2] {
         let rank = self.rank(now, key);
         self.ends.remove(&(now + rank.remaining, rank.age, key));
-        self.jobs[key].state = State::Waits(rank.remaining);
+        self.jobs[key].state = JobState::Waiting(rank.remaining);
         let links = self.jobs[key].links;
         for link in links {
             self.carries[link] = None;

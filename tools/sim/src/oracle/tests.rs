@@ -1,5 +1,5 @@
-//! Situation: messages whose best order can be seen at a glance, and worlds that a plodding model of the
-//! rule replays step by step.
+//! Scenario: messages whose best order is obvious, and random ones that a slow model of the rule
+//! replays step by step.
 
 use apus_workload::PacketOverhead;
 use proptest::prelude::*;
@@ -11,10 +11,10 @@ use crate::network::Network;
 use crate::topology::{Delays, Topology};
 use apus_workload::time::{Nanos, Rate};
 
-/// Packets of a kilobyte and a tenth more for headers.
+/// Packets of a kilobyte, with a tenth more for headers.
 const PACKETS: PacketOverhead = PacketOverhead { payload: 1_000, overhead: 100, minimum: 150 };
 
-/// Two racks of three hosts; links of hosts at so many Mbit/s.
+/// Returns two racks of three hosts; links of hosts at `mbps` Mbit/s.
 fn topology(mbps: u64) -> Topology {
     Topology {
         shape: "2x3x1".parse().unwrap(),
@@ -24,7 +24,8 @@ fn topology(mbps: u64) -> Topology {
     }
 }
 
-/// When each message is delivered, in the order of submission; each is told once, and done at once.
+/// Returns when each message is delivered, in the order of submission. Checks that each is reported
+/// once, and done at once.
 fn delivered(topology: &Topology, messages: &[Message]) -> Vec<Nanos> {
     let mut oracle = Oracle::new(topology, PACKETS, Answer::Nothing);
     let mut told = vec![None; messages.len()];
@@ -54,14 +55,14 @@ fn message(number: u32, from: HostId, to: HostId, bytes: u32, at: Nanos) -> Mess
     Message { number, from, to, bytes, at }
 }
 
-/// How long each message had to wait, in nanoseconds.
+/// Returns how long each message had to wait, in nanoseconds.
 fn waits(topology: &Topology, messages: &[Message]) -> Vec<Nanos> {
     let alone = |m: &Message| m.at + topology.ideal(m.from, m.to, m.bytes, &PACKETS);
     let at = delivered(topology, messages);
-    at.iter().zip(messages).map(|(at, m)| at.checked_sub(alone(m)).expect("O2")).collect()
+    at.iter().zip(messages).map(|(at, m)| at.checked_sub(alone(m)).expect("ORACLE-2")).collect()
 }
 
-/// Picoseconds of a message on the link of a host.
+/// Returns the picoseconds of a message on the link of a host.
 fn work(topology: &Topology, bytes: u32) -> u64 {
     topology.host_rate.picos(PACKETS.wire_bytes(bytes))
 }
@@ -78,7 +79,7 @@ fn an_unloaded_message_takes_its_ideal() {
     }
 }
 
-/// The ideal of a link without delays on which no packet takes as long as half a nanosecond is 0.
+/// The ideal of a link without delays is 0 if packets take less than half a nanosecond.
 #[test]
 fn nothing_arrives_before_it_is_sent() {
     let mut topology = topology(8_000_000);
@@ -103,7 +104,7 @@ fn the_shorter_of_two_goes_first_at_a_sender() {
 }
 
 #[test]
-fn what_counts_is_what_remains() {
+fn the_remaining_length_determines_the_order() {
     let topology = topology(10_000);
     // 55,000 bytes take 44 µs; after 40 of them 5,000 bytes remain.
     let late = [message(0, 0, 3, 50_000, 0), message(1, 1, 3, 10_000, 40_000)];
@@ -119,21 +120,22 @@ fn the_older_of_two_equals_goes_first() {
     assert_eq!(waits(&topology, &messages), [0, 8_800]);
 }
 
-/// 2 goes before 0 at their sender; so 1, which 0 held up at its receiver, has it meanwhile.
+/// Message 2 precedes 0 at their sender; therefore 1, which 0 blocked at its receiver, transmits
+/// meanwhile.
 #[test]
-fn what_is_stopped_makes_room_elsewhere() {
+fn a_stopped_message_makes_room_elsewhere() {
     let topology = topology(10_000);
     let messages = [
         message(0, 0, 3, 30_000, 0),
         message(1, 1, 3, 40_000, 500),
         message(2, 0, 4, 10_000, 1_000),
     ];
-    // 1 has 8.8 µs of its 35.2 when 0 comes back with 25.4 µs, one less than 1 has.
+    // Message 1 has 8.8 µs of its 35.2 left when 0 resumes with 25.4 µs, one less than 1 has.
     assert_eq!(waits(&topology, &messages), [8_800, 500 + 25_400, 0]);
 }
 
 #[test]
-fn a_link_never_idles_while_something_waits_for_nothing_else() {
+fn a_link_never_idles_while_a_message_waits_for_it_alone() {
     let topology = topology(10_000);
     let sizes = [9_000, 4_000, 6_000, 2_000];
     let messages: Vec<_> = (0..).zip(sizes).map(|(i, bytes)| message(i, i, 5, bytes, 0)).collect();
@@ -154,7 +156,7 @@ fn the_core_never_limits() {
     assert_eq!(waits(&topology, &messages), [0, 0, 0]);
 }
 
-/// Everything that is told of the messages.
+/// Returns all outcomes of the messages.
 fn outcomes(answer: Answer, messages: &[Message]) -> Vec<(Nanos, Outcome)> {
     let mut oracle = Oracle::new(&topology(10_000), PACKETS, answer);
     let mut told = Vec::new();
@@ -166,7 +168,7 @@ fn outcomes(answer: Answer, messages: &[Message]) -> Vec<(Nanos, Outcome)> {
 }
 
 #[test]
-fn an_answer_goes_back_when_the_message_has_arrived() {
+fn a_response_starts_when_the_message_has_arrived() {
     let ideal = topology(10_000).ideal(0, 3, 10_000, &PACKETS);
     let messages = [message(7, 0, 3, 10_000, 5)];
     let (there, back) = (5 + ideal, 5 + 2 * ideal);
@@ -177,11 +179,11 @@ fn an_answer_goes_back_when_the_message_has_arrived() {
 }
 
 #[test]
-fn answers_are_messages_like_others() {
+fn responses_are_scheduled_like_other_messages() {
     let topology = topology(10_000);
     let ideal = |bytes| topology.ideal(0, 3, bytes, &PACKETS);
     let back = ideal(10_000);
-    // The answer to 0 waits for 1, of which a byte less remains.
+    // The response to 0 waits for 1, of which a byte less remains.
     let messages = [message(0, 0, 3, 10_000, 0), message(1, 4, 0, 9_999, back)];
     let told = outcomes(Answer::Echo, &messages);
     let before = work(&topology, 9_999).div_ceil(1_000);
@@ -190,7 +192,7 @@ fn answers_are_messages_like_others() {
     assert!(told.is_sorted_by_key(|(at, _)| *at));
 }
 
-/// The rule of the module's head, word by word, applied anew in every small step of time.
+/// The rule in the module head, applied again in every small step of time.
 fn model(topology: &Topology, messages: &[Message]) -> Vec<Nanos> {
     // All events fall on multiples of this.
     let step = gcd(1_000, topology.host_rate.picos(1));
@@ -228,7 +230,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 proptest! {
     #[test]
-    fn messages_fare_as_in_the_model(
+    fn outcomes_agree_with_the_model(
         mbps in prop::sample::select(vec![4_000u64, 10_000, 16_000]),
         hosts in 2u32..=6,
         drafts in prop::collection::vec((0u32..60, 0u32..60, 4u32..400, 0u64..1_000), 1..30),

@@ -1,17 +1,17 @@
-//! Situation: somebody mistypes a figure, or looks one up that nobody has published.
+//! Scenario: a figure is mistyped, or one is looked up that has not been published.
 
 use apus_workload::Workload;
 
 use super::*;
 
 fn rows() -> impl Iterator<Item = (&'static Figure, &'static Row)> {
-    FIGURES.iter().flat_map(|figure| figure.rows.iter().map(move |row| (figure, row)))
+    figures().iter().flat_map(|figure| figure.rows.iter().map(move |row| (figure, row)))
 }
 
 #[test]
-fn what_is_asked_for_is_found() {
+fn published_figures_are_found() {
     let homa = slowdown("W4", 0.8, Scheme::Homa).unwrap();
-    let point = Point { percent: 50, bytes: 662, median: 1.34, p99: 1.85 };
+    let point = SlowdownPoint { percent: 50, bytes: 662, median: 1.34, p99: 1.85 };
     assert_eq!(homa.closing(50), Some(point));
     assert_eq!((homa.longest().bytes, homa.longest().p99), (10_000_000, 26.0));
     assert_eq!(homa.summary.small_half_p99_max, 2.29);
@@ -20,7 +20,7 @@ fn what_is_asked_for_is_found() {
 }
 
 #[test]
-fn what_is_not_published_is_not_found() {
+fn unpublished_figures_are_not_found() {
     assert_eq!(slowdown("w2", 0.8, Scheme::Ndp), None);
     assert_eq!(slowdown("w2", 0.5, Scheme::Homa), None);
     assert_eq!(figure("w4 truncated at 1000000 bytes", 0.8), None);
@@ -33,7 +33,7 @@ fn what_is_not_published_is_not_found() {
 
 #[test]
 fn each_figure_has_the_transports_in_order() {
-    for figure in &FIGURES {
+    for figure in figures() {
         let schemes: Vec<Scheme> = figure.rows.iter().map(|row| row.scheme).collect();
         let published = Scheme::ALL.into_iter().filter(|scheme| *scheme != Scheme::Ndp);
         assert_eq!(schemes, published.collect::<Vec<_>>(), "{}", figure.workload);
@@ -44,22 +44,23 @@ fn each_figure_has_the_transports_in_order() {
 fn percentiles_and_sizes_increase_and_the_tail_is_above_the_median() {
     for (figure, row) in rows() {
         let at = format!("{} {}", figure.workload, row.scheme);
-        let points: Vec<Point> = row.points().collect();
+        let points: Vec<SlowdownPoint> = row.points().collect();
         assert!(points.is_sorted_by(|a, b| a.percent < b.percent && a.bytes < b.bytes), "{at}");
         assert_eq!(points.last(), Some(&row.longest()));
         assert_eq!(row.longest().percent, 100, "{at}");
         assert!(points.iter().all(|point| point.median <= point.p99), "{at}");
         assert!(points.iter().map(|point| point.bytes).eq(figure.sizes.iter().map(|s| s.bytes)));
-        // Only what does not pad its packets is ever faster than the best time.
+        // Only a scheme that does not pad its packets is ever faster than the best time.
         let fastest = if row.scheme == Scheme::SrptOracle { 0.93 } else { 1.0 };
         assert!(points.iter().all(|point| point.median >= fastest), "{at}");
     }
 }
 
-/// The sizes are those of our workloads, but for the shortest of W2, of which the tables differ.
+/// The sizes are those of the workloads here, except for the shortest of W2, where the tables
+/// differ.
 #[test]
 fn sizes_are_those_of_the_workloads() {
-    for figure in &FIGURES {
+    for figure in figures() {
         let workload: Workload = figure.workload.parse().unwrap();
         for size in figure.sizes.iter().filter(|size| size.bytes > 8) {
             let ours = f64::from(workload.sizes().quantile(f64::from(size.percent) / 100.0));
@@ -69,9 +70,9 @@ fn sizes_are_those_of_the_workloads() {
     }
 }
 
-/// What the documentation of [`Summary`] says about it.
+/// Checks the documentation of [`Summary`].
 #[test]
-fn summaries_have_all_sizes_and_points_some() {
+fn summaries_cover_all_sizes_and_points_only_some() {
     for (figure, row) in rows() {
         let at = format!("{} {}", figure.workload, row.scheme);
         let small: Vec<f64> =
@@ -87,8 +88,8 @@ fn summaries_have_all_sizes_and_points_some() {
 }
 
 #[test]
-fn nothing_beats_the_oracle_with_long_messages() {
-    for figure in &FIGURES {
+fn no_scheme_is_faster_than_the_oracle_for_the_longest_messages() {
+    for figure in figures() {
         let longest = |row: &Row| row.longest().median;
         let oracle = figure.rows.iter().find(|row| row.scheme == Scheme::SrptOracle).unwrap();
         assert!(figure.rows.iter().all(|row| longest(row) >= longest(oracle)));
@@ -118,14 +119,14 @@ fn longer_messages_have_more_scheduled_levels_and_smaller_headers() {
 }
 
 #[test]
-fn special_loads_go_before_general_ones() {
+fn special_loads_precede_general_ones() {
     let load = |granted| sustainable_load("w4", Scheme::Homa, granted).unwrap();
     assert_eq!((load(Some(1)).load.end(), load(Some(7)).load.end()), (&0.63, &0.89));
     assert_eq!(load(None).load, 0.87..=0.92);
     assert!(load(None).load.contains(load(Some(7)).load.start()), "the paper grants to 7");
-    for each in &SUSTAINABLE_LOADS {
+    for each in sustainable_loads() {
         assert!(0.0 < *each.load.start() && *each.load.end() < 1.0 && !each.load.is_empty());
-        let workload = each.workload.unwrap_or("w3");
+        let workload = each.workload.as_deref().unwrap_or("w3");
         assert_eq!(sustainable_load(workload, each.scheme, each.overcommitment), Some(each));
     }
 }

@@ -1,16 +1,17 @@
-//! Does the window grow and shrink as it should when nothing is lost?
+//! Growth and reduction of the window without losses.
 
 use apus_sim::dctcp::{Config, MSS};
 use apus_workload::time::MILLISECOND;
 
 use super::wire::{DELAY, Fate, LEFT, RIGHT, Wire};
 
-/// Segments sent in each round trip: a round ends when the first segment of it is acknowledged.
+/// Returns the segments sent in each round trip. A round ends when its first segment is
+/// acknowledged.
 fn rounds(wire: &Wire) -> Vec<usize> {
     let mut rounds = Vec::new();
     let mut begin = None;
     for record in wire.data() {
-        // The link takes about a microsecond for a segment, a round trip more than 40.
+        // The link needs about a microsecond for a segment, and a round trip takes more than 40.
         if begin.is_none_or(|begin| record.at > begin + 2 * DELAY) {
             begin = Some(record.at);
             rounds.push(0);
@@ -20,7 +21,8 @@ fn rounds(wire: &Wire) -> Vec<usize> {
     rounds
 }
 
-/// RFC 5681 section 3.1, RFC 6928: 10 segments, then twice as many in each round trip, until the link is full.
+/// RFC 5681 section 3.1, RFC 6928: 10 segments, then twice as many in each round trip, until the
+/// link is full.
 #[test]
 fn slow_start_doubles_each_round_trip() {
     let mut wire = Wire::losing(Config::default(), &[]);
@@ -32,7 +34,8 @@ fn slow_start_doubles_each_round_trip() {
     assert!(wire.info(LEFT).window >= 60);
 }
 
-/// One flow alone fills its link: the window grows beyond what the round trip needs, and not for ever.
+/// One flow alone fills its link: the window grows beyond what the round trip needs, but not
+/// forever.
 #[test]
 fn a_window_grows_as_long_as_it_limits() {
     let mut wire = Wire::losing(Config::default(), &[]);
@@ -45,7 +48,7 @@ fn a_window_grows_as_long_as_it_limits() {
     assert!((34..=140).contains(&window), "{window}: a round trip has room for 34");
 }
 
-/// Short messages with pauses say nothing about the path.
+/// Short messages with pauses reveal nothing about the path.
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
     let mut wire = Wire::losing(Config::default(), &[]);
@@ -57,7 +60,7 @@ fn a_window_that_is_not_used_does_not_grow() {
     assert_eq!(wire.info(LEFT).window, 10);
 }
 
-/// RFC 5681 section 4.1: after a retransmission timeout of silence the initial window is the window.
+/// RFC 5681 section 4.1: after silence of a retransmission timeout the window is the initial one.
 #[test]
 fn an_idle_connection_begins_again_with_the_initial_window() {
     for slow_start_after_idle in [true, false] {
@@ -70,13 +73,13 @@ fn an_idle_connection_begins_again_with_the_initial_window() {
         let first_ack = wire.now + 2 * DELAY;
         wire.run_until(first_ack);
         let burst = wire.data().count() - before;
-        // Until the first ACK the link has room for more than thirty.
+        // Until the first ACK the link could carry more than thirty.
         assert!(if slow_start_after_idle { burst == 10 } else { burst > 30 }, "{burst}");
     }
 }
 
-/// The DCTCP paper, section 3.1: alpha goes to the fraction of marked segments, and each window of data with
-/// marks reduces the window by alpha / 2.
+/// The DCTCP paper, section 3.1: alpha converges to the fraction of marked segments, and each
+/// window of data with marks reduces the window by alpha / 2.
 #[test]
 fn alpha_follows_the_marks() {
     for every in [8, 12] {
@@ -94,7 +97,7 @@ fn alpha_follows_the_marks() {
             wire.run_until(next);
             sum += wire.info(LEFT).alpha;
         }
-        // Windows of so few segments see a mark or none; those that see it are a little shorter.
+        // Windows of few segments have one mark or none; those with a mark are a little shorter.
         let (alpha, fraction) = (sum / 50, 1_024 / every);
         assert!(
             (fraction * 95 / 100..fraction * 125 / 100).contains(&alpha),
@@ -107,7 +110,7 @@ fn alpha_follows_the_marks() {
     }
 }
 
-/// RFC 8257 section 3.2: each ACK tells of segments that were all marked or all not marked.
+/// RFC 8257 section 3.2: the segments of each ACK were all marked or all not marked.
 #[test]
 fn the_echo_is_exact() {
     let pattern = |number: u64| number * 7 % 11 < 4 || number.is_multiple_of(23);
@@ -126,7 +129,7 @@ fn the_echo_is_exact() {
     assert_eq!(told, 1_000);
 }
 
-/// Delayed ACKs: half as many as segments (RFC 1122 section 4.2.3.2), but for the first.
+/// Delayed ACKs: half as many as segments (RFC 1122 section 4.2.3.2), except for the first ones.
 #[test]
 fn every_second_segment_is_acknowledged() {
     let mut wire = Wire::losing(Config::default(), &[]);
@@ -136,7 +139,7 @@ fn every_second_segment_is_acknowledged() {
     assert!((500..=510).contains(&acks), "{acks}");
 }
 
-/// Where data goes both ways, it carries the ACKs.
+/// Data in both directions carries the ACKs.
 #[test]
 fn data_carries_acks() {
     let mut wire = Wire::losing(Config::default(), &[]);

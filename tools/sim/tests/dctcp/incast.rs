@@ -1,14 +1,14 @@
-//! Does many-to-one traffic survive small buffers (section 4.2.1, figure 18)?
+//! Many-to-one traffic with small buffers (section 4.2.1, figure 18).
 //!
-//! A client asks N servers for parts of a megabyte, and for the next one when it has them all; the switch has
-//! 100 packets for the port, as in the paper.
+//! A client asks N servers for parts of a megabyte, and for the next megabyte when it has received
+//! all parts. The switch has 100 packets for the port, as in the paper.
 
 use apus_sim::Outcome;
 use apus_workload::time::{MICROSECOND, MILLISECOND, Nanos};
 
 use super::star::Plan;
 
-/// What came of a number of queries.
+/// Result of a number of queries.
 #[derive(Debug)]
 struct Queries {
     mean: Nanos,
@@ -41,8 +41,9 @@ fn ask(servers: u32, mark_at: Option<u64>) -> Queries {
     queries
 }
 
-/// A megabyte takes 8.5 ms at 1 Gbit/s. With marks nothing more until the windows of two segments that each
-/// server has at least are too much for the switch; without marks timeouts come long before.
+/// A megabyte takes 8.5 ms at 1 Gbit/s. With marks there is no delay until the minimum windows of
+/// two segments of all servers exceed the switch's buffer; without marks timeouts occur much
+/// earlier.
 #[test]
 fn marks_keep_incast_from_losing() {
     for servers in [10, 20, 35] {
@@ -55,8 +56,8 @@ fn marks_keep_incast_from_losing() {
     assert!(ask(45, None).timeouts > 0);
 }
 
-/// Two segments of each of 80 servers do not fit into 100 packets: DCTCP has no answer to that either, and
-/// the paper says so.
+/// Two segments of each of 80 servers do not fit into 100 packets: DCTCP has no remedy for that, as
+/// the paper says.
 #[test]
 fn too_many_servers_are_too_many() {
     let marks = ask(80, Some(20));

@@ -1,14 +1,14 @@
-//! Do flows find their shares when others come and go (section 4.1, figure 16)?
+//! Convergence of flows to their shares when others join and leave (section 4.1, figure 16).
 
 use apus_workload::time::MILLISECOND;
 
 use super::star::{Plan, Star, fairness};
 
-/// How long flows are given to find their shares. Section 3.5 says that DCTCP takes longer than TCP, and names
-/// 80 to 150 ms at 10 Gbit/s.
+/// Time for flows to find their shares. Section 3.5 says that DCTCP takes longer than TCP, and
+/// names 80 to 150 ms at 10 Gbit/s.
 const PATIENCE: u64 = 60;
 
-/// Lets the first `active` senders always have something to send, for so many milliseconds; the share of the
+/// Keeps the first `active` senders busy for this number of milliseconds. Returns the share of the
 /// link's payload that each of them got in the second half.
 fn phase(star: &mut Star, active: u32, milliseconds: u64) -> Vec<f64> {
     let mut acknowledged = vec![0_u64; active as usize];

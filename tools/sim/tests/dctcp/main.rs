@@ -1,8 +1,9 @@
-//! Does the baseline do what its paper and the RFCs say?
+//! Conformance of the DCTCP baseline to its paper and the RFCs.
 //!
-//! [`repair`], [`growth`] and [`model`] put two hosts on a [`wire`] that loses, duplicates and delays what the test
-//! names; [`paper`], [`joining`], [`incast`] and [`spraying`] put many hosts into the fabric and hold them against what the
-//! DCTCP paper (Alizadeh et al., SIGCOMM 2010) states.
+//! [`repair`], [`growth`] and [`model`] connect two hosts by a [`wire`] with the losses, duplicates
+//! and delays of the test. [`paper`], [`joining`], [`incast`] and [`spraying`] put many hosts into
+//! the fabric and compare them with the statements of the DCTCP paper (Alizadeh et al., SIGCOMM
+//! 2010).
 
 mod growth;
 mod incast;

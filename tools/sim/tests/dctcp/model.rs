@@ -1,4 +1,4 @@
-//! Does the application get every message once, in order, whatever the network does?
+//! Delivery of every message once and in order, whatever the network does.
 
 use apus_sim::dctcp::Config;
 use apus_sim::{HostId, Outcome};
@@ -31,7 +31,7 @@ fn fate() -> impl Strategy<Value = Fate> {
     ]
 }
 
-/// Messages of one direction that the wire told of, in order.
+/// Returns the reported messages of one direction, in order.
 fn told(wire: &Wire, at: HostId, pick: fn(&Outcome) -> Option<u32>) -> Vec<u32> {
     let own = wire.told.iter().filter(|(_, host, _)| *host == at);
     own.filter_map(|(_, _, outcome)| pick(outcome)).collect()
@@ -54,8 +54,8 @@ const fn done(outcome: &Outcome) -> Option<u32> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// The model of a connection is two lists. After the faults the network is sound, as otherwise nothing
-    /// can be promised.
+    /// The model of a connection is two lists. After the faults the network is sound; otherwise
+    /// delivery cannot be promised.
     #[test]
     fn messages_arrive_once_and_in_order(
         submissions in prop::collection::vec(submission(), 1..40),

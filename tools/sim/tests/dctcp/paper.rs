@@ -1,15 +1,16 @@
-//! Do long flows behave as the paper's analysis says (section 3.3 and 3.4)?
+//! Long flows, compared with the paper's analysis (section 3.3 and 3.4).
 //!
-//! N flows share a link of capacity C over a round-trip time RTT without queues; packets are marked from K
-//! waiting packets on. Everything is in packets. The windows then grow to W* = (C RTT + K) / N, and
+//! N flows share a link of capacity C over a round-trip time RTT without queues; packets are marked
+//! when K or more wait. All quantities are in packets. The windows then grow to W* = (C RTT + K) /
+//! N, and
 //!
-//! - the queue is never longer than K + N: all windows grow by one more before marks can tell (10),
+//! - the queue is never longer than K + N: all windows grow by one more before marks take effect (10),
 //! - it oscillates by A = 1/2 sqrt(2 N (C RTT + K)) (8),
 //! - alpha is about sqrt(2 / W*) (6),
 //! - the link never idles if K > C RTT / 7 (13).
 //!
-//! Linux does not grow in the round trip in which it reduces; its periods are longer by that and its alpha is
-//! smaller than in the analysis, by about a quarter.
+//! Linux does not grow in the round trip in which it reduces; its periods are longer by that, and
+//! its alpha is about a quarter smaller than in the analysis.
 
 use apus_sim::dctcp::{Config, DctcpHost, FULL_FRAME, marking_bound};
 use apus_sim::fabric::{Buffers, Settings};
@@ -27,14 +28,14 @@ fn settled(plan: Plan) -> Star {
     star
 }
 
-/// What is seen of a steady state.
+/// Measurements of a steady state.
 struct Seen {
     lowest: f64,
     highest: f64,
     alpha: f64,
 }
 
-/// Looks at queue and alpha many times in a round trip.
+/// Samples queue and alpha many times in a round trip.
 fn watch(star: &mut Star) -> Seen {
     let mut seen = Seen { lowest: f64::MAX, highest: 0.0, alpha: 0.0 };
     let looks = 2_000;
@@ -50,7 +51,7 @@ fn watch(star: &mut Star) -> Seen {
     seen
 }
 
-/// Section 4.1 and figure 13: full throughput, and a queue of about K instead of all the memory there is.
+/// Section 4.1 and figure 13: full throughput, and a queue of about K instead of the whole buffer.
 #[test]
 fn two_flows_fill_the_link_with_a_short_queue() {
     let mut star = settled(Plan::default());
@@ -85,8 +86,8 @@ fn the_queue_oscillates_as_the_analysis_says() {
     }
 }
 
-/// With very many flows the windows are a few segments and the analysis is coarse; the queue is bounded all
-/// the same.
+/// With very many flows the windows are a few segments and the analysis is coarse, but the queue is
+/// bounded.
 #[test]
 fn forty_flows_are_still_bounded() {
     let mut star = settled(Plan { senders: 40, mark_at: Some(40), ..Plan::default() });
@@ -97,7 +98,7 @@ fn forty_flows_are_still_bounded() {
     assert!(fairness(&star.shares(20 * MILLISECOND)) > 0.9);
 }
 
-/// The share of a link of 10 Gbit/s behind one of 20 Gbit/s that a single flow uses.
+/// Returns the share of a link of 10 Gbit/s behind one of 20 Gbit/s that a single flow uses.
 fn used(mark_at: u64, round_trip: u64) -> f64 {
     let rate = |mbps| Rate::from_mbps(mbps).unwrap();
     let (host_rate, fabric_rate) = (rate(20_000), rate(10_000));
@@ -123,7 +124,7 @@ fn used(mark_at: u64, round_trip: u64) -> f64 {
     bytes / fabric_rate.bytes(40 * MILLISECOND) as f64
 }
 
-/// Section 3.4 (13): the flow that has nobody to share with is the hardest case.
+/// Section 3.4 (13): a single flow is the hardest case.
 #[test]
 fn a_threshold_below_the_bound_costs_throughput() {
     let round_trip = 100 * MICROSECOND;

@@ -1,14 +1,14 @@
-//! Is what gets lost sent again, as soon as it can be known, and nothing else?
+//! Retransmission of exactly the lost segments, as soon as a loss can be detected.
 
 use apus_sim::dctcp::{Config, MSS};
 use apus_workload::time::MILLISECOND;
 
 use super::wire::{DELAY, Fate, LEFT, RIGHT, Wire};
 
-/// About the time of a round trip on an idle wire.
+/// Approximate round-trip time on an idle wire.
 const ROUND_TRIP: u64 = 2 * DELAY + 1_500;
 
-/// A message of so many full segments, and how long it takes.
+/// Returns how long a message of this number of full segments takes.
 fn send(wire: &mut Wire, segments: u32) -> u64 {
     let begin = wire.now;
     let number = wire.submit(LEFT, segments * MSS);
@@ -27,7 +27,7 @@ fn a_lost_segment_costs_a_round_trip_and_no_timeout() {
     assert_eq!((counters.timeouts, counters.probes, counters.segments), (0, 0, 101));
 }
 
-/// Fast retransmit: the third segment beyond the gap is enough (RFC 5681 section 3.2).
+/// Fast retransmit: the third segment beyond the gap suffices (RFC 5681 section 3.2).
 #[test]
 fn three_segments_beyond_a_gap_prove_a_loss() {
     for (beyond, probes) in [(3, 0), (4, 0), (9, 0)] {
@@ -39,7 +39,7 @@ fn three_segments_beyond_a_gap_prove_a_loss() {
     }
 }
 
-/// Fewer could have been reordered: they are waited for by the reordering timer, which is no timeout either.
+/// Fewer segments may have been reordered: the reordering timer waits for them, without a timeout.
 #[test]
 fn one_segment_beyond_a_gap_proves_a_loss_after_a_while() {
     let mut wire = Wire::losing(Config::default(), &[1]);
@@ -52,7 +52,7 @@ fn one_segment_beyond_a_gap_proves_a_loss_after_a_while() {
     assert!(took < 3 * MILLISECOND, "{took}");
 }
 
-/// RFC 8985 section 7: the probe repairs the last segment, or tells what else is missing.
+/// RFC 8985 section 7: the probe repairs the last segment, or reveals what else is missing.
 #[test]
 fn a_lost_tail_costs_a_probe_and_no_timeout() {
     for (lost, repaired) in [(&[29][..], 0), (&[27, 28, 29], 2)] {
@@ -66,7 +66,7 @@ fn a_lost_tail_costs_a_probe_and_no_timeout() {
     }
 }
 
-/// The only segment that is under way, and nothing that tells of its loss; the second loses its probe too.
+/// The only segment in flight, whose loss nothing reveals; the second one loses its probe, too.
 #[test]
 fn a_lone_segment_is_repaired_by_the_timer() {
     let mut wire = Wire::losing(Config::default(), &[0]);
@@ -95,7 +95,7 @@ fn timeouts_double() {
     assert_eq!(times, [0, 10, 20, 40, 80, 160, 320, 640]);
 }
 
-/// RACK notices the loss of a retransmission by what was sent after it (RFC 8985 section 3.1).
+/// RACK detects the loss of a retransmission by what was sent after it (RFC 8985 section 3.1).
 #[test]
 fn a_lost_retransmission_costs_no_timeout() {
     let mut copies = 0;
@@ -129,7 +129,7 @@ fn after_a_timeout_everything_is_sent_again_in_slow_start() {
     assert!((8..=13).contains(&window), "{window}: ten segments in slow start from one");
 }
 
-/// ACKs are cumulative, so that the loss of some is none of the data's business.
+/// ACKs are cumulative, so the loss of some does not affect the data.
 #[test]
 fn lost_acks_do_no_harm() {
     let mut count = 0;
@@ -142,7 +142,7 @@ fn lost_acks_do_no_harm() {
     assert_eq!((counters.retransmissions, counters.recoveries), (0, 0), "{counters:?}");
 }
 
-/// Overtaken by one or two segments: nothing is sent again (RFC 5681's threshold, RACK's window).
+/// Overtaken by one or two segments: no retransmission (RFC 5681's threshold, RACK's window).
 #[test]
 fn slight_reordering_is_no_loss() {
     let mut count = 0;
@@ -156,8 +156,9 @@ fn slight_reordering_is_no_loss() {
     assert_eq!((counters.retransmissions, counters.recoveries), (0, 0), "{counters:?}");
 }
 
-/// Overtaken by many: it is sent again, the duplicate is reported, and the window is as before; from then on
-/// the sender is more patient (RFC 8985 section 6.2 step 4; Linux, `tcp_try_undo_dsack`).
+/// Overtaken by many segments: it is retransmitted, the duplicate is reported, and the window is
+/// restored; from then on the sender waits longer (RFC 8985 section 6.2 step 4; Linux,
+/// `tcp_try_undo_dsack`).
 #[test]
 fn a_loss_that_was_none_is_undone() {
     let mut count = 0;
@@ -172,7 +173,7 @@ fn a_loss_that_was_none_is_undone() {
     assert_eq!((counters.retransmissions, counters.duplicates), (1, 1));
 }
 
-/// RFC 8985 section 7.4: that a probe repaired a loss is congestion that nothing else told of.
+/// RFC 8985 section 7.4: a loss that a probe repaired is congestion that nothing else reports.
 #[test]
 fn a_loss_that_a_probe_repairs_reduces_the_window() {
     let mut wire = Wire::losing(Config::default(), &[29]);

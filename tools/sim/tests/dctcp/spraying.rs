@@ -1,7 +1,7 @@
-//! What if packets are spread over paths, so that they overtake each other?
+//! DCTCP on packets that are spread over paths and overtake each other.
 //!
-//! Users of DCTCP keep a flow on one path; the published simulations of Homa spray. The baseline has to stand
-//! both, or it would be weaker in that fabric than Linux, which has learnt to live with reordering.
+//! Users of DCTCP keep a flow on one path; the published simulations of Homa spray. The baseline
+//! must handle both, or it would be weaker in that fabric than Linux, which tolerates reordering.
 
 use apus_sim::dctcp::{Config, Counters, DctcpHost, FULL_FRAME};
 use apus_sim::fabric::{Buffers, Settings, Spreading};
@@ -9,8 +9,8 @@ use apus_sim::{Fabric, Message, Network, Outcome, preset};
 use apus_workload::Nanos;
 use apus_workload::time::MILLISECOND;
 
-/// Half the hosts of the paper's fabric send four megabytes each to hosts in other racks, as fast as they can;
-/// what each host counted, and when its message was delivered.
+/// Half the hosts of the paper's fabric send four megabytes each to hosts in other racks, as fast
+/// as possible. Returns the counters of each host, and when its message was delivered.
 fn permutation(spreading: Spreading) -> (Vec<Counters>, Vec<Nanos>) {
     let settings = Settings {
         spreading,
@@ -45,7 +45,8 @@ fn spraying_does_not_look_like_loss() {
     assert!(counters.iter().all(|counters| counters.timeouts == 0));
 }
 
-/// Hashing puts several flows on one link while others are idle: some take longer, and nothing is reordered.
+/// Hashing puts several flows on one link while others are idle: some take longer, and nothing is
+/// reordered.
 #[test]
 fn hashing_collides_and_does_not_reorder() {
     let (counters, delivered) = permutation(Spreading::PerFlow);

@@ -1,11 +1,11 @@
-//! Hosts around one switch, in the fabric, and what its queue towards the first of them does.
+//! Hosts around one switch in the fabric, and measurements of the port to the first of them.
 
 use apus_sim::dctcp::{Config, ConnectionInfo, DctcpHost, FULL_FRAME};
 use apus_sim::fabric::{Buffers, Settings};
 use apus_sim::{Delays, Fabric, HostId, Message, Network, Outcome, Topology};
 use apus_workload::{Nanos, Rate};
 
-/// To whom everybody sends.
+/// Receiver of all messages.
 pub(crate) const SINK: HostId = 0;
 
 /// A switch and its hosts.
@@ -13,17 +13,17 @@ pub(crate) const SINK: HostId = 0;
 pub(crate) struct Plan {
     pub(crate) senders: u32,
     pub(crate) gbps: u64,
-    /// Time of a round trip with an empty queue, about.
+    /// Approximate round-trip time with an empty queue.
     pub(crate) round_trip: Nanos,
     /// Marking threshold in full packets; `None` for TCP without marks.
     pub(crate) mark_at: Option<u64>,
-    /// Room of each port in full packets.
+    /// Buffer of each port in full packets.
     pub(crate) room: u64,
     pub(crate) config: Config,
 }
 
 impl Default for Plan {
-    /// The set-up of the analysis in section 3.3: 10 Gbit/s and 100 µs.
+    /// Returns the set-up of the analysis in section 3.3: 10 Gbit/s and 100 µs.
     fn default() -> Self {
         Self {
             senders: 2,
@@ -41,14 +41,14 @@ impl Plan {
         Rate::from_mbps(self.gbps * 1_000).unwrap()
     }
 
-    /// Full packets that fit into a round trip.
+    /// Returns the number of full packets that fit into a round trip.
     pub(crate) fn pipe(&self) -> f64 {
         self.rate().bytes(self.round_trip) as f64 / FULL_FRAME as f64
     }
 
     fn settings(&self) -> Settings {
         let rate = self.rate();
-        // A full packet takes two links there, its ACK two links back.
+        // A full packet passes two links, and its ACK two links back.
         let links = 2 * rate.time(FULL_FRAME) + 2 * rate.time(90);
         let way = (self.round_trip - links) / 2;
         let delays =
@@ -68,7 +68,7 @@ impl Plan {
     }
 }
 
-/// A fabric that is under way.
+/// A running fabric.
 pub(crate) struct Star {
     pub(crate) plan: Plan,
     pub(crate) fabric: Fabric<DctcpHost>,
@@ -76,19 +76,19 @@ pub(crate) struct Star {
     numbers: u32,
 }
 
-/// What the port to the sink has done for a while.
+/// Measurements of the port to the sink over some time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Port {
-    /// Full packets waiting.
+    /// Full packets that waited.
     pub(crate) mean: f64,
     pub(crate) max: f64,
-    /// Share of the time for which it was sending.
+    /// Share of the time in which it was sending.
     pub(crate) busy: f64,
     pub(crate) dropped: u64,
 }
 
 impl Star {
-    /// A sender hands over a message to the sink.
+    /// Submits a message from a sender to the sink.
     pub(crate) fn send(&mut self, from: HostId, bytes: u32) -> u32 {
         let number = self.numbers;
         self.numbers += 1;
@@ -97,20 +97,20 @@ impl Star {
         number
     }
 
-    /// All senders hand over so many bytes each.
+    /// Submits `bytes` bytes from each sender.
     pub(crate) fn all_send(&mut self, bytes: u32) {
         for from in 1..=self.plan.senders {
             self.send(from, bytes);
         }
     }
 
-    /// Goes on for a while; what the port to the sink did.
+    /// Simulates for some time and returns the measurements of the port to the sink.
     pub(crate) fn run(&mut self, time: Nanos) -> Port {
         self.fabric.reset_counters();
         let until = self.fabric.now() + time;
         self.fabric.advance(until, &mut |at, outcome| self.told.push((at, outcome)));
         let counters = self.fabric.counters();
-        // The other ports carry ACKs, for which nothing ever waits.
+        // The other ports carry ACKs, which never wait.
         let hosts = f64::from(self.plan.senders + 1);
         let acks = counters.utilisation * hosts - 1.0;
         Port {
@@ -125,12 +125,12 @@ impl Star {
         self.fabric.host(from).connection(SINK).expect("it has sent")
     }
 
-    /// Bytes that a sender has handed over and that are not acknowledged.
+    /// Returns the bytes of a sender that were submitted and are not acknowledged.
     pub(crate) fn unacknowledged(&self, from: HostId) -> u64 {
         self.fabric.host(from).connection(SINK).map_or(0, |info| info.unacknowledged)
     }
 
-    /// Bytes of each sender that were acknowledged in a time.
+    /// Returns the bytes of each sender that were acknowledged in a time.
     pub(crate) fn shares(&mut self, time: Nanos) -> Vec<f64> {
         let left = |star: &Self| -> Vec<u64> {
             (1..=star.plan.senders).map(|from| star.unacknowledged(from)).collect()
@@ -141,7 +141,7 @@ impl Star {
     }
 }
 
-/// Jain's index: 1 if all are equal, 1/n if one has everything.
+/// Returns Jain's index: 1 if all are equal, 1/n if one has everything.
 pub(crate) fn fairness(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();

@@ -1,4 +1,4 @@
-//! Two hosts and a wire whose faults a test decides, packet by packet.
+//! Two hosts and a wire whose faults the test decides, packet by packet.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,30 +7,30 @@ use apus_sim::dctcp::{Config, ConnectionInfo, DctcpHost, Segment};
 use apus_sim::{Host, HostId, Message, Outcome, Packet};
 use apus_workload::{Nanos, Rate};
 
-/// From one host to the other, besides the time on the link.
+/// Propagation from one host to the other.
 pub(crate) const DELAY: Nanos = 20_000;
 
-/// Who mostly sends.
+/// The host that usually sends.
 pub(crate) const LEFT: HostId = 0;
-/// Who mostly receives.
+/// The host that usually receives.
 pub(crate) const RIGHT: HostId = 1;
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Arrives,
     Lost,
     Marked,
-    /// Arrives so much later.
+    /// Delivered with this delay.
     Late(Nanos),
-    /// Arrives, and a second time so much later.
+    /// Delivered, and a second time with this delay.
     Twice(Nanos),
 }
 
-/// Decides the fate of each packet; it sees what is sent before.
+/// Decides the fate of each packet; called before it is transmitted.
 pub(crate) type Judge = Box<dyn FnMut(&Packet, &Segment) -> Fate>;
 
-/// What was sent when, whatever became of it.
+/// Packets with their send times, whatever their fate.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) at: Nanos,
@@ -48,7 +48,7 @@ pub(crate) struct Wire {
     rate: Rate,
     pub(crate) now: Nanos,
     busy_until: [Nanos; 2],
-    /// Times and places of events in `bodies`, in the order in which they were caused.
+    /// Times and indices of events in `bodies`, in the order in which they were caused.
     events: BinaryHeap<Reverse<(Nanos, usize)>>,
     bodies: Vec<Option<Event>>,
     judge: Judge,
@@ -76,7 +76,8 @@ impl Wire {
         }
     }
 
-    /// A wire that loses the n-th data segments of the left host, counted from 0, retransmissions too.
+    /// Returns a wire that loses the n-th data segments of the left host, counted from 0,
+    /// retransmissions included.
     pub(crate) fn losing(config: Config, which: &'static [usize]) -> Self {
         let mut count = 0;
         Self::new(config, move |packet, _| {
@@ -88,7 +89,7 @@ impl Wire {
         })
     }
 
-    /// Hands a message over now; its number.
+    /// Submits a message now and returns its number.
     pub(crate) fn submit(&mut self, from: HostId, bytes: u32) -> u32 {
         let number = self.numbers;
         self.numbers += 1;
@@ -138,7 +139,7 @@ impl Wire {
         }
     }
 
-    /// Lets happen what happens next, if it happens before `until`.
+    /// Handles the next event, if it is before `until`.
     fn step(&mut self, until: Nanos) -> bool {
         let event = self.events.peek().map(|Reverse((at, _))| *at);
         let timer = self.hosts.iter().filter_map(Host::next_timeout).min();
@@ -166,30 +167,30 @@ impl Wire {
         true
     }
 
-    /// Until nothing happens any more.
+    /// Runs until no event is left.
     pub(crate) fn run(&mut self) {
         while self.step(Nanos::MAX) {}
     }
 
-    /// Up to a time.
+    /// Runs up to a time.
     pub(crate) fn run_until(&mut self, until: Nanos) {
         while self.step(until) {}
         self.now = until;
     }
 
-    /// When a message was delivered.
+    /// Returns when a message was delivered.
     pub(crate) fn delivered(&self, number: u32) -> Option<Nanos> {
         let is = |(_, _, outcome): &&_| *outcome == Outcome::Delivered(number);
         self.told.iter().find(is).map(|(at, _, _)| *at)
     }
 
-    /// When a message was reported to its sender as delivered.
+    /// Returns when a message was reported to its sender as delivered.
     pub(crate) fn done(&self, number: u32) -> Option<Nanos> {
         let is = |(_, _, outcome): &&_| *outcome == Outcome::Done(number);
         self.told.iter().find(is).map(|(at, _, _)| *at)
     }
 
-    /// Data segments of the left host.
+    /// Returns the data segments of the left host.
     pub(crate) fn data(&self) -> impl Iterator<Item = &Record> {
         self.sent.iter().filter(|record| record.from == LEFT && record.segment.len > 0)
     }

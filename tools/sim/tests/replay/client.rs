@@ -1,16 +1,16 @@
-//! In the client's place: the core asks what the recorded client asked, and the recorded server answers.
+//! Replay of a recorded client: the core makes the recorded calls, and the recorded server answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use apus_proto::{Call, Command, Event, FailureKind, Unreachable};
+use apus_proto::{Call, Event, FailureKind, Unreachable};
 use apus_sim::kernel::{self, Module};
 use apus_wire::{Body, Kind};
 
-use crate::core::{Core, SEGMENT, Said, compare_first, fixed, judge};
+use crate::core::{Core, SEGMENT, Said, compare_first, fixed, verify};
 use crate::recording::{CLIENT, Piece, Recording, SERVER};
 
-/// What became of the calls.
+/// Result of the calls.
 #[derive(Default)]
 pub(crate) struct Done {
     pub(crate) responses: usize,
@@ -19,29 +19,29 @@ pub(crate) struct Done {
 
 struct Play<'a> {
     recording: &'a Recording,
-    /// By Homa port.
+    /// Cores by Homa port.
     cores: BTreeMap<u16, Core>,
-    judges: BTreeMap<u16, Module>,
+    models: BTreeMap<u16, Module>,
     requests: BTreeMap<u64, (Vec<u8>, bool)>,
     responses: BTreeMap<u64, (Vec<u8>, bool)>,
-    /// Ids of the recording, and of the core.
+    /// Ids of the recording and of the core.
     ours: BTreeMap<u64, u64>,
     granted: BTreeMap<u64, u32>,
     first: BTreeMap<Piece, String>,
-    /// What the core said to the first of several questions that came together.
+    /// Answers of the core to the first of several requests that arrived together.
     unanswered: Vec<Said>,
-    /// Acks that rode on requests.
+    /// Acks that requests carried.
     acked: BTreeSet<(u64, u64)>,
     done: BTreeSet<u64>,
     refused: usize,
 }
 
-/// Plays it.
+/// Replays the recording.
 pub(crate) fn play(recording: &Recording) -> Done {
     let mut play = Play {
         recording,
         cores: BTreeMap::new(),
-        judges: BTreeMap::new(),
+        models: BTreeMap::new(),
         requests: recording.messages(true),
         responses: recording.messages(false),
         ours: BTreeMap::new(),
@@ -75,7 +75,7 @@ impl Play<'_> {
         }
     }
 
-    fn hear(&mut self, at: u64, port: u16) -> Vec<Said> {
+    fn collect(&mut self, at: u64, port: u16) -> Vec<Said> {
         let mut events = Vec::new();
         let said = self.cores.get_mut(&port).unwrap().drain(at, &mut events);
         self.note(&said);
@@ -101,18 +101,19 @@ impl Play<'_> {
         }
     }
 
-    /// The recorded client calls: so does the core.
+    /// Makes the call that the recorded client makes.
     fn call(&mut self, index: usize) {
         let recorded = &self.recording.packets[index];
         let Some(packet) = recorded.packet() else { return };
         let id = recorded.id().unwrap();
         let (port, server) = (packet.header.sport, packet.header.dport);
-        // What has begun before the recording is left out; what goes on after it is not known, and zeros.
+        // Calls that began before the recording are left out. Payload that continues after its end
+        // is unknown, and zeros.
         let begins = recorded.data().is_some_and(|(data, _)| data.offset == 0 && !data.retransmit);
         if !begins || self.ours.contains_key(&id) {
             return;
         }
-        self.judges.entry(server).or_insert_with(|| Module::new(server, SEGMENT, 2));
+        self.models.entry(server).or_insert_with(|| Module::new(server, SEGMENT, 2));
         let told = self.recording.knows_cutoffs(true);
         let core = self.cores.entry(port).or_insert_with(|| Core::new(port, SERVER, told));
         let call = Call {
@@ -122,13 +123,13 @@ impl Play<'_> {
             deadline: None,
             idempotent: false,
         };
-        let rpc = core.transport.command(Core::now(recorded.at), Command::Call(call)).unwrap();
+        let rpc = core.transport.call(Core::now(recorded.at), call).unwrap();
         self.ours.insert(id, core.transport.info_of(rpc).unwrap().id);
         core.tell(recorded.at);
-        self.hear(recorded.at, port);
+        self.collect(recorded.at, port);
     }
 
-    /// The recorded server says something.
+    /// Delivers a packet of the recorded server.
     fn receive(&mut self, index: usize) {
         let recorded = &self.recording.packets[index];
         let Some(packet) = recorded.packet() else {
@@ -138,7 +139,7 @@ impl Play<'_> {
                 let now = Core::now(recorded.at);
                 core.transport.handle_unreachable(now, source, Unreachable::PortClosed);
                 core.transport.handle_timeout(now);
-                self.hear(recorded.at, port);
+                self.collect(recorded.at, port);
             }
             return;
         };
@@ -159,7 +160,7 @@ impl Play<'_> {
         bytes[20..28].copy_from_slice(&(ours | 1).to_be_bytes());
         self.cores.get_mut(&port).unwrap().receive(recorded.at, &bytes);
         let mut said = std::mem::take(&mut self.unanswered);
-        said.extend(self.hear(recorded.at, port));
+        said.extend(self.collect(recorded.at, port));
         if self.recording.is_asked_more(index) {
             // The recorded client answered both together.
             self.unanswered = said;
@@ -168,7 +169,7 @@ impl Play<'_> {
         }
     }
 
-    /// What the core says, under the ids of the recording.
+    /// Collects the packets of the core, with the ids of the recording.
     fn renamed(&self, said: &Said) -> Vec<u8> {
         let mut bytes = said.bytes.clone();
         let id = said.packet().header.sender_id.client_id();
@@ -185,12 +186,12 @@ impl Play<'_> {
         for said in said {
             let packet = said.packet();
             let Some(id) = self.recorded_id(packet.header.sender_id.client_id()) else {
-                // The first packet of a call, before its name is known, is looked at below.
+                // The first packet of a call, before its key is known, is checked below.
                 continue;
             };
             let granted = self.granted.get(&id).copied().unwrap_or(0);
-            if let Some(module) = self.judges.get_mut(&packet.header.dport) {
-                judge(module, CLIENT, said, granted);
+            if let Some(module) = self.models.get_mut(&packet.header.dport) {
+                verify(module, CLIENT, said, granted);
             }
             let Body::Data(data, payload) = &packet.body else { continue };
             if let Some(acked) = data.ack.and_then(|ack| self.recorded_id(ack.client_id)) {
@@ -205,7 +206,7 @@ impl Play<'_> {
         }
     }
 
-    /// NEED_ACK, RESEND and RPC_UNKNOWN are answered as the recorded client did.
+    /// Checks that NEED_ACK, RESEND and RPC_UNKNOWN are answered as by the recorded client.
     fn compare_answer(&self, index: usize, said: &[Said]) {
         let asked = &self.recording.packets[index];
         let answer = self.recording.answer_to(index);
@@ -235,7 +236,7 @@ impl Play<'_> {
                 continue;
             }
             compare_first(packet, &data, piece, &self.first, self.granted.get(&id));
-            // Whoever has one call at a time acknowledges it with the next one.
+            // A client with one call at a time acknowledges it with the next one.
             if let Some(ack) = data.ack.filter(|ack| self.ours.contains_key(&ack.client_id))
                 && one_at_a_time.contains(&self.recording.name.as_str())
             {
@@ -244,17 +245,17 @@ impl Play<'_> {
         }
     }
 
-    /// Every response that was recorded as a whole has come; every request that could be has been taken by the
-    /// judge.
+    /// Checks that every completely recorded response was received, and that every possible request
+    /// was accepted by the model.
     fn check_deliveries(&mut self) {
         for (id, (_, whole)) in &self.responses {
             let called = self.ours.contains_key(id);
             assert!(!*whole || !called || self.done.contains(id), "RPC {id} is not answered");
         }
         let mut delivered = BTreeMap::new();
-        for judge in self.judges.values_mut() {
-            while let Some(event) = judge.poll_event() {
-                let kernel::Event::Request { rpc, payload } = event else { continue };
+        for model in self.models.values_mut() {
+            while let Some(event) = model.poll_event() {
+                let kernel::ModuleEvent::Request { rpc, payload } = event else { continue };
                 delivered.insert(rpc.id, payload);
             }
         }

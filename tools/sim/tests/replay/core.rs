@@ -1,4 +1,4 @@
-//! The core at its place in a recorded conversation, and who judges it.
+//! The core in place of a recorded host, verified by the model of the module.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -11,11 +11,11 @@ use apus_wire::{
 
 use crate::recording::{Piece, Recorded};
 
-/// The recordings begin this long after the core's time.
+/// Offset of the recordings from the core's time.
 const BEGIN: u64 = 1_000_000_000;
 /// Bytes of a packet without IP header, at an MTU of 1500.
 const PACKET: usize = 1_480;
-/// Payload bytes in it.
+/// Payload bytes of such a packet.
 pub(crate) const SEGMENT: u32 = 1_424;
 
 /// The core.
@@ -23,7 +23,7 @@ pub(crate) struct Core {
     pub(crate) transport: Transport,
     port: u16,
     other: IpAddr,
-    /// Whether it is still to be told the other host's cutoffs, which the recorded host had learnt before.
+    /// Whether it has yet to receive the other host's cutoffs, which the recorded host knew before.
     to_be_told: bool,
 }
 
@@ -40,7 +40,8 @@ impl Said {
 }
 
 impl Core {
-    /// At this port, talking to host `other`, of which it knows the cutoffs if `told`.
+    /// Returns a core at this port that communicates with host `other`, whose cutoffs it knows if
+    /// `told`.
     pub(crate) fn new(port: u16, other: IpAddr, told: bool) -> Self {
         let unscheduled = u64::from(UNSCHEDULED);
         let config = Config::builder()
@@ -57,7 +58,7 @@ impl Core {
         Instant::from_nanos(BEGIN + at)
     }
 
-    /// Packets come from here, as far as the core is concerned.
+    /// Returns the address from which the core receives packets.
     pub(crate) fn source(&self) -> SocketAddr {
         SocketAddr::new(self.other, 0)
     }
@@ -68,7 +69,7 @@ impl Core {
         self.tell(at);
     }
 
-    /// The other host is known now: its cutoffs are, too.
+    /// Sends the other host's cutoffs to the core, if it lacks them.
     pub(crate) fn tell(&mut self, at: u64) {
         if std::mem::take(&mut self.to_be_told) {
             let unscheduled = [0, 0, 0, 0, 1_000_000, 15_000, 2_800, 200];
@@ -82,7 +83,7 @@ impl Core {
         }
     }
 
-    /// Lets time pass until `until`, and says what timers make the core say.
+    /// Advances the time to `until`, and collects the packets that timers cause.
     pub(crate) fn pass(&mut self, until: u64, events: &mut Vec<Event>) -> Vec<Said> {
         let mut said = Vec::new();
         while let Some((due, _)) = self.transport.next_timeout()
@@ -95,7 +96,7 @@ impl Core {
         said
     }
 
-    /// What the core says now, and what it tells its application.
+    /// Collects the core's packets, and its events for the application.
     pub(crate) fn drain(&mut self, at: u64, events: &mut Vec<Event>) -> Vec<Said> {
         let mut said = Vec::new();
         loop {
@@ -116,11 +117,11 @@ impl Core {
     }
 }
 
-/// Hears what the core said; `granted` is how far the recorded module had granted the message, which the judge
-/// cannot know.
-pub(crate) fn judge(judge: &mut Module, from: IpAddr, said: &Said, granted: u32) {
+/// Verifies a packet of the core; `granted` is the offset up to which the recorded module had
+/// granted the message, which the model cannot know.
+pub(crate) fn verify(model: &mut Module, from: IpAddr, said: &Said, granted: u32) {
     use apus_sim::kernel::Objection;
-    let Err(objection) = judge.handle_packet(said.at, from, &said.bytes) else { return };
+    let Err(objection) = model.handle_packet(said.at, from, &said.bytes) else { return };
     let packet = said.packet();
     let excused = match &packet.body {
         Body::Data(data, _) => objection == Objection::NotGranted && data.offset < granted,
@@ -129,8 +130,8 @@ pub(crate) fn judge(judge: &mut Module, from: IpAddr, said: &Said, granted: u32)
     assert!(!objection.is_fault() || excused, "{objection:?}: {packet:?}");
 }
 
-/// What of a packet the protocol leaves no choice about, as text: everything but the unfinished checksum, the
-/// place of the offset, and an ack that may ride on any DATA packet.
+/// Formats the parts of a packet that the protocol determines: all except the unfinished checksum,
+/// the place of the offset, and an ack, which any DATA packet may carry.
 pub(crate) fn fixed(bytes: &[u8]) -> String {
     let mut packet = Packet::parse(Profile::Kernel, bytes).unwrap();
     if let Dialect::Kernel(fields) = &mut packet.header.dialect {
@@ -140,16 +141,16 @@ pub(crate) fn fixed(bytes: &[u8]) -> String {
         data.offset_in_sequence = false;
         data.ack = None;
         if data.retransmit {
-            // The module repeats the end of what was asked for (row P-5), the core what it has announced, if that
-            // is more: both are true, and the judge sees to that (8.2 item 6).
+            // The module repeats the end of the requested range (row P-5), the core what it has
+            // announced, if that is more: both are correct, which the model verifies (8.2 item 6).
             data.incoming = 0;
         }
     }
     format!("{packet:?}")
 }
 
-/// The core said what is recorded as transmitted for the first time, and it looks the same. It may have kept silent
-/// about what was `granted` later only.
+/// Checks that the core sent the first transmissions of the recording unchanged. It may omit only
+/// those that were `granted` later.
 pub(crate) fn compare_first(
     recorded: &Recorded,
     data: &Data,

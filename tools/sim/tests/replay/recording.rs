@@ -1,4 +1,4 @@
-//! What was said in a recorded conversation?
+//! Recorded conversations: their packets and messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -16,13 +16,13 @@ pub(crate) const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 3));
 const HOMA: u8 = 146;
 const ICMP: u8 = 1;
 
-/// One packet, without Ethernet and IP headers.
+/// A packet without Ethernet and IP headers.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded {
     /// Nanoseconds since the beginning.
     pub(crate) at: u64,
     pub(crate) from_client: bool,
-    /// The Homa packet; nothing for ICMP "port unreachable".
+    /// The Homa packet; empty for ICMP "port unreachable".
     pub(crate) bytes: Option<Vec<u8>>,
 }
 
@@ -40,7 +40,7 @@ impl Recorded {
         self.bytes.as_ref().map(|bytes| Packet::parse(Profile::Kernel, bytes).unwrap())
     }
 
-    /// The even id of its RPC.
+    /// Returns the even id of its RPC.
     pub(crate) fn id(&self) -> Option<u64> {
         self.packet().map(|packet| packet.header.sender_id.client_id())
     }
@@ -56,7 +56,7 @@ impl Recorded {
         }
     }
 
-    /// A DATA packet that repeats nothing, and which piece of a message it carries.
+    /// Returns which piece of a message a DATA packet carries, unless it is a retransmission.
     pub(crate) fn first_time(&self) -> Option<(Data, Piece)> {
         let (data, payload) = self.data().filter(|(data, _)| !data.retransmit)?;
         Some((data, (self.id()?, data.offset, payload.len())))
@@ -70,7 +70,7 @@ impl Recorded {
     }
 }
 
-/// All recordings there are.
+/// Returns all available recordings.
 pub(crate) fn recordings() -> Vec<Recording> {
     let dir = std::env::var_os("APUS_CAPTURES").map_or_else(
         || {
@@ -113,7 +113,7 @@ fn read(path: &PathBuf) -> Recording {
 }
 
 impl Recording {
-    /// The messages of one side, as far as they were recorded: by RPC, and whether all of it was.
+    /// Returns the messages of one side by RPC, and whether each was recorded completely.
     pub(crate) fn messages(&self, from_client: bool) -> BTreeMap<u64, (Vec<u8>, bool)> {
         let mut messages: BTreeMap<u64, (Vec<u8>, BTreeSet<usize>)> = BTreeMap::new();
         for recorded in self.packets.iter().filter(|packet| packet.from_client == from_client) {
@@ -131,14 +131,14 @@ impl Recording {
         messages.into_iter().map(|(id, message)| (id, whole(message))).collect()
     }
 
-    /// Whether one side had learnt the other one's cutoffs before.
+    /// Returns whether one side knew the other's cutoffs before the recording.
     pub(crate) fn knows_cutoffs(&self, from_client: bool) -> bool {
         let mut data = self.packets.iter().filter(|packet| packet.from_client == from_client);
         data.find_map(Recorded::data).is_some_and(|(data, _)| data.cutoff_version > 0)
     }
 
-    /// Packets of the client that never came to the server: they were dropped behind the recording point, and
-    /// what the server asked for again tells which.
+    /// Returns the packets of the client that never reached the server: they were dropped behind
+    /// the recording point, as the server's RESENDs show.
     pub(crate) fn lost(&self) -> BTreeSet<usize> {
         let mut lost = BTreeSet::new();
         for (index, recorded) in self.packets.iter().enumerate().filter(|(_, p)| !p.from_client) {
@@ -158,7 +158,7 @@ impl Recording {
         lost
     }
 
-    /// Whether the very next packet is another RESEND about the same RPC.
+    /// Returns whether the next packet is another RESEND about the same RPC.
     pub(crate) fn is_asked_more(&self, index: usize) -> bool {
         let is_resend = |packet: &Recorded| packet.kind() == Some(Kind::Resend);
         let (asked, next) = (&self.packets[index], self.packets.get(index + 1));
@@ -167,8 +167,8 @@ impl Recording {
         is_resend(asked) && next.is_some_and(|next| same(next) && is_resend(next))
     }
 
-    /// What the other side said about the same RPC in answer to packet `index`: everything until the first side
-    /// speaks of it again.
+    /// Returns what the other side sent about the same RPC in answer to packet `index`: everything
+    /// until the first side sends about it again.
     pub(crate) fn answer_to(&self, index: usize) -> Vec<&Recorded> {
         let asked = &self.packets[index];
         let rest = self.packets[index + 1..].iter().filter(|packet| packet.id() == asked.id());

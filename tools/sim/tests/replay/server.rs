@@ -1,45 +1,45 @@
-//! In the server's place: the recorded client asks, the core answers.
+//! Replay of a recorded server: the recorded client calls, and the core answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apus_proto::{Command, Event, RpcKey};
+use apus_proto::{Event, RpcKey};
 use apus_sim::kernel::{self, Module};
 use apus_wire::{Body, Kind};
 use bytes::Bytes;
 
-use crate::core::{Core, SEGMENT, Said, compare_first, fixed, judge};
+use crate::core::{Core, SEGMENT, Said, compare_first, fixed, verify};
 use crate::recording::{CLIENT, Piece, Recording, SERVER};
 
-/// How a RESEND can be answered.
+/// Possible answers to a RESEND.
 const ANSWERS: [Kind; 3] = [Kind::Data, Kind::Busy, Kind::RpcUnknown];
 
-/// The recorded server.
+/// The replayed server.
 const PORT: u16 = 4_100;
 
 struct Play<'a> {
     recording: &'a Recording,
     core: Core,
-    /// One for each of the client's ports.
-    judges: BTreeMap<u16, Module>,
+    /// One core for each of the client's ports.
+    models: BTreeMap<u16, Module>,
     requests: BTreeMap<u64, (Vec<u8>, bool)>,
-    /// How far the client has granted each response.
+    /// Offset up to which the client has granted each response.
     granted: BTreeMap<u64, u32>,
-    /// Requests that wait for their response: when the recorded server gave it.
+    /// Requests that wait for their response, and when the recorded server gave it.
     pending: Vec<(u64, RpcKey, Bytes)>,
-    /// What the core said, by what it is; each may be said several times.
+    /// Packets of the core, by their contents; each may be sent several times.
     first: BTreeMap<Piece, String>,
     served: usize,
-    /// What the core said to the first of several questions that came together.
+    /// Answers of the core to the first of several requests that arrived together.
     unanswered: Vec<Said>,
     replied: BTreeSet<u64>,
 }
 
-/// Plays it; how many requests were served.
+/// Replays the recording, and returns how many requests were served.
 pub(crate) fn play(recording: &Recording) -> usize {
     let mut play = Play {
         recording,
         core: Core::new(PORT, CLIENT, recording.knows_cutoffs(false)),
-        judges: BTreeMap::new(),
+        models: BTreeMap::new(),
         requests: recording.messages(true),
         granted: BTreeMap::new(),
         pending: Vec::new(),
@@ -54,11 +54,11 @@ pub(crate) fn play(recording: &Recording) -> usize {
         let Some(bytes) = recorded.bytes.as_ref().filter(|_| recorded.from_client) else {
             continue;
         };
-        play.tell_judge(index);
+        play.make_recorded_calls(index);
         if !lost.contains(&index) {
             play.core.receive(recorded.at, bytes);
             let mut said = std::mem::take(&mut play.unanswered);
-            said.extend(play.hear(recorded.at));
+            said.extend(play.collect(recorded.at));
             if recording.is_asked_more(index) {
                 // The recorded server answered both together.
                 play.unanswered = said;
@@ -86,8 +86,8 @@ impl Play<'_> {
         }
     }
 
-    /// What the core says at once.
-    fn hear(&mut self, at: u64) -> Vec<Said> {
+    /// Collects the packets that the core sends at once.
+    fn collect(&mut self, at: u64) -> Vec<Said> {
         let mut events = Vec::new();
         let said = self.core.drain(at, &mut events);
         self.note(&said);
@@ -95,7 +95,8 @@ impl Play<'_> {
         said
     }
 
-    /// The application gets requests, and answers when the recorded one did; at once, if that is not known.
+    /// Handles requests as the application: answers at the recorded time, or at once if that is
+    /// unknown.
     fn serve(&mut self, now: u64, events: Vec<Event>) {
         for event in events {
             let Event::Request { rpc, payload, .. } = event else { continue };
@@ -106,7 +107,7 @@ impl Play<'_> {
             self.served += 1;
             let answers = self.recording.packets.iter().filter(|packet| !packet.from_client);
             let mut answers = answers.filter(|packet| packet.id() == Some(id));
-            // If the first one recorded is a repetition, the response had left before.
+            // If the first recorded one is a repetition, the response was sent before.
             let begins = answers.find(|packet| packet.data().is_some());
             let begins =
                 begins.filter(|packet| packet.data().is_some_and(|(data, _)| !data.retransmit));
@@ -121,8 +122,7 @@ impl Play<'_> {
 
     fn reply(&mut self, at: u64, rpc: RpcKey, payload: Bytes) {
         let id = self.core.transport.info_of(rpc).map(|info| info.id);
-        let reply = Command::Reply { rpc, payload: payload.into() };
-        self.core.transport.command(Core::now(at), reply).unwrap();
+        self.core.transport.reply(Core::now(at), rpc, payload.into()).unwrap();
         self.replied.extend(id);
         let mut events = Vec::new();
         let said = self.core.drain(at, &mut events);
@@ -130,22 +130,23 @@ impl Play<'_> {
         self.serve(at, events);
     }
 
-    /// The judge is the client: it has made the recorded calls, and got no answer but the core's.
-    fn tell_judge(&mut self, index: usize) {
+    /// The model is the client: it has made the recorded calls, and gets no packets but the core's.
+    fn make_recorded_calls(&mut self, index: usize) {
         let recorded = &self.recording.packets[index];
         let (packet, id) = (recorded.packet().unwrap(), recorded.id().unwrap());
         match packet.body {
             Body::Data(..) if packet.header.dport == PORT => {
                 let port = packet.header.sport;
                 let fresh = || Module::new(PORT, SEGMENT, 2).calling_from(port);
-                let judge = self.judges.entry(port).or_insert_with(fresh);
-                let named = kernel::RpcName { peer: SERVER, id, role: apus_wire::Role::Client };
-                let known = judge.live().any(|name| name == named) || self.replied.contains(&id);
+                let model = self.models.entry(port).or_insert_with(fresh);
+                let named =
+                    kernel::ModuleRpcKey { peer: SERVER, id, role: apus_wire::Role::Client };
+                let known = model.live().any(|name| name == named) || self.replied.contains(&id);
                 if !known {
-                    judge.set_next_id(id);
+                    model.set_next_id(id);
                     let request = self.requests[&id].0.clone().into();
-                    judge.call(recorded.at, (SERVER, PORT), request, id, None);
-                    while judge.transmit(recorded.at).is_some() {}
+                    model.call(recorded.at, (SERVER, PORT), request, id, None);
+                    while model.transmit(recorded.at).is_some() {}
                 }
             }
             Body::Grant(grant) => {
@@ -156,14 +157,14 @@ impl Play<'_> {
         }
     }
 
-    /// Everything that the core says is judged, and first transmissions are kept.
+    /// Verifies all packets of the core, and keeps first transmissions.
     fn note(&mut self, said: &[Said]) {
         for said in said {
             let packet = said.packet();
             let id = packet.header.sender_id.client_id();
             let granted = self.granted.get(&id).copied().unwrap_or(0);
-            if let Some(module) = self.judges.get_mut(&packet.header.dport) {
-                judge(module, SERVER, said, granted);
+            if let Some(module) = self.models.get_mut(&packet.header.dport) {
+                verify(module, SERVER, said, granted);
             }
             if let Body::Data(data, payload) = &packet.body
                 && !data.retransmit
@@ -175,8 +176,8 @@ impl Play<'_> {
         }
     }
 
-    /// What was said at once in answer to a question of the client: RESEND is answered with the same kind of
-    /// packet, and with the same bytes.
+    /// Compares the core's immediate answers to the client: RESEND is answered with the same kind
+    /// of packet, and with the same bytes.
     fn compare_answer(&self, index: usize, said: &[Said]) {
         let asked = &self.recording.packets[index];
         let answer = self.recording.answer_to(index);
@@ -201,8 +202,8 @@ impl Play<'_> {
         }
     }
 
-    /// Every packet that the recorded server sent for the first time was sent by the core, too, and looks the
-    /// same.
+    /// Checks that every packet that the recorded server sent for the first time was sent by the
+    /// core, unchanged.
     fn compare_first_transmissions(&self) {
         let recorded = self.recording.packets.iter().filter(|packet| !packet.from_client);
         for packet in recorded {
@@ -216,12 +217,12 @@ impl Play<'_> {
         }
     }
 
-    /// The judge has got every response of which the core was allowed to send all.
+    /// Checks that the model received every response that the core was allowed to send completely.
     fn check_deliveries(&mut self) {
         let mut delivered = BTreeMap::new();
-        for judge in self.judges.values_mut() {
-            while let Some(event) = judge.poll_event() {
-                let kernel::Event::Response { cookie, payload } = event else { continue };
+        for model in self.models.values_mut() {
+            while let Some(event) = model.poll_event() {
+                let kernel::ModuleEvent::Response { cookie, payload } = event else { continue };
                 delivered.insert(cookie, payload);
             }
         }

@@ -1,12 +1,12 @@
-//! Does anybody get much more than was sent in his name, and do control packets end?
+//! Amplification checker: unknown peers receive little, and control packets are bounded.
 //!
-//! - BAD-5: until a client has repeated the session that a server proposed, the server sends it at most three
-//!   times the bytes that came from its address, IP and UDP headers included.
-//! - TIME-6: RESENDs to a peer that is silent come in bursts of at most 64, one each resend interval.
-//! - TIME-9, RPC-10: a server asks a silent client at most so often for an acknowledgment, and not at all once
-//!   it has come.
-//! - BUSY, RPC_UNKNOWN and CUTOFFS are answers: there are at most two for each packet that came, and one for
-//!   each request that was let go.
+//! - BAD-5: until a client has repeated the session that a server proposed, the server sends it at most three times the
+//!   bytes that came from its address, IP and UDP headers included.
+//! - TIME-6: RESENDs to a silent peer are sent in bursts of at most 64, one burst per resend interval.
+//! - TIME-9, RPC-10: a server sends a bounded number of NEED_ACKs to a silent client, and none after its
+//!   acknowledgment.
+//! - BUSY, RPC_UNKNOWN and CUTOFFS are responses: at most two for each received packet, and one for each abandoned
+//!   request.
 
 use std::collections::HashMap;
 
@@ -14,87 +14,87 @@ use apus_proto::Profile;
 use apus_wire::{AckList, Body, Flags, Role};
 use foldhash::fast::FixedState;
 
-use super::Checker;
+use super::contract::Checker;
 use crate::directory::Directory;
-use crate::seen::{Seen, What, Wire};
-use crate::violation::{Kind, Violation};
+use crate::observation::{HostEvent, Observation, WirePacket};
+use crate::violation::{Violation, ViolationKind};
 use apus_sim::message::HostId;
 use apus_workload::time::{MICROSECOND, MILLISECOND, Nanos};
 
-/// IPv4 and UDP headers.
-const AROUND: u64 = 28;
-/// What a forged address may get of what was sent in its name (BAD-5).
+/// Length of IPv4 and UDP headers in bytes.
+const HEADERS: u64 = 28;
+/// Amplification that a forged address may receive (BAD-5).
 const FACTOR: u64 = 3;
-/// RESENDs of a burst (TIME-6).
+/// RESENDs in a burst (TIME-6).
 const BURST: u64 = 64;
-/// Control packets that may wait for the link while packets come that allow further ones (CAP-9).
-const WAITING: u64 = 8_192;
-/// Bytes that such a packet takes on the link, at most.
+/// Control packets that may wait for the link while received packets permit further ones (CAP-9).
+const MAX_QUEUED: u64 = 8_192;
+/// Maximum length of such a packet on the link, in bytes.
 const CONTROL_BYTES: u64 = 180;
-/// Questions for a packet with which a request begins (BAD-5).
-const UNASKED: u64 = 4;
-/// NEED_ACKs come at most this far apart (TIME-9).
-const FARTHEST: Nanos = 100 * MILLISECOND;
+/// Session challenges for a packet that begins a request (BAD-5).
+const CHALLENGES: u64 = 4;
+/// Maximum time between NEED_ACKs (TIME-9).
+const MAX_NEED_ACK_INTERVAL: Nanos = 100 * MILLISECOND;
 
-/// What each host knows of each other one, and each call's questions.
+/// State of each pair of hosts, and of each call.
 #[derive(Debug)]
 pub(crate) struct Amplification {
-    pairs: HashMap<(HostId, HostId), Pair, FixedState>,
-    calls: Vec<Questions>,
+    pairs: HashMap<(HostId, HostId), PeerPair, FixedState>,
+    calls: Vec<CallProbes>,
 }
 
-/// What a server has asked about a call.
+/// Packets that a server has sent about a call, and what its client has sent.
 #[derive(Clone, Copy, Debug, Default)]
-struct Questions {
-    /// NEED_ACKs since its client said anything about it.
+struct CallProbes {
+    /// NEED_ACKs since the last packet of the client about the call.
     acks: u64,
-    /// Whether it lives.
+    /// Session challenges.
     confirms: u64,
-    /// Whether its client has acknowledged the response, and NEED_ACKs since then.
+    /// Whether the client has acknowledged the response, and NEED_ACKs since then.
     acked: bool,
     after_ack: u64,
-    /// RESENDs of its client, and packets with which the request may have begun.
+    /// RESENDs of the client, and packets that may have begun the request.
     resends: u64,
     data: u64,
 }
 
-/// What one host has exchanged with another one.
+/// Traffic between one host and another.
 #[derive(Debug)]
-struct Pair {
-    /// As a server, with a client.
+struct PeerPair {
+    /// Bytes received from and sent to the other host as a client.
     received: u64,
     sent: u64,
-    /// Sessions that the client was asked about.
+    /// Sessions proposed to the client.
     proposed: Vec<u32>,
     /// Whether it has repeated one of them.
-    proved: bool,
-    /// Packets of any kind.
+    confirmed: bool,
+    /// Packets received, of any type.
     packets: u64,
-    /// BUSY, RPC_UNKNOWN, CUTOFFS, and what besides packets may cause them.
-    answers: u64,
-    let_go: u64,
-    /// RESENDs that may leave, up to now.
+    /// BUSY, RPC_UNKNOWN and CUTOFFS sent, and causes other than packets.
+    responses: u64,
+    abandoned: u64,
+    /// RESENDs that may be sent at present.
     resends: u64,
-    /// When that was reckoned last.
+    /// Time of the last update of that number.
     since: Nanos,
-    /// When a packet came last.
-    heard: Nanos,
+    /// Time of the last received packet.
+    last_received: Nanos,
 }
 
-impl Default for Pair {
+impl Default for PeerPair {
     fn default() -> Self {
         Self {
             received: 0,
             sent: 0,
             proposed: Vec::new(),
-            proved: false,
+            confirmed: false,
             packets: 0,
-            answers: 0,
-            let_go: 0,
-            // The end of one burst may be followed by the next one at once.
+            responses: 0,
+            abandoned: 0,
+            // One burst may end immediately before the next one begins.
             resends: 2 * BURST,
             since: 0,
-            heard: 0,
+            last_received: 0,
         }
     }
 }
@@ -103,15 +103,15 @@ impl Amplification {
     pub(crate) fn new(directory: &Directory) -> Self {
         Self {
             pairs: HashMap::default(),
-            calls: vec![Questions::default(); directory.scenario.calls.len()],
+            calls: vec![CallProbes::default(); directory.scenario.calls.len()],
         }
     }
 
-    fn pair(&mut self, here: HostId, there: HostId) -> &mut Pair {
+    fn pair(&mut self, here: HostId, there: HostId) -> &mut PeerPair {
         self.pairs.entry((here, there)).or_default()
     }
 
-    fn received(&mut self, directory: &Directory, at: Nanos, host: HostId, wire: &Wire<'_>) {
+    fn received(&mut self, directory: &Directory, at: Nanos, host: HostId, wire: &WirePacket<'_>) {
         let server_of = |id| directory.find(wire.peer, host, id);
         let (one, list) = match &wire.packet.body {
             Body::Data(data, _) => (data.ack, AckList::EMPTY),
@@ -122,23 +122,24 @@ impl Amplification {
             self.calls[call as usize].acked = true;
         }
         if let Some(call) = wire.call.filter(|_| wire.sender == Role::Client) {
-            let questions = &mut self.calls[call as usize];
-            questions.acks = 0;
+            let probes = &mut self.calls[call as usize];
+            probes.acks = 0;
             match wire.packet.body {
-                Body::Resend(_) => questions.resends += 1,
-                Body::Data(..) => questions.data += 1,
+                Body::Resend(_) => probes.resends += 1,
+                Body::Data(..) => probes.data += 1,
                 _ => {}
             }
         }
         let pair = self.pair(host, wire.peer);
         pair.packets += 1;
-        pair.heard = at;
-        pair.resends = (pair.resends + BURST).min(WAITING);
+        pair.last_received = at;
+        pair.resends = (pair.resends + BURST).min(MAX_QUEUED);
         if wire.sender == Role::Client {
-            pair.received += wire.len as u64 + AROUND;
+            pair.received += wire.len as u64 + HEADERS;
             let fields = wire.packet.header.udp();
-            let shown = fields.filter(|fields| fields.flags.contains(Flags::SESSION));
-            pair.proved |= shown.is_some_and(|fields| pair.proposed.contains(&fields.incarnation));
+            let repeated = fields.filter(|fields| fields.flags.contains(Flags::SESSION));
+            pair.confirmed |=
+                repeated.is_some_and(|fields| pair.proposed.contains(&fields.incarnation));
         }
     }
 
@@ -147,39 +148,39 @@ impl Amplification {
         directory: &Directory,
         at: Nanos,
         host: HostId,
-        wire: &Wire<'_>,
+        wire: &WirePacket<'_>,
     ) -> Result<(), Violation> {
         let config = &directory.scenario.config;
         if config.profile() == Profile::Udp && wire.sender == Role::Server {
             self.sent_to_client(host, wire)?;
         }
         match &wire.packet.body {
-            Body::Busy | Body::RpcUnknown | Body::Cutoffs(_) => self.answered(host, wire),
-            Body::Resend(_) => self.asked_again(directory, at, host, wire),
-            Body::NeedAck => self.asked(directory, wire),
+            Body::Busy | Body::RpcUnknown | Body::Cutoffs(_) => self.response_sent(host, wire),
+            Body::Resend(_) => self.resend_sent(directory, at, host, wire),
+            Body::NeedAck => self.need_ack_sent(directory, wire),
             _ => Ok(()),
         }
     }
 
-    fn sent_to_client(&mut self, host: HostId, wire: &Wire<'_>) -> Result<(), Violation> {
+    fn sent_to_client(&mut self, host: HostId, wire: &WirePacket<'_>) -> Result<(), Violation> {
         let pair = self.pair(host, wire.peer);
         if let (Body::NeedAck, Some(fields)) = (&wire.packet.body, wire.packet.header.udp())
             && !pair.proposed.contains(&fields.incarnation)
         {
             pair.proposed.push(fields.incarnation);
         }
-        if pair.proved {
+        if pair.confirmed {
             return Ok(());
         }
-        pair.sent += wire.len as u64 + AROUND;
+        pair.sent += wire.len as u64 + HEADERS;
         Violation::unless(
             pair.sent <= FACTOR * pair.received,
-            Kind::Amplification,
+            ViolationKind::Amplification,
             wire.call,
             || {
                 (
                     format!(
-                        "at most {FACTOR} times {} bytes to host {}, which has not shown that it is there",
+                        "at most {FACTOR} times {} bytes to host {}, which has not confirmed its session",
                         pair.received, wire.peer
                     ),
                     format!(
@@ -192,104 +193,115 @@ impl Amplification {
         )
     }
 
-    fn answered(&mut self, host: HostId, wire: &Wire<'_>) -> Result<(), Violation> {
+    fn response_sent(&mut self, host: HostId, wire: &WirePacket<'_>) -> Result<(), Violation> {
         let pair = self.pair(host, wire.peer);
-        pair.answers += 1;
-        let most = 2 * pair.packets + pair.let_go;
-        Violation::unless(pair.answers <= most, Kind::Amplification, wire.call, || {
+        pair.responses += 1;
+        let limit = 2 * pair.packets + pair.abandoned;
+        Violation::unless(pair.responses <= limit, ViolationKind::Amplification, wire.call, || {
             (
-                format!("at most {most} answers of host {host} to host {}", wire.peer),
-                format!("{}, the last a {:?}", pair.answers, wire.packet.body.kind()),
+                format!(
+                    "at most {limit} BUSY, RPC_UNKNOWN and CUTOFFS of host {host} to host {}",
+                    wire.peer
+                ),
+                format!("{}, the last a {:?}", pair.responses, wire.packet.body.kind()),
             )
         })
     }
 
-    fn asked_again(
+    fn resend_sent(
         &mut self,
         directory: &Directory,
         at: Nanos,
         host: HostId,
-        wire: &Wire<'_>,
+        wire: &WirePacket<'_>,
     ) -> Result<(), Violation> {
         let interval = directory.scenario.config.resend_interval_usecs() * MICROSECOND;
-        let drained = directory.scenario.fabric.topology.host_rate.time(WAITING * CONTROL_BYTES);
+        let drained = directory.scenario.fabric.topology.host_rate.time(MAX_QUEUED * CONTROL_BYTES);
         let pair = self.pair(host, wire.peer);
         let intervals = (at - pair.since) / interval;
         pair.since += intervals * interval;
-        let saved_up = if at - pair.heard > drained { 2 * BURST } else { WAITING };
-        pair.resends = (pair.resends + intervals * BURST).min(saved_up);
-        Violation::unless(pair.resends > 0, Kind::Amplification, wire.call, || {
+        let limit = if at - pair.last_received > drained { 2 * BURST } else { MAX_QUEUED };
+        pair.resends = (pair.resends + intervals * BURST).min(limit);
+        Violation::unless(pair.resends > 0, ViolationKind::Amplification, wire.call, || {
             (
                 format!(
-                    "{BURST} RESENDs of host {host} to host {} per interval or packet from there",
+                    "{BURST} RESENDs of host {host} to host {} per interval or received packet",
                     wire.peer
                 ),
-                format!("more, and {saved_up} that were saved up"),
+                format!("more, and {limit} that had accumulated"),
             )
         })?;
         pair.resends -= 1;
         Ok(())
     }
 
-    fn asked(&mut self, directory: &Directory, wire: &Wire<'_>) -> Result<(), Violation> {
+    fn need_ack_sent(
+        &mut self,
+        directory: &Directory,
+        wire: &WirePacket<'_>,
+    ) -> Result<(), Violation> {
         let Some(call) = wire.call else { return Ok(()) };
-        let questions = &mut self.calls[call as usize];
+        let probes = &mut self.calls[call as usize];
         if wire.packet.header.udp().is_some_and(|fields| fields.flags.contains(Flags::CONFIRM)) {
-            questions.confirms += 1;
-            let most = UNASKED * questions.data + questions.resends;
+            probes.confirms += 1;
+            let limit = CHALLENGES * probes.data + probes.resends;
             return Violation::unless(
-                questions.confirms <= most,
-                Kind::Amplification,
+                probes.confirms <= limit,
+                ViolationKind::Amplification,
                 call,
                 || {
                     (
                         format!(
-                            "the client of call {call} is asked at most {most} times whether it lives"
+                            "the client of call {call} receives at most {limit} session challenges"
                         ),
-                        format!("it is asked {} times", questions.confirms),
+                        format!("it receives {}", probes.confirms),
                     )
                 },
             );
         }
-        questions.after_ack += u64::from(questions.acked);
+        probes.after_ack += u64::from(probes.acked);
         // One may have waited for the link.
-        Violation::unless(questions.after_ack <= 1, Kind::Amplification, call, || {
+        Violation::unless(probes.after_ack <= 1, ViolationKind::Amplification, call, || {
             (
                 format!(
-                    "the response to call {call}, which its client has acknowledged, is forgotten"
+                    "the response to call {call}, which its client has acknowledged, is released"
                 ),
-                "its server asks for the acknowledgment again and again".to_owned(),
+                "its server repeats NEED_ACK".to_owned(),
             )
         })?;
-        questions.acks += 1;
+        probes.acks += 1;
         let config = &directory.scenario.config;
-        // They double from `need_ack_usecs` on, up to the farthest distance, until both limits are reached.
-        let doublings = FARTHEST / (config.need_ack_usecs() * MICROSECOND);
-        let in_time = config.timeout_usecs() * MICROSECOND / FARTHEST
+        // The interval doubles from `need_ack_usecs` to its maximum, until both limits are reached.
+        let doublings = MAX_NEED_ACK_INTERVAL / (config.need_ack_usecs() * MICROSECOND);
+        let in_time = config.timeout_usecs() * MICROSECOND / MAX_NEED_ACK_INTERVAL
             + u64::from(doublings.max(1).ilog2())
             + 2;
-        let most = config.need_ack_limit().max(in_time) + 1;
-        Violation::unless(questions.acks <= most, Kind::Amplification, call, || {
+        let limit = config.need_ack_limit().max(in_time) + 1;
+        Violation::unless(probes.acks <= limit, ViolationKind::Amplification, call, || {
             (
-                format!(
-                    "at most {most} NEED_ACKs for call {call}, about which its client says nothing"
-                ),
-                format!("{}", questions.acks),
+                format!("at most {limit} NEED_ACKs for call {call}, whose client is silent"),
+                format!("{}", probes.acks),
             )
         })
     }
 }
 
 impl Checker for Amplification {
-    fn see(&mut self, directory: &Directory, seen: &Seen<'_>) -> Result<(), Violation> {
-        let host = seen.host;
-        match &seen.what {
-            What::Received(wire) => self.received(directory, seen.at, host, wire),
-            What::Sent(wire) => self.sent(directory, seen.at, host, wire)?,
-            // Another life of its server gives another response.
-            What::Replied(call) => self.calls[*call as usize].acked = false,
-            What::Abandoned(call) => self.pair(host, directory.call(*call).from).let_go += 1,
-            What::Crashed => self.pairs.retain(|(here, _), _| *here != host),
+    fn observe(
+        &mut self,
+        directory: &Directory,
+        observation: &Observation<'_>,
+    ) -> Result<(), Violation> {
+        let host = observation.host;
+        match &observation.event {
+            HostEvent::Received(wire) => self.received(directory, observation.at, host, wire),
+            HostEvent::Sent(wire) => self.sent(directory, observation.at, host, wire)?,
+            // The next incarnation of its server sends another response.
+            HostEvent::Replied(call) => self.calls[*call as usize].acked = false,
+            HostEvent::Abandoned(call) => {
+                self.pair(host, directory.call(*call).from).abandoned += 1;
+            }
+            HostEvent::Crashed => self.pairs.retain(|(here, _), _| *here != host),
             _ => {}
         }
         Ok(())

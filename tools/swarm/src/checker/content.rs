@@ -1,24 +1,24 @@
-//! Does every byte arrive as it was sent?
+//! Content checker: every byte arrives as it was sent.
 //!
-//! Requirements RPC-15 to RPC-17, WIRE-10, WIRE-25. On the wire, too: a byte in the wrong place is found when
-//! it leaves.
+//! Requirements RPC-15 to RPC-17, WIRE-10, WIRE-25. Packets are checked when they are sent, so a byte in the wrong
+//! place is found early.
 
 use apus_wire::{Body, Role};
 
-use super::Checker;
+use super::contract::Checker;
 use crate::directory::Directory;
+use crate::observation::{CallId, HostEvent, Observation, WirePacket};
 use crate::payload::is_payload;
-use crate::seen::{CallId, Seen, What, Wire};
-use crate::violation::{Kind, Violation};
+use crate::violation::{Violation, ViolationKind};
 
-/// Bytes of a full packet before its length is known (WIRE-25).
-const CAUTIOUS: usize = 1_452;
+/// Length of a full packet while the path MTU is unknown, in bytes (WIRE-25).
+const SAFE_PACKET: usize = 1_452;
 
-/// Needs to remember nothing.
+/// The checker; it needs no state.
 #[derive(Debug)]
 pub(crate) struct Content;
 
-/// What a message of a call should be long.
+/// Returns the planned length of a message.
 fn length(directory: &Directory, call: CallId, sender: Role) -> u32 {
     let planned = directory.call(call);
     match sender {
@@ -35,37 +35,37 @@ fn message(
 ) -> Result<(), Violation> {
     let length = length(directory, call, sender) as usize;
     let intact = bytes.len() == length && is_payload(call, sender, 0, bytes);
-    Violation::unless(intact, Kind::Content, call, || {
+    Violation::unless(intact, ViolationKind::Content, call, || {
         let wrong = (0..bytes.len()).find(|at| !is_payload(call, sender, *at, &bytes[*at..=*at]));
         (
-            format!("the {length} bytes that the {sender:?} of call {call} gave"),
+            format!("the {length} bytes that the {sender:?} of call {call} sent"),
             format!("{} bytes, the first wrong one at {wrong:?}", bytes.len()),
         )
     })
 }
 
-fn packet(directory: &Directory, wire: &Wire<'_>) -> Result<(), Violation> {
-    let limit = (directory.scenario.packet_limit as usize).max(CAUTIOUS);
-    Violation::unless(wire.len <= limit, Kind::Content, wire.call, || {
+fn packet(directory: &Directory, wire: &WirePacket<'_>) -> Result<(), Violation> {
+    let limit = (directory.scenario.packet_limit as usize).max(SAFE_PACKET);
+    Violation::unless(wire.len <= limit, ViolationKind::Content, wire.call, || {
         (format!("packets of at most {limit} bytes"), format!("one of {} bytes", wire.len))
     })?;
     let Body::Data(data, payload) = &wire.packet.body else { return Ok(()) };
     let Some(call) = wire.call else {
-        let expected = "data of a call that somebody made".to_owned();
+        let expected = "data of a call that was made".to_owned();
         return Err(Violation {
-            kind: Kind::Content,
+            kind: ViolationKind::Content,
             calls: Vec::new(),
             expected,
-            seen: format!("{data:?}"),
+            observed: format!("{data:?}"),
         });
     };
     let length = length(directory, call, wire.sender);
     let right = data.message_length == length
         && wire.packet.header.sequence == data.offset
         && is_payload(call, wire.sender, data.offset as usize, payload);
-    Violation::unless(right, Kind::Content, call, || {
+    Violation::unless(right, ViolationKind::Content, call, || {
         (
-            format!("bytes of the {:?}'s message of {length} bytes, in their place", wire.sender),
+            format!("bytes of the {:?}'s message of {length} bytes, at their offset", wire.sender),
             format!(
                 "{data:?} with {} bytes, sequence {}",
                 payload.len(),
@@ -76,11 +76,17 @@ fn packet(directory: &Directory, wire: &Wire<'_>) -> Result<(), Violation> {
 }
 
 impl Checker for Content {
-    fn see(&mut self, directory: &Directory, seen: &Seen<'_>) -> Result<(), Violation> {
-        match &seen.what {
-            What::Requested(Some(call), bytes) => message(directory, *call, Role::Client, bytes),
-            What::Responded(call, bytes) => message(directory, *call, Role::Server, bytes),
-            What::Sent(wire) => packet(directory, wire),
+    fn observe(
+        &mut self,
+        directory: &Directory,
+        observation: &Observation<'_>,
+    ) -> Result<(), Violation> {
+        match &observation.event {
+            HostEvent::Requested(Some(call), bytes) => {
+                message(directory, *call, Role::Client, bytes)
+            }
+            HostEvent::Responded(call, bytes) => message(directory, *call, Role::Server, bytes),
+            HostEvent::Sent(wire) => packet(directory, wire),
             _ => Ok(()),
         }
     }

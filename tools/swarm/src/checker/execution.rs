@@ -1,16 +1,16 @@
-//! Is every request executed at most once, does every response belong to its request, does every call end
-//! once, and do failed calls tell the truth?
+//! Execution checker: requests are executed at most once, responses belong to their requests, calls end once, and
+//! failed calls report correctly whether they were executed.
 //!
 //! Requirements AMO-2, AMO-5, RPC-3, RPC-4.
 
 use apus_proto::Execution;
 
-use super::Checker;
+use super::contract::Checker;
 use crate::directory::Directory;
-use crate::seen::{CallId, Seen, What};
-use crate::violation::{Kind, Violation};
+use crate::observation::{CallId, HostEvent, Observation};
+use crate::violation::{Violation, ViolationKind};
 
-/// What is known about all calls.
+/// State of all calls.
 #[derive(Debug)]
 pub(crate) struct ExecutionChecker {
     calls: Vec<State>,
@@ -19,14 +19,14 @@ pub(crate) struct ExecutionChecker {
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     end: End,
-    /// How often the request was executed.
+    /// Number of executions.
     executed: u32,
-    /// In which life of its server it was executed last.
-    life: u32,
+    /// Incarnation of the server at the last execution.
+    incarnation: u32,
     replied: bool,
 }
 
-/// How a call stands.
+/// State of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum End {
     #[default]
@@ -45,53 +45,53 @@ impl ExecutionChecker {
     fn requested(
         &mut self,
         directory: &Directory,
-        seen: &Seen<'_>,
+        observation: &Observation<'_>,
         call: Option<CallId>,
     ) -> Result<(), Violation> {
-        let host = seen.host;
+        let host = observation.host;
         let Some(call) = call else {
             return Err(Violation {
-                kind: Kind::Execution,
+                kind: ViolationKind::Execution,
                 calls: Vec::new(),
-                expected: "a request that somebody made".to_owned(),
-                seen: format!("host {host} executes a request that nobody made"),
+                expected: "a request of a call that was made".to_owned(),
+                observed: format!("host {host} executes a request of no call"),
             });
         };
         let planned = directory.call(call);
         let state = &mut self.calls[call as usize];
-        let life = directory.life(host);
-        // An idempotent call goes on when its server has lost the session (AMO-3).
-        // The Linux module forgets what it has executed, and executes late duplicates again (row K-5).
+        let incarnation = directory.incarnation(host);
+        // An idempotent call is repeated when its server has lost the session (AMO-3). The Linux module forgets
+        // executed requests, and executes late duplicates again (row K-5).
         let forgets = directory.runs_module(host);
         let once = state.executed == 0 || planned.idempotent || forgets;
         let expected = || {
             format!("the request of call {call} is executed at most once, at host {}", planned.to)
         };
-        Violation::unless(once && planned.to == host, Kind::Execution, call, || {
+        Violation::unless(once && planned.to == host, ViolationKind::Execution, call, || {
             let times = state.executed + 1;
             (
                 expected(),
                 format!(
-                    "host {host} executes it for the {times}. time, in its life {life}; before in life {}",
-                    state.life
+                    "host {host} executes it for the {times}. time, in incarnation {incarnation}; previously in incarnation {}",
+                    state.incarnation
                 ),
             )
         })?;
         let denied = state.end == End::Failed(Execution::NotExecuted);
-        Violation::unless(!denied, Kind::Execution, call, || {
+        Violation::unless(!denied, ViolationKind::Execution, call, || {
             (
-                format!("call {call}, which failed as not executed, never is (AMO-5)"),
+                format!("call {call}, which failed as not executed, is never executed (AMO-5)"),
                 format!("host {host} executes it later"),
             )
         })?;
         state.executed += 1;
-        state.life = life;
+        state.incarnation = incarnation;
         Ok(())
     }
 
-    fn ended(&mut self, call: CallId, end: End) -> Result<(), Violation> {
+    fn end(&mut self, call: CallId, end: End) -> Result<(), Violation> {
         let state = &mut self.calls[call as usize];
-        Violation::unless(state.end == End::Running, Kind::Execution, call, || {
+        Violation::unless(state.end == End::Running, ViolationKind::Execution, call, || {
             (format!("call {call} ends once"), format!("{:?} after {:?}", end, state.end))
         })?;
         state.end = end;
@@ -100,34 +100,38 @@ impl ExecutionChecker {
 }
 
 impl Checker for ExecutionChecker {
-    fn see(&mut self, directory: &Directory, seen: &Seen<'_>) -> Result<(), Violation> {
-        match seen.what {
-            What::Called(call) => self.calls[call as usize].end = End::Running,
-            What::Cancelled(call) => self.ended(call, End::Cancelled)?,
-            What::Requested(call, _) => self.requested(directory, seen, call)?,
-            What::Replied(call) => self.calls[call as usize].replied = true,
-            What::Responded(call, _) => {
-                self.ended(call, End::Responded)?;
+    fn observe(
+        &mut self,
+        directory: &Directory,
+        observation: &Observation<'_>,
+    ) -> Result<(), Violation> {
+        match observation.event {
+            HostEvent::Called(call) => self.calls[call as usize].end = End::Running,
+            HostEvent::Cancelled(call) => self.end(call, End::Cancelled)?,
+            HostEvent::Requested(call, _) => self.requested(directory, observation, call)?,
+            HostEvent::Replied(call) => self.calls[call as usize].replied = true,
+            HostEvent::Responded(call, _) => {
+                self.end(call, End::Responded)?;
                 let state = self.calls[call as usize];
-                Violation::unless(state.replied, Kind::Execution, call, || {
+                Violation::unless(state.replied, ViolationKind::Execution, call, || {
                     (
-                        "a response that a server gave".to_owned(),
-                        format!("nobody has answered call {call}: {state:?}"),
+                        "a response that a server sent".to_owned(),
+                        format!("no server has replied to call {call}: {state:?}"),
                     )
                 })?;
             }
-            What::Failed(call, error) => {
-                self.ended(call, End::Failed(error.execution))?;
+            HostEvent::Failed(call, error) => {
+                self.end(call, End::Failed(error.execution))?;
                 let executed = self.calls[call as usize].executed;
-                let true_word = match error.execution {
+                let correct = match error.execution {
                     Execution::Executed => executed > 0,
                     Execution::NotExecuted => executed == 0,
                     Execution::Unknown => true,
                 };
-                Violation::unless(true_word, Kind::Execution, call, || {
+                Violation::unless(correct, ViolationKind::Execution, call, || {
                     (
                         format!(
-                            "call {call}, executed {executed} times, says so when it fails (AMO-5)"
+                            "the failure of call {call}, executed {executed} times, reports that (AMO-5)"
                         ),
                         error.to_string(),
                     )

@@ -1,42 +1,42 @@
-//! Do granted bytes under way stay within `max_incoming`?
+//! Incoming checker: granted bytes in flight stay within `max_incoming`.
 //!
-//! GRANT-5: a GRANT, the oldest message's share included, never raises the sum of what is granted and has not
-//! come above `max_incoming`; GRANT-7: each GRANT raises its message's limit. What is reckoned here is never
-//! more than the core's sum: a message counts from the first GRANT for it, not at all after its bytes were
-//! asked for again (GRANT-10) until it is granted once more, and not after it may have ended.
+//! GRANT-5: a GRANT, the oldest message's share included, never raises the sum of granted and not received bytes above
+//! `max_incoming`. GRANT-7: each GRANT raises its message's limit. The checker's sum is never greater than the core's:
+//! a message counts from its first GRANT. After a RESEND (GRANT-10) it does not count until it is granted again. After
+//! its possible end it does not count.
 
 use std::collections::{BTreeSet, HashMap};
 
 use apus_wire::{Body, Role};
 use foldhash::fast::FixedState;
 
-use super::Checker;
+use super::contract::Checker;
 use super::order::session;
 use super::ranges::Ranges;
 use crate::directory::Directory;
+use crate::observation::{CallId, HostEvent, Observation, WirePacket};
 use crate::scenario::max_incoming;
-use crate::seen::{CallId, Seen, What, Wire};
-use crate::violation::{Kind, Violation};
+use crate::violation::{Violation, ViolationKind};
 use apus_sim::message::HostId;
 
-/// The incoming messages of all calls, and what each host has on its way.
+/// Incoming messages of all calls, and the granted bytes of each host.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     /// Request and response of each call.
     messages: Vec<[Message; 2]>,
-    hosts: Vec<Host>,
+    hosts: Vec<HostState>,
     limit: u64,
 }
 
-/// What a host has on its way.
+/// Granted bytes of a host.
 #[derive(Debug, Default)]
-struct Host {
-    /// Granted and not received.
-    under_way: u64,
+struct HostState {
+    /// Bytes granted and not received.
+    in_flight: u64,
     /// Requests that count.
     requests: BTreeSet<CallId>,
-    /// The session that each client has shown last.
-    shown: HashMap<HostId, u32, FixedState>,
+    /// Last session of each client.
+    sessions: HashMap<HostId, u32, FixedState>,
 }
 
 /// A message, as its receiver may know it.
@@ -46,7 +46,7 @@ struct Message {
     granted: u32,
     /// Whether it counts.
     counts: bool,
-    /// Whether it has ended, so that what is still said about it means nothing.
+    /// Whether it has ended; later packets about it are ignored.
     ended: bool,
 }
 
@@ -61,12 +61,12 @@ impl Incoming {
         let scenario = &directory.scenario;
         Self {
             messages: vec![Default::default(); scenario.calls.len()],
-            hosts: (0..scenario.hosts()).map(|_| Host::default()).collect(),
+            hosts: (0..scenario.hosts()).map(|_| HostState::default()).collect(),
             limit: max_incoming(scenario),
         }
     }
 
-    /// Changes a message, and the sum with it.
+    /// Changes a message and updates the sum.
     fn change(
         &mut self,
         host: HostId,
@@ -78,7 +78,7 @@ impl Incoming {
         let before = (message.outstanding(), message.counts);
         change(message);
         let host = &mut self.hosts[host as usize];
-        host.under_way = host.under_way + message.outstanding() - before.0;
+        host.in_flight = host.in_flight + message.outstanding() - before.0;
         if sender == Role::Client && message.counts != before.1 {
             if message.counts {
                 host.requests.insert(call);
@@ -100,7 +100,7 @@ impl Incoming {
         directory: &Directory,
         host: HostId,
         call: CallId,
-        wire: &Wire<'_>,
+        wire: &WirePacket<'_>,
         offset: u32,
     ) -> Result<(), Violation> {
         let sender = wire.sender.peer();
@@ -112,23 +112,23 @@ impl Incoming {
         }
         let before = message.granted;
         let raises = !message.counts || offset.min(length) > before;
-        Violation::unless(raises, Kind::Incoming, call, || {
+        Violation::unless(raises, ViolationKind::Incoming, call, || {
             (
                 format!(
-                    "a GRANT that allows the {sender:?} of call {call} more than {before} bytes"
+                    "a GRANT that permits the {sender:?} of call {call} more than {before} bytes"
                 ),
                 format!("one up to {offset}"),
             )
         })?;
-        // A request of a session that its client has left is let go bit by bit, and may be granted until then.
-        let shown = self.hosts[host as usize].shown.get(&wire.peer).copied();
-        let current = shown.zip(session(wire.packet)).is_none_or(|(shown, named)| shown == named);
+        // Requests of a session that the client has left are released gradually, and may be granted until then.
+        let last = self.hosts[host as usize].sessions.get(&wire.peer).copied();
+        let current = last.zip(session(wire.packet)).is_none_or(|(last, named)| last == named);
         self.change(host, call, sender, |message| {
             message.granted = offset.min(length);
             message.counts = sender == Role::Server || current;
         });
-        let (sum, limit) = (self.hosts[host as usize].under_way, self.limit);
-        Violation::unless(sum <= limit, Kind::Incoming, call, || {
+        let (sum, limit) = (self.hosts[host as usize].in_flight, self.limit);
+        Violation::unless(sum <= limit, ViolationKind::Incoming, call, || {
             (
                 format!("at most {limit} bytes granted and not received at host {host}"),
                 format!("{sum}, after a GRANT up to {offset} for call {call}"),
@@ -140,12 +140,12 @@ impl Incoming {
         &mut self,
         directory: &Directory,
         host: HostId,
-        wire: &Wire<'_>,
+        wire: &WirePacket<'_>,
     ) -> Result<(), Violation> {
         let Some(call) = wire.call else { return Ok(()) };
         match &wire.packet.body {
             Body::Grant(grant) => self.granted(directory, host, call, wire, grant.offset)?,
-            // Its sender may be silent, and may have lost what it knew of the message.
+            // The sender may be silent, and may have lost its state of the message.
             Body::Resend(_) => {
                 self.change(host, call, wire.sender.peer(), |message| message.counts = false);
             }
@@ -154,9 +154,9 @@ impl Incoming {
         Ok(())
     }
 
-    fn received(&mut self, directory: &Directory, host: HostId, wire: &Wire<'_>) {
+    fn received(&mut self, directory: &Directory, host: HostId, wire: &WirePacket<'_>) {
         if wire.sender == Role::Client {
-            self.shown(directory, host, wire);
+            self.update_session(directory, host, wire);
         }
         let server_of = |id| directory.find(wire.peer, host, id);
         match &wire.packet.body {
@@ -171,7 +171,7 @@ impl Incoming {
                     self.end(host, call, Role::Client);
                 }
             }
-            // The client does not want these calls any more.
+            // The client has finished these calls.
             Body::Ack(list) => {
                 let others = list.iter().filter_map(|ack| server_of(ack.client_id));
                 for call in others.chain(wire.call).collect::<Vec<_>>() {
@@ -187,11 +187,11 @@ impl Incoming {
         }
     }
 
-    /// What a server holds of an earlier session of its client is let go when the client shows another one.
-    fn shown(&mut self, directory: &Directory, host: HostId, wire: &Wire<'_>) {
+    /// A server releases the requests of a client's earlier session when the client shows another session.
+    fn update_session(&mut self, directory: &Directory, host: HostId, wire: &WirePacket<'_>) {
         let Some(session) = session(wire.packet) else { return };
-        let Host { shown, requests, .. } = &mut self.hosts[host as usize];
-        if shown.insert(wire.peer, session) == Some(session) {
+        let HostState { sessions, requests, .. } = &mut self.hosts[host as usize];
+        if sessions.insert(wire.peer, session) == Some(session) {
             return;
         }
         let of_client = |call: &CallId| directory.call(*call).from == wire.peer;
@@ -200,15 +200,15 @@ impl Incoming {
         }
     }
 
-    /// What a dead host was sent means nothing any more, and its requests may be let go anywhere.
-    fn died(&mut self, directory: &Directory, dead: HostId) {
+    /// Packets to a crashed host are void, and other hosts may release its requests.
+    fn host_crashed(&mut self, directory: &Directory, dead: HostId) {
         for call in 0..self.messages.len() as CallId {
             let planned = directory.call(call);
             if planned.from == dead {
                 self.end(planned.from, call, Role::Server);
                 self.end(planned.to, call, Role::Client);
             } else if planned.to == dead {
-                // Its next life may be sent it from the start.
+                // The next incarnation may receive it from the start.
                 self.change(dead, call, Role::Client, |message| *message = Message::default());
             }
         }
@@ -216,16 +216,22 @@ impl Incoming {
 }
 
 impl Checker for Incoming {
-    fn see(&mut self, directory: &Directory, seen: &Seen<'_>) -> Result<(), Violation> {
-        let host = seen.host;
-        match &seen.what {
-            What::Sent(wire) => self.sent(directory, host, wire)?,
-            What::Received(wire) => self.received(directory, host, wire),
-            What::Requested(Some(call), _) => self.end(host, *call, Role::Client),
-            What::Responded(call, _) | What::Failed(call, _) | What::Cancelled(call) => {
+    fn observe(
+        &mut self,
+        directory: &Directory,
+        observation: &Observation<'_>,
+    ) -> Result<(), Violation> {
+        let host = observation.host;
+        match &observation.event {
+            HostEvent::Sent(wire) => self.sent(directory, host, wire)?,
+            HostEvent::Received(wire) => self.received(directory, host, wire),
+            HostEvent::Requested(Some(call), _) => self.end(host, *call, Role::Client),
+            HostEvent::Responded(call, _)
+            | HostEvent::Failed(call, _)
+            | HostEvent::Cancelled(call) => {
                 self.end(host, *call, Role::Server);
             }
-            What::Crashed => self.died(directory, host),
+            HostEvent::Crashed => self.host_crashed(directory, host),
             _ => {}
         }
         Ok(())

@@ -1,23 +1,23 @@
-//! Does every call end, and does the last one of each host succeed?
+//! Liveness checker: every call ends, and the last calls of each host succeed.
 //!
-//! Requirements TIME-3, TIME-4, RPC-3, RPC-8, CAP-1. Calls of a host that has died do not count. *Probes* are calls
-//! that are made after everything has healed and ended: they may be neither late nor fail.
+//! Requirements TIME-3, TIME-4, RPC-3, RPC-8, CAP-1. Calls of a crashed host do not count. *Probes* are calls made
+//! after all faults and all other calls have ended; they must neither be late nor fail.
 
-use super::Checker;
+use super::contract::Checker;
 use crate::directory::Directory;
-use crate::seen::{CallId, Seen, What};
-use crate::violation::{Kind, Violation};
+use crate::observation::{CallId, HostEvent, Observation};
+use crate::violation::{Violation, ViolationKind};
 use apus_workload::time::Nanos;
 
-/// How all calls stand.
+/// State of all calls.
 #[derive(Debug)]
 pub(crate) struct Liveness {
     calls: Vec<State>,
-    /// Calls that have begun, or wait for room, and have not ended.
+    /// Number of calls that have begun, or wait for room, and have not ended.
     open: u32,
-    /// Calls from this one on are probes.
+    /// First call that is a probe.
     probes: CallId,
-    /// When each call was made.
+    /// Time of each call.
     made: Vec<Nanos>,
 }
 
@@ -35,20 +35,20 @@ impl Liveness {
         Self { calls: vec![State::Planned; calls], open: 0, probes, made: vec![0; calls] }
     }
 
-    /// Calls that have not ended.
+    /// Returns the number of calls that have not ended.
     pub(crate) const fn open(&self) -> u32 {
         self.open
     }
 
-    /// Every call should have ended by `now`.
+    /// Checks that every call has ended by `now`.
     pub(crate) fn check_ends(&self, directory: &Directory, now: Nanos) -> Result<(), Violation> {
         let open = |state: &State| matches!(state, State::Waiting | State::Running);
         let Some(call) = self.calls.iter().position(open) else { return Ok(()) };
         Err(Violation {
-            kind: Kind::Liveness,
+            kind: ViolationKind::Liveness,
             calls: vec![call as CallId],
-            expected: format!("everything has ended at {now} ns"),
-            seen: format!(
+            expected: format!("every call has ended at {now} ns"),
+            observed: format!(
                 "{} calls have not; call {call} is {:?}: {:?}",
                 self.open,
                 self.calls[call],
@@ -65,7 +65,7 @@ impl Liveness {
 }
 
 impl Liveness {
-    /// RPC-8: a call with a deadline has ended when that passes, unless its host slept through it.
+    /// RPC-8: a call has ended by its deadline, unless its host was paused.
     fn check_deadline(
         &self,
         directory: &Directory,
@@ -77,7 +77,7 @@ impl Liveness {
         let deadline = self.made[call as usize] + after;
         let sleeps =
             directory.scenario.outages.pauses.iter().any(|pause| pause.host == planned.from);
-        Violation::unless(now <= deadline || sleeps, Kind::Liveness, call, || {
+        Violation::unless(now <= deadline || sleeps, ViolationKind::Liveness, call, || {
             (
                 format!("call {call} ends at its deadline, {deadline} ns"),
                 format!("it ends at {now} ns"),
@@ -87,36 +87,41 @@ impl Liveness {
 }
 
 impl Checker for Liveness {
-    fn see(&mut self, directory: &Directory, seen: &Seen<'_>) -> Result<(), Violation> {
-        match seen.what {
-            What::Waiting(call) => self.change(call, State::Waiting),
-            What::Called(call) => {
-                self.made[call as usize] = seen.at;
+    fn observe(
+        &mut self,
+        directory: &Directory,
+        observation: &Observation<'_>,
+    ) -> Result<(), Violation> {
+        match observation.event {
+            HostEvent::Waiting(call) => self.change(call, State::Waiting),
+            HostEvent::Called(call) => {
+                self.made[call as usize] = observation.at;
                 self.change(call, State::Running);
             }
-            What::Cancelled(call) => self.change(call, State::Ended),
-            What::Responded(call, _) => {
+            HostEvent::Cancelled(call) => self.change(call, State::Ended),
+            HostEvent::Responded(call, _) => {
                 self.change(call, State::Ended);
-                self.check_deadline(directory, seen.at, call)?;
+                self.check_deadline(directory, observation.at, call)?;
             }
-            What::Failed(call, error) => {
+            HostEvent::Failed(call, error) => {
                 self.change(call, State::Ended);
-                self.check_deadline(directory, seen.at, call)?;
-                // After packets with other contents than their senders gave nothing is promised.
-                let promised = call >= self.probes && !directory.scenario.lets_corruption_through();
-                Violation::unless(!promised, Kind::Liveness, call, || {
+                self.check_deadline(directory, observation.at, call)?;
+                // After unnoticed corruption nothing is promised.
+                let promised =
+                    call >= self.probes && !directory.scenario.has_unnoticed_corruption();
+                Violation::unless(!promised, ViolationKind::Liveness, call, || {
                     (
                         format!(
-                            "call {call}, made after everything has healed and ended, is answered"
+                            "call {call}, made after all faults and calls have ended, succeeds"
                         ),
                         error.to_string(),
                     )
                 })?;
             }
-            What::Crashed => {
+            HostEvent::Crashed => {
                 for call in 0..self.calls.len() as CallId {
                     let made = self.calls[call as usize] != State::Planned;
-                    if made && directory.call(call).from == seen.host {
+                    if made && directory.call(call).from == observation.host {
                         self.change(call, State::Ended);
                     }
                 }

@@ -1,12 +1,12 @@
-//! Was a promise broken?
+//! Checkers: verify the promises of the protocol, one file for each.
 //!
-//! A file for each promise. Checkers see what crosses the API and the wire, and reckon with what the
-//! specification says; they ask the core nothing. Where they cannot know what the core knows, they suppose
-//! what excuses it: what they report is wrong for certain, and what they let pass they may have missed.
-//! Only [`memory`] reads the core's own gauges, at the end.
+//! Checkers observe what crosses the API and the wire, and compare it with the specification. They do not query the
+//! core. Where the core may know more than a checker, the checker assumes in the core's favour (SWARM-2). Only
+//! [`memory`] reads the core's gauges, at the end of a run. [`crate::observer`] calls the checkers.
 
 pub(crate) mod amplification;
 pub(crate) mod content;
+pub(crate) mod contract;
 pub(crate) mod execution;
 pub(crate) mod incoming;
 pub(crate) mod liveness;
@@ -16,13 +16,3 @@ pub(crate) mod permission;
 mod ranges;
 #[cfg(test)]
 mod tests;
-
-use super::directory::Directory;
-use super::seen::Seen;
-use super::violation::Violation;
-
-/// Something that watches over a promise.
-pub(crate) trait Checker {
-    /// Looks at what was seen next.
-    fn see(&mut self, directory: &Directory, seen: &Seen<'_>) -> Result<(), Violation>;
-}

@@ -1,68 +1,67 @@
-//! Is the shortest remaining message sent first, but for the oldest one's share?
+//! Order checker: the shortest remaining message is sent first, except for the oldest message's share.
 //!
-//! Requirements SEND-1 to SEND-3, SEND-5. Each time a burst of a message leaves for the first time, no message
-//! of its host that could leave for certain may have fewer bytes left, unless the one that leaves is the
-//! oldest; and the oldest gets no more than its share. What could leave for certain: unscheduled bytes, and
-//! what a GRANT has allowed that carries the session in which the sender speaks of the call, as long as
-//! nothing has come that may have ended it.
+//! Requirements SEND-1 to SEND-3, SEND-5. When a burst of a message is sent for the first time, no message of the host
+//! that is certainly sendable may have fewer bytes left, unless the sent message is the oldest; and the oldest receives
+//! no more than its share. Certainly sendable are unscheduled bytes, and bytes allowed by a GRANT with the sender's
+//! current session, until a packet arrives that may have ended the call.
 
 use std::collections::{BTreeSet, HashMap};
 
 use apus_wire::{Body, Data, Flags, Packet, Role};
 use foldhash::fast::FixedState;
 
-use super::Checker;
+use super::contract::Checker;
 use crate::directory::Directory;
-use crate::seen::{CallId, Seen, What, Wire};
-use crate::violation::{Kind, Violation};
+use crate::observation::{CallId, HostEvent, Observation, WirePacket};
+use crate::violation::{Violation, ViolationKind};
 use apus_sim::message::HostId;
 
-/// Bytes of others that the oldest message's share is saved up for: a burst (SEND-5).
-const EARNED_FOR: u64 = 64_000;
+/// Bytes of other messages for which the oldest message's share accumulates: a burst (SEND-5).
+const SHARE_BYTES: u64 = 64_000;
 
-/// The least that may be saved up: the packet's worth with which the oldest message goes first.
-const STEP: u64 = 1_500;
+/// Minimum of the accumulated share in bytes: the packet with which the oldest message is sent first.
+const MIN_SHARE: u64 = 1_500;
 
-/// The outgoing messages of all calls.
+/// Outgoing messages of all calls.
 #[derive(Debug)]
 pub(crate) struct Order {
     /// Request and response of each call.
     messages: Vec<[Outgoing; 2]>,
-    hosts: Vec<Host>,
-    /// Messages with fewer bytes left have a lane of their own.
+    hosts: Vec<HostState>,
+    /// Messages with fewer bytes left are sent before all others.
     short: u32,
     per_mille: u64,
-    /// Bytes of the oldest message's share that may be saved up, and the packet that goes beyond.
+    /// Maximum of the oldest message's accumulated share in bytes, and the packet that exceeds it.
     saved_up: u64,
-    /// Counts what was seen: the age of messages.
+    /// Number of observations, used as the age of messages.
     clock: u64,
-    /// When the first byte of each request was seen at its server.
+    /// Observation at which the server received the first byte of each request.
     first_seen: Vec<u64>,
 }
 
-/// What may leave a host for certain.
+/// Messages that a host may send.
 #[derive(Debug, Default)]
-struct Host {
-    /// Bytes left, call, sender.
+struct HostState {
+    /// Certainly sendable messages: bytes left, call, sender.
     ready: BTreeSet<(u32, CallId, Role)>,
-    /// Bytes that have left in order of length, short ones aside.
+    /// Bytes sent in order of remaining length, without short messages.
     in_order: u64,
-    /// Bytes that have left because their message was the oldest.
+    /// Bytes sent because their message was the oldest.
     for_age: u64,
-    /// Why the present burst leaves.
-    turn: Turn,
-    /// Whether it has died: others may let its calls go at any time.
+    /// Reason for the current burst.
+    reason: BurstReason,
+    /// Whether it has crashed; other hosts may release its calls at any time.
     has_died: bool,
-    /// The session that each client has shown last.
-    shown: HashMap<HostId, u32, FixedState>,
-    /// Since when responses to a client may have been let go.
+    /// Last session of each client.
+    sessions: HashMap<HostId, u32, FixedState>,
+    /// Observation since which responses to a client may have been released.
     doubts: HashMap<HostId, u64, FixedState>,
 }
 
-/// Why a burst leaves.
+/// Reason for which a burst is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Turn {
-    /// Its message has the lane of the short ones.
+enum BurstReason {
+    /// Its message is short, and short messages are sent first.
     #[default]
     Short,
     /// No other message has fewer bytes left.
@@ -76,16 +75,16 @@ enum Turn {
 struct Outgoing {
     length: u32,
     sent: u32,
-    /// Up to where it may leave for certain; 0: it may have ended.
+    /// Offset up to which it may certainly be sent; 0 if it may have ended.
     limit: u32,
-    /// Its RPC was made after this and before that.
-    born: (u64, u64),
-    /// The session in which its sender speaks of it.
+    /// Its RPC was created between these observations.
+    created: (u64, u64),
+    /// Session in the sender's last packet of the message.
     session: Option<u32>,
 }
 
 impl Outgoing {
-    /// Bytes left, if some may leave.
+    /// Returns the bytes left, if some may be sent.
     const fn ready(&self) -> Option<u32> {
         if self.sent < self.limit { Some(self.length - self.sent) } else { None }
     }
@@ -96,17 +95,17 @@ impl Order {
         let scenario = &directory.scenario;
         Self {
             messages: vec![Default::default(); scenario.calls.len()],
-            hosts: (0..scenario.hosts()).map(|_| Host::default()).collect(),
+            hosts: (0..scenario.hosts()).map(|_| HostState::default()).collect(),
             short: scenario.config.defer_min_bytes() as u32,
             per_mille: scenario.config.pacer_fifo_fraction(),
-            saved_up: (EARNED_FOR * scenario.config.pacer_fifo_fraction() / 1_000).max(STEP)
+            saved_up: (SHARE_BYTES * scenario.config.pacer_fifo_fraction() / 1_000).max(MIN_SHARE)
                 + u64::from(scenario.packet_limit),
             clock: 0,
             first_seen: vec![u64::MAX; scenario.calls.len()],
         }
     }
 
-    /// Changes a message, and the order with it.
+    /// Changes a message and updates the order.
     fn change(
         &mut self,
         host: HostId,
@@ -129,12 +128,12 @@ impl Order {
         }
     }
 
-    /// A message begins. What is unscheduled of it is not known before it leaves; a byte is, at least.
-    fn begin(&mut self, host: HostId, call: CallId, sender: Role, length: u32, born: u64) {
+    /// Begins a message. Its unscheduled length is unknown until the first packet, but at least one byte.
+    fn begin(&mut self, host: HostId, call: CallId, sender: Role, length: u32, created: u64) {
         let clock = self.clock;
         self.change(host, call, sender, |message| {
             let session = None;
-            *message = Outgoing { length, sent: 0, limit: 1, born: (born, clock), session };
+            *message = Outgoing { length, sent: 0, limit: 1, created: (created, clock), session };
         });
     }
 
@@ -146,7 +145,7 @@ impl Order {
         &mut self,
         host: HostId,
         call: CallId,
-        wire: &Wire<'_>,
+        wire: &WirePacket<'_>,
         data: &Data,
         payload: &[u8],
     ) -> Result<(), Violation> {
@@ -157,17 +156,17 @@ impl Order {
         let left = message.length.saturating_sub(message.sent);
         let bytes = payload.len() as u64;
         if wire.place == 0 {
-            self.hosts[host as usize].turn = if left < self.short {
-                Turn::Short
+            self.hosts[host as usize].reason = if left < self.short {
+                BurstReason::Short
             } else {
-                self.check_turn(host, call, wire.sender, left)?
+                self.check_order(host, call, wire.sender, left)?
             };
         }
-        let turns = &mut self.hosts[host as usize];
-        match turns.turn {
-            Turn::Short => {}
-            Turn::InOrder => turns.in_order += bytes,
-            Turn::ForAge => turns.for_age += bytes,
+        let state = &mut self.hosts[host as usize];
+        match state.reason {
+            BurstReason::Short => {}
+            BurstReason::InOrder => state.in_order += bytes,
+            BurstReason::ForAge => state.for_age += bytes,
         }
         self.change(host, call, wire.sender, |message| {
             message.sent = data.offset + payload.len() as u32;
@@ -178,31 +177,31 @@ impl Order {
         Ok(())
     }
 
-    /// Whether a long message with so many bytes left may leave now.
-    fn check_turn(
+    /// Checks that a long message with `left` remaining bytes may be sent now.
+    fn check_order(
         &mut self,
         host: HostId,
         call: CallId,
         sender: Role,
         left: u32,
-    ) -> Result<Turn, Violation> {
-        let Host { ready, in_order, for_age, .. } = &self.hosts[host as usize];
+    ) -> Result<BurstReason, Violation> {
+        let HostState { ready, in_order, for_age, .. } = &self.hosts[host as usize];
         let Some(first) = ready.first().filter(|first| first.0 < left).copied() else {
-            return Ok(Turn::InOrder);
+            return Ok(BurstReason::InOrder);
         };
-        let born = self.messages[call as usize][sender as usize].born.0;
+        let created = self.messages[call as usize][sender as usize].created.0;
         let is_oldest = || {
             let others = ready.iter().filter(|other| other.0 >= self.short);
-            let mut born_by = others
-                .map(|(_, call, sender)| self.messages[*call as usize][*sender as usize].born.1);
-            born_by.all(|by| born <= by)
+            let mut created_by = others
+                .map(|(_, call, sender)| self.messages[*call as usize][*sender as usize].created.1);
+            created_by.all(|by| created <= by)
         };
         let has_share = for_age * 1_000 < self.per_mille * in_order + self.saved_up * 1_000;
         let may = first.0 >= self.short && self.per_mille > 0 && is_oldest() && has_share;
-        Violation::unless(may, Kind::Order, call, || {
+        Violation::unless(may, ViolationKind::Order, call, || {
             (
                 format!(
-                    "host {host} sends the {:?} of call {} with {} bytes left, or the oldest with a share of {} ‰",
+                    "host {host} sends the {:?} of call {} with {} bytes left, or the oldest message with a share of {} ‰",
                     first.2, first.1, first.0, self.per_mille
                 ),
                 format!(
@@ -213,26 +212,26 @@ impl Order {
             )
         })
         .map_err(|violation| violation.and(first.1))?;
-        Ok(Turn::ForAge)
+        Ok(BurstReason::ForAge)
     }
 
-    /// What a sent packet shows about its sender's knowledge.
-    fn learn_from_sent(&mut self, directory: &Directory, host: HostId, wire: &Wire<'_>) {
+    /// Updates the state from the fields of a sent packet.
+    fn learn_from_sent(&mut self, directory: &Directory, host: HostId, wire: &WirePacket<'_>) {
         if let (Some(call), Some(session)) = (wire.call, session(wire.packet)) {
             self.messages[call as usize][wire.sender as usize].session = Some(session);
         }
         match (&wire.packet.body, wire.call) {
-            // The client may be another one than before, whose calls are let go.
-            (Body::NeedAck, _) if is_question(wire.packet) => {
+            // The client may have restarted; then its calls are released.
+            (Body::NeedAck, _) if is_challenge(wire.packet) => {
                 self.doubt_responses(directory, host, wire.peer);
             }
-            // If it does not answer, its response is let go.
+            // If the client does not respond, its response is released.
             (Body::NeedAck, Some(call)) => self.end(host, call, Role::Server),
             _ => {}
         }
     }
 
-    /// Responses of `host` to `client` may have been let go.
+    /// Marks the responses of `host` to `client` as possibly released.
     fn doubt_responses(&mut self, directory: &Directory, host: HostId, client: HostId) {
         let ready = &self.hosts[host as usize].ready;
         let doubtful = ready.iter().filter(|(_, call, sender)| {
@@ -244,10 +243,10 @@ impl Order {
         self.hosts[host as usize].doubts.insert(client, self.clock);
     }
 
-    fn received(&mut self, directory: &Directory, host: HostId, wire: &Wire<'_>) {
+    fn received(&mut self, directory: &Directory, host: HostId, wire: &WirePacket<'_>) {
         if let (Role::Client, Some(session)) = (wire.sender, session(wire.packet)) {
-            // What a server holds of an earlier session of its client is let go.
-            let before = self.hosts[host as usize].shown.insert(wire.peer, session);
+            // The server releases the state of the client's earlier session.
+            let before = self.hosts[host as usize].sessions.insert(wire.peer, session);
             if before != Some(session) {
                 self.doubt_responses(directory, host, wire.peer);
             }
@@ -256,7 +255,7 @@ impl Order {
         match (&wire.packet.body, wire.call) {
             (Body::Data(data, _), call) => {
                 match call {
-                    // The response has begun: nobody needs the request any more.
+                    // The response has begun, so the request is no longer sent.
                     Some(call) if wire.sender == Role::Server => self.end(host, call, Role::Client),
                     Some(call) => {
                         let first = &mut self.first_seen[call as usize];
@@ -275,7 +274,7 @@ impl Order {
                 }
             }
             (Body::RpcUnknown, Some(call)) => self.end(host, call, wire.sender.peer()),
-            (Body::NeedAck, Some(call)) if is_question(wire.packet) => {
+            (Body::NeedAck, Some(call)) if is_challenge(wire.packet) => {
                 let request = &mut self.messages[call as usize][Role::Client as usize];
                 if request.session != session(wire.packet) {
                     request.session = None;
@@ -286,12 +285,13 @@ impl Order {
         }
     }
 
-    /// A GRANT is taken for certain if it comes from the session that its message's sender speaks of.
-    fn granted(&mut self, host: HostId, call: CallId, wire: &Wire<'_>, offset: u32) {
+    /// Applies a GRANT if it has the session that the message's sender uses.
+    fn granted(&mut self, host: HostId, call: CallId, wire: &WirePacket<'_>, offset: u32) {
         let sender = wire.sender.peer();
-        let Outgoing { session: known, born, .. } = self.messages[call as usize][sender as usize];
+        let Outgoing { session: known, created, .. } =
+            self.messages[call as usize][sender as usize];
         let doubt = self.hosts[host as usize].doubts.get(&wire.peer);
-        if sender == Role::Server && doubt.is_some_and(|since| born.1 <= *since) {
+        if sender == Role::Server && doubt.is_some_and(|since| created.1 <= *since) {
             return;
         }
         let has_sessions = wire.packet.header.udp().is_some();
@@ -305,9 +305,9 @@ impl Order {
         });
     }
 
-    /// What is said about calls of a dead host means nothing any more.
-    fn died(&mut self, directory: &Directory, host: HostId) {
-        self.hosts[host as usize] = Host { has_died: true, ..Host::default() };
+    /// Clears the state of a crashed host's calls.
+    fn host_crashed(&mut self, directory: &Directory, host: HostId) {
+        self.hosts[host as usize] = HostState { has_died: true, ..HostState::default() };
         for call in 0..self.messages.len() {
             let planned = directory.call(call as CallId);
             let [request, response] = &mut self.messages[call];
@@ -322,44 +322,50 @@ impl Order {
     }
 }
 
-/// The session that a packet speaks of.
+/// Returns the session in a packet, if it has one.
 pub(super) fn session(packet: &Packet<'_>) -> Option<u32> {
     let fields = packet.header.udp()?;
     fields.flags.contains(Flags::SESSION).then_some(fields.incarnation)
 }
 
-/// Whether a packet asks a client if a call of its lives.
-fn is_question(packet: &Packet<'_>) -> bool {
+/// Returns whether a packet is a session challenge.
+fn is_challenge(packet: &Packet<'_>) -> bool {
     let confirm = packet.header.udp().is_some_and(|fields| fields.flags.contains(Flags::CONFIRM));
     confirm && matches!(packet.body, Body::NeedAck)
 }
 
 impl Checker for Order {
-    fn see(&mut self, directory: &Directory, seen: &Seen<'_>) -> Result<(), Violation> {
+    fn observe(
+        &mut self,
+        directory: &Directory,
+        observation: &Observation<'_>,
+    ) -> Result<(), Violation> {
         self.clock += 1;
-        let host = seen.host;
-        match &seen.what {
-            What::Called(call) => {
+        let host = observation.host;
+        match &observation.event {
+            HostEvent::Called(call) => {
                 self.begin(host, *call, Role::Client, directory.call(*call).request, self.clock);
             }
-            What::Replied(call) => {
+            HostEvent::Replied(call) => {
                 let first = self.first_seen[*call as usize];
                 self.begin(host, *call, Role::Server, directory.call(*call).response, first);
                 if self.hosts[directory.call(*call).from as usize].has_died {
                     self.end(host, *call, Role::Server);
                 }
             }
-            What::Responded(call, _) | What::Failed(call, _) | What::Cancelled(call) => {
+            HostEvent::Responded(call, _)
+            | HostEvent::Failed(call, _)
+            | HostEvent::Cancelled(call) => {
                 self.end(host, *call, Role::Client);
             }
-            What::Sent(wire) => {
+            HostEvent::Sent(wire) => {
                 self.learn_from_sent(directory, host, wire);
                 if let (Some(call), Body::Data(data, payload)) = (wire.call, &wire.packet.body) {
                     self.sent(host, call, wire, data, payload)?;
                 }
             }
-            What::Received(wire) => self.received(directory, host, wire),
-            What::Crashed => self.died(directory, host),
+            HostEvent::Received(wire) => self.received(directory, host, wire),
+            HostEvent::Crashed => self.host_crashed(directory, host),
             _ => {}
         }
         Ok(())

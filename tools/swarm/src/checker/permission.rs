@@ -1,41 +1,41 @@
-//! Is anything sent beyond what is unscheduled or granted?
+//! Permission checker: nothing is sent beyond what is unscheduled or granted.
 //!
-//! Requirements GRANT-9, PRIO-1, PRIO-2, SEND-7, BAD-7. A packet that starts below the limit may leave whole,
-//! but none crosses the unscheduled limit; bytes leave for the first time once and in order, and what is sent
-//! again has left before.
+//! Requirements GRANT-9, PRIO-1, PRIO-2, SEND-7, BAD-7. A packet that starts below the limit may be sent as a whole,
+//! but none crosses the unscheduled limit. Bytes are sent in order and only once, except for retransmissions, which
+//! repeat sent bytes.
 
 use apus_wire::{Body, Data, EVERYTHING, Role};
 
-use super::Checker;
+use super::contract::Checker;
 use crate::directory::Directory;
-use crate::scenario::most_unscheduled;
-use crate::seen::{CallId, Seen, What, Wire};
-use crate::violation::{Kind, Violation};
+use crate::observation::{CallId, HostEvent, Observation, WirePacket};
+use crate::scenario::max_unscheduled;
+use crate::violation::{Violation, ViolationKind};
 
-/// The outgoing messages of all calls.
+/// Outgoing messages of all calls.
 #[derive(Debug)]
 pub(crate) struct Permission {
     /// Request and response of each call.
     messages: Vec<[Outgoing; 2]>,
-    most_unscheduled: u64,
+    max_unscheduled: u64,
 }
 
 /// A message, as its sender may know it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outgoing {
-    /// What it announced as unscheduled; `None` before its first packet.
+    /// Announced unscheduled bytes; `None` before the first packet.
     unscheduled: Option<u32>,
-    /// Up to where it was granted, or asked for.
+    /// Offset up to which it was granted, or requested by RESEND.
     limit: u32,
-    /// Up to where it has left.
+    /// Offset up to which it was sent.
     sent: u32,
 }
 
 impl Permission {
     pub(crate) fn new(directory: &Directory) -> Self {
-        let most_unscheduled = most_unscheduled(&directory.scenario.config);
+        let max_unscheduled = max_unscheduled(&directory.scenario.config);
         let messages = vec![Default::default(); directory.scenario.calls.len()];
-        Self { messages, most_unscheduled }
+        Self { messages, max_unscheduled }
     }
 
     fn message(&mut self, call: CallId, sender: Role) -> &mut Outgoing {
@@ -45,11 +45,11 @@ impl Permission {
     fn sent(
         &mut self,
         call: CallId,
-        wire: &Wire<'_>,
+        wire: &WirePacket<'_>,
         data: &Data,
         payload: &[u8],
     ) -> Result<(), Violation> {
-        let most = self.most_unscheduled;
+        let most = self.max_unscheduled;
         let message = self.message(call, wire.sender);
         let before = *message;
         let unscheduled = *message.unscheduled.get_or_insert(data.incoming);
@@ -64,18 +64,18 @@ impl Permission {
                 && start < unscheduled.max(message.limit)
                 && (start >= unscheduled || end <= unscheduled)
         };
-        Violation::unless(allowed, Kind::Permission, call, || {
+        Violation::unless(allowed, ViolationKind::Permission, call, || {
             let expected = format!(
-                "the {:?} of call {call} sends what may leave: {before:?}, at most {most} unscheduled",
+                "the {:?} of call {call} sends what is permitted: {before:?}, at most {most} unscheduled",
                 wire.sender
             );
-            let again = if data.retransmit { " again" } else { "" };
+            let again = if data.retransmit { " as a retransmission" } else { "" };
             (expected, format!("it sends {start}..{end}{again}, announcing {}", data.incoming))
         })
     }
 
-    /// A packet that allows the other end of `call` more.
-    fn received(&mut self, call: CallId, wire: &Wire<'_>) {
+    /// Applies a packet that permits the other end of `call` to send more.
+    fn received(&mut self, call: CallId, wire: &WirePacket<'_>) {
         let limit = match &wire.packet.body {
             Body::Grant(grant) => grant.offset,
             Body::Resend(resend) if resend.length != EVERYTHING => resend.end(),
@@ -87,12 +87,18 @@ impl Permission {
 }
 
 impl Checker for Permission {
-    fn see(&mut self, _directory: &Directory, seen: &Seen<'_>) -> Result<(), Violation> {
-        match &seen.what {
-            // A server that has lost its memory makes another response.
-            What::Replied(call) => *self.message(*call, Role::Server) = Outgoing::default(),
-            What::Received(wire @ Wire { call: Some(call), .. }) => self.received(*call, wire),
-            What::Sent(wire @ Wire { call: Some(call), .. }) => {
+    fn observe(
+        &mut self,
+        _directory: &Directory,
+        observation: &Observation<'_>,
+    ) -> Result<(), Violation> {
+        match &observation.event {
+            // A restarted server sends another response.
+            HostEvent::Replied(call) => *self.message(*call, Role::Server) = Outgoing::default(),
+            HostEvent::Received(wire @ WirePacket { call: Some(call), .. }) => {
+                self.received(*call, wire);
+            }
+            HostEvent::Sent(wire @ WirePacket { call: Some(call), .. }) => {
                 if let Body::Data(data, payload) = &wire.packet.body {
                     self.sent(*call, wire, data, payload)?;
                 }

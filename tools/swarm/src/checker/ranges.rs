@@ -1,8 +1,8 @@
-//! Which bytes of a message have come?
+//! Received byte ranges of a message.
 
 use std::collections::BTreeMap;
 
-/// Disjoint ranges that do not touch each other.
+/// Disjoint, non-adjacent ranges.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges {
     /// End of each range, by its start.
@@ -11,7 +11,7 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    /// Adds a range, whatever is there already.
+    /// Adds a range, which may overlap existing ones.
     pub(super) fn insert(&mut self, mut start: u32, mut end: u32) {
         while let Some((&from, &to)) = self.ranges.range(..=end).next_back()
             && to >= start
@@ -24,7 +24,7 @@ impl Ranges {
         self.bytes += end - start;
     }
 
-    /// Bytes in all ranges.
+    /// Returns the number of bytes in all ranges.
     pub(super) const fn bytes(&self) -> u32 {
         self.bytes
     }

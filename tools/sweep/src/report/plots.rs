@@ -34,7 +34,7 @@ struct Percentile {
     name: &'static str,
     title: &'static str,
     ours: fn(&Bin) -> Option<f64>,
-    theirs: fn(&published::Point) -> f64,
+    theirs: fn(&published::SlowdownPoint) -> f64,
 }
 
 const P50: Percentile = Percentile {
@@ -73,7 +73,7 @@ fn by_size(setting: &Setting, reference: &Reference, which: &Percentile) -> Plot
     // What others measured beyond the axis is drawn at its end.
     let ours = lines.iter().flat_map(|line: &Line<'_>| &line.points);
     let greatest = ours.map(|point| point.y).fold(1.0, f64::max);
-    for row in reference.slowdowns.map_or(&[][..], |figure| figure.rows) {
+    for row in reference.slowdowns.map_or(&[][..], |figure| &figure.rows) {
         let (colour, stroke) = published_stroke(row.scheme, setting);
         let points = row.points().map(|point| {
             let (x, y) = (f64::from(point.percent), (which.theirs)(&point));

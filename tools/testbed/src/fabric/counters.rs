@@ -1,33 +1,32 @@
-//! What has the switch counted?
+//! Packet counters of the switch.
 
 use std::ffi::OsString;
 
 use serde::{Deserialize, Serialize};
 
 use super::layout::Layout;
-use super::refusal::Refusal;
 use super::shaping::level;
 use super::tool::Tool;
-use crate::error::Error;
+use crate::error::{Error, FabricError};
 
-/// One queue of the switch: a port and a level of priority.
+/// Counters of one queue of the switch: a port and a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PortCounters {
-    /// The host that the port leads to; the first one is 0.
+    /// Host that the port leads to, from 0.
     pub node: usize,
-    /// The level; 7 goes first.
+    /// Level; 7 is sent first.
     pub level: u8,
-    /// Packets that have left.
+    /// Packets sent.
     pub packets: u64,
-    /// Their bytes, Ethernet headers of 14 bytes included.
+    /// Bytes sent, Ethernet headers of 14 bytes included.
     pub bytes: u64,
-    /// Packets that found the queue full.
+    /// Packets dropped because the queue was full.
     pub drops: u64,
-    /// Bytes that wait now.
+    /// Bytes in the queue now.
     pub backlog: u64,
 }
 
-/// A line of `tc -s -j qdisc show`.
+/// An element of what `tc -s -j qdisc show` prints.
 #[derive(Deserialize)]
 struct Queue {
     #[serde(default)]
@@ -47,10 +46,10 @@ struct Queue {
 }
 
 impl Layout {
-    /// What the switch has counted, by port and then by level, 0 first.
+    /// Returns the counters of the switch, ordered by port and level.
     ///
-    /// Whatever else wants to run goes first: `tc` takes 2 ms of a core, which would be in the tail of the
-    /// latencies of hosts that share it.
+    /// `tc` runs at idle priority: it takes 2 ms of a core, which would lengthen the tail of the
+    /// latencies of hosts that share the core.
     ///
     /// # Errors
     ///
@@ -64,7 +63,7 @@ impl Layout {
         parse(&text).map_err(|error| {
             let command = format!("tc {}", arguments.join(" "));
             let problem = error.to_string();
-            Error::Fabric(Refusal::Strange { place: "switch".to_owned(), command, problem })
+            Error::Fabric(FabricError::Strange { place: "switch".to_owned(), command, problem })
         })
     }
 }
@@ -94,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queues_are_found_and_put_in_order() {
+    fn queues_are_parsed_and_ordered() {
         let text = r#"[
             {"kind":"noqueue","handle":"0:","dev":"br0","root":true,"bytes":0,"packets":0},
             {"kind":"htb","handle":"1:","dev":"p2","root":true,"bytes":9,"packets":9},
@@ -111,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_an_error() {
+    fn text_that_is_not_a_list_is_an_error() {
         assert!(parse("").is_err() && parse("Error").is_err());
     }
 }

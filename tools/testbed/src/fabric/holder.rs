@@ -1,7 +1,7 @@
-//! Which process holds a namespace?
+//! Holders: processes that keep a namespace in existence.
 //!
-//! `cat`, reading a pipe whose other end is here and to which nobody writes. Whatever becomes of this
-//! process, the kernel closes its end of the pipe, and `cat` ends.
+//! A holder is `cat` reading a pipe whose write end belongs to this process and stays unused.
+//! However this process ends, the kernel closes its end of the pipe, and `cat` ends.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
@@ -12,58 +12,58 @@ use std::process::{Child, Command, Stdio};
 use serde::{Deserialize, Serialize};
 
 use super::identity::Process;
-use super::refusal::Refusal;
 use super::tool::Tool;
-use crate::error::{Doing, Error};
+use crate::error::{Doing, Error, FabricError};
 
-/// What runs in a new namespace: switches off what a loaded `br_netfilter` would do to packets in the
-/// switch, says that the namespace is there, and holds it.
+/// Script that runs in a new namespace: disables what a loaded `br_netfilter` would do to packets
+/// in the switch, reports that the namespace exists, and holds it.
 const HOLD: &str = "for each in /proc/sys/net/bridge/bridge-nf-call-*; do
   if [ -w \"$each\" ]; then echo 0 > \"$each\"; fi
 done
 echo here
 exec cat > /dev/null";
 
-/// By which right namespaces are created.
+/// Privilege by which namespaces are created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Privilege {
-    /// This process may.
+    /// This process is privileged.
     Root,
-    /// It may in a user namespace, in which it is root. All namespaces of a fabric belong to the same one.
+    /// This process is root in a user namespace. All namespaces of a fabric belong to the same one.
     User,
 }
 
-/// A process that holds a namespace. Dropping it ends it.
+/// A process that holds a namespace. Dropping it kills the process.
 #[derive(Debug)]
 pub(super) struct Holder {
     process: Process,
-    _held: Ended,
+    _child: KillOnDrop,
 }
 
-/// A holder that may not be there yet.
-struct Starting(Ended);
+/// A holder that has been started and may not be ready.
+struct Starting(KillOnDrop);
 
-/// A child that is ended, and waited for, when this is dropped.
+/// A child process that is killed and waited for on drop.
 #[derive(Debug)]
-struct Ended(Child);
+struct KillOnDrop(Child);
 
-impl Drop for Ended {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
-        // Both fail only if it has been waited for.
+        // Both fail only if the process has been waited for.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
 impl Privilege {
-    /// Holds the first namespace, as root if possible and else in a user namespace of its own.
+    /// Starts the holder of the first namespace, as root if possible, otherwise in a new user
+    /// namespace.
     pub(super) fn first() -> Result<(Self, Holder), Error> {
         if rustix::process::geteuid().is_root() {
             match Starting::new(&[], &[])?.finish() {
                 Ok(holder) => return Ok((Self::Root, holder)),
-                // Root in a container may have to do as everybody else does.
-                Err(Error::Fabric(Refusal::NotAllowed { .. })) => {}
+                // Root in a container may need a user namespace as well.
+                Err(Error::Fabric(FabricError::NotAllowed { .. })) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -71,7 +71,7 @@ impl Privilege {
         Ok((Self::User, holder))
     }
 
-    /// Holds a namespace for each host, where the switch's belongs to.
+    /// Starts a holder for each host, in the user namespace of the switch.
     pub(super) fn hosts(
         self,
         number: usize,
@@ -82,13 +82,14 @@ impl Privilege {
             Self::Root => Vec::new(),
             Self::User => command(nsenter, switch, &["--user", "--preserve-credentials"]),
         };
-        // All at the same time; those that started are ended by the first error.
+        // All start in parallel; the first error ends those that have started.
         let starting: Vec<_> =
             (0..number).map(|_| Starting::new(&user, &[])).collect::<Result<_, _>>()?;
         starting.into_iter().map(Starting::finish).collect()
     }
 
-    /// What to write before a command so that it runs in a process's namespace; `nsenter` is the file.
+    /// Returns the words in front of a command that runs it in a holder's namespace; `nsenter` is
+    /// the program's path.
     pub(super) fn enter(self, nsenter: &Path, holder: Process) -> Vec<OsString> {
         match self {
             Self::Root => command(nsenter, holder, &["--net"]),
@@ -114,35 +115,37 @@ impl Starting {
         let child = Command::new(&words[0])
             .args(&words[1..])
             .env("LC_ALL", "C")
-            // Ctrl-C is for whoever uses the fabric, not for what holds it.
+            // Ctrl-C must reach the programs that use the fabric, not its holders.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .doing(|| "start unshare".to_owned())?;
-        Ok(Self(Ended(child)))
+        Ok(Self(KillOnDrop(child)))
     }
 
-    /// Waits until the namespace is there.
+    /// Waits until the namespace exists.
     fn finish(mut self) -> Result<Holder, Error> {
         let mut line = String::new();
         let from_child = self.0.0.stdout.take().expect("piped when it started");
-        BufReader::new(from_child).read_line(&mut line).doing(|| "hear of unshare".to_owned())?;
+        BufReader::new(from_child)
+            .read_line(&mut line)
+            .doing(|| "read the output of unshare".to_owned())?;
         if line.is_empty() {
             let mut said = String::new();
             let complaints = self.0.0.stderr.take().expect("piped when it started");
-            // What could be read before an error is all there is to show.
+            // After an error, the text read so far is all that can be shown.
             let _ = BufReader::new(complaints).read_to_string(&mut said);
-            return Err(Error::Fabric(Refusal::NotAllowed { said: said.trim().to_owned() }));
+            return Err(Error::Fabric(FabricError::NotAllowed { said: said.trim().to_owned() }));
         }
         let process = Process::of(self.0.0.id())?;
-        Ok(Holder { process, _held: self.0 })
+        Ok(Holder { process, _child: self.0 })
     }
 }
 
 impl Holder {
-    /// The process that has to be entered.
+    /// Returns the process whose namespace is entered.
     pub(super) const fn process(&self) -> Process {
         self.process
     }

@@ -1,6 +1,4 @@
-//! How is a process known again?
-//!
-//! Its number alone does not do: numbers are used again. Number and the instant at which it began do.
+//! Process identity that survives reuse of process numbers: the number and the start time.
 
 use std::fs;
 
@@ -9,18 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Doing, Error};
 
-/// A process that was running when this was written down.
+/// A process that was running when this value was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number.
+    /// Process number.
     pub pid: u32,
-    /// When it began, in the kernel's ticks since the machine was started: field 22 of `/proc/PID/stat`,
-    /// see proc(5).
+    /// Start time in clock ticks since boot: field 22 of `/proc/PID/stat`, proc(5).
     began: u64,
 }
 
 impl Process {
-    /// The process that has this number now.
+    /// Returns the identity of the process that has this number now.
     pub(super) fn of(pid: u32) -> Result<Self, Error> {
         let file = format!("/proc/{pid}/stat");
         let stat = fs::read_to_string(&file).doing(|| format!("read {file}"))?;
@@ -28,20 +25,21 @@ impl Process {
         Ok(Self { pid, began })
     }
 
-    /// Whether it is still running.
+    /// Returns whether the process is still running.
     #[must_use]
     pub fn is_alive(self) -> bool {
         Self::of(self.pid).is_ok_and(|now| now == self)
     }
 
-    /// Ends it at once and waits until it has ended; nothing happens to another process that has its
-    /// number now.
+    /// Kills the process and waits for its end. Another process that has its number by now is not
+    /// affected.
     pub(super) fn end(self) -> Result<(), Error> {
         let doing = || format!("end process {}", self.pid);
         let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
             return Ok(());
         };
-        // What is opened first and compared then stays the same process, however long that takes.
+        // A pidfd that is opened before the comparison refers to the compared process however long
+        // the comparison takes.
         let handle = match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(handle) => handle,
             Err(rustix::io::Errno::SRCH) => return Ok(()),
@@ -60,8 +58,9 @@ impl Process {
     }
 }
 
-/// Field 22 of `/proc/PID/stat`; `None` for a process that has ended and that nobody has asked about yet.
-/// The second field is the program's name in parentheses, and may hold spaces and parentheses itself.
+/// Parses field 22 of `/proc/PID/stat`; `None` for a process that has ended and has not been waited
+/// for. The second field is the program's name in parentheses, which may itself contain spaces and
+/// parentheses.
 fn began(stat: &str) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
@@ -77,7 +76,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn a_name_with_parentheses_confuses_nobody() {
+    fn a_name_with_parentheses_is_parsed() {
         let stat = "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
         assert_eq!(began(stat), Some(4711));
         assert_eq!(began(&stat.replace(" S ", " Z ")), None, "it has ended");
@@ -91,7 +90,7 @@ mod tests {
         let other = Process { began: process.began + 1, ..process };
         assert!(process.is_alive() && !other.is_alive());
         other.end().unwrap();
-        assert_eq!(child.try_wait().unwrap(), None, "the child goes on");
+        assert_eq!(child.try_wait().unwrap(), None, "the child continues");
         process.end().unwrap();
         assert!(!child.wait().unwrap().success());
         assert!(!process.is_alive());

@@ -1,4 +1,5 @@
-//! Who is where in a fabric, and how does one get in?
+//! Layout of a fabric: its settings, its namespaces, the addresses of its hosts, and the commands
+//! that enter them.
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -12,41 +13,41 @@ use super::spec::Spec;
 use super::tool::Tool;
 use crate::error::Error;
 
-/// The interface that every host has. Not `eth0`: what a program reads about it below `/sys/class/net` is
-/// about the machine's interface of that name, and most machines have an `eth0`.
+/// The interface of every host. The name is not `eth0`: `/sys/class/net` of a namespace that is
+/// entered without a new mount shows the machine's interfaces, and most machines have an `eth0`.
 pub const INTERFACE: &str = "fab0";
 
-/// A fabric's settings and its namespaces.
+/// Settings and namespaces of a fabric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
     pub(super) spec: Spec,
     pub(super) privilege: Privilege,
-    /// The program that leads into namespaces.
+    /// Path of `nsenter`.
     pub(super) nsenter: PathBuf,
-    /// Holds the switch.
+    /// Process that holds the switch's namespace.
     pub(super) switch: Process,
-    /// Hold the hosts.
+    /// Processes that hold the hosts' namespaces.
     pub(super) hosts: Vec<Process>,
 }
 
 impl Layout {
-    /// The settings.
+    /// Returns the settings.
     #[must_use]
     pub const fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// Name of a host: `h1` is host 0.
+    /// Returns the name of a host: host 0 is `h1`.
     #[must_use]
     pub fn name(node: usize) -> String {
         format!("h{}", node + 1)
     }
 
-    /// The host of that name.
+    /// Returns the index of the host with this name.
     ///
     /// # Errors
     ///
-    /// There is none; what there is.
+    /// No host has this name; the message lists the names that exist.
     pub fn node(&self, name: &str) -> Result<usize, String> {
         let number = name.strip_prefix('h').and_then(|digits| digits.parse::<usize>().ok());
         let node = number.filter(|number| (1..=self.hosts.len()).contains(number));
@@ -54,38 +55,38 @@ impl Layout {
             .ok_or_else(|| format!("the hosts are h1 to h{}; try h1", self.hosts.len()))
     }
 
-    /// Address of a host.
+    /// Returns the IPv4 address of a host.
     ///
     /// # Panics
     ///
-    /// There are not so many hosts.
+    /// `node` is out of range.
     #[must_use]
     pub fn address(&self, node: usize) -> Ipv4Addr {
         Ipv4Addr::new(10, 77, 0, self.number(node))
     }
 
-    /// Its other address.
+    /// Returns the IPv6 address of a host.
     ///
     /// # Panics
     ///
-    /// There are not so many hosts.
+    /// `node` is out of range.
     #[must_use]
     pub fn address_v6(&self, node: usize) -> Ipv6Addr {
         // A unique local address (RFC 4193), "apus" in ASCII.
         Ipv6Addr::new(0xfd61, 0x7075, 0x0073, 0, 0, 0, 0, u16::from(self.number(node)))
     }
 
-    /// Its address on the wire, from the range that is administered locally.
+    /// Returns the Ethernet address of a host, from the locally administered range.
     pub(super) fn ethernet(&self, node: usize) -> String {
         format!("02:00:0a:4d:00:{:02x}", self.number(node))
     }
 
-    /// The switch's port that leads to a host.
+    /// Returns the name of the switch's port that leads to a host.
     pub(super) fn port(node: usize) -> String {
         format!("p{}", node + 1)
     }
 
-    /// The host that a port leads to.
+    /// Returns the host that a port leads to.
     pub(super) fn behind(port: &str) -> Option<usize> {
         port.strip_prefix('p')?.parse::<usize>().ok()?.checked_sub(1)
     }
@@ -95,34 +96,35 @@ impl Layout {
         u8::try_from(node + 1).expect("MAX_NODES is less")
     }
 
-    /// What to write before a command so that it runs in a host; see [`super::Fabric::enter`].
+    /// Returns the words to put in front of a command that is to run in a host; see
+    /// [`super::Fabric::enter`].
     ///
     /// # Panics
     ///
-    /// There are not so many hosts.
+    /// `node` is out of range.
     #[must_use]
     pub fn enter(&self, node: usize) -> Vec<OsString> {
         self.privilege.enter(&self.nsenter, self.hosts[node])
     }
 
-    /// The same for the switch.
+    /// Returns the words to put in front of a command that is to run in the switch.
     #[must_use]
     pub fn enter_switch(&self) -> Vec<OsString> {
         self.privilege.enter(&self.nsenter, self.switch)
     }
 
-    /// Whether all of its namespaces are still held by those who held them.
+    /// Returns whether the processes that hold the namespaces are all running.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.holders().all(Process::is_alive)
     }
 
-    /// Those who hold its namespaces.
+    /// Returns the processes that hold the namespaces, the switch's first.
     pub fn holders(&self) -> impl Iterator<Item = Process> {
         std::iter::once(self.switch).chain(self.hosts.iter().copied())
     }
 
-    /// Tells a program about the switch.
+    /// Runs a program in the switch.
     pub(super) fn in_switch(
         &self,
         tool: Tool,
@@ -132,7 +134,7 @@ impl Layout {
         tool.run("switch", &self.enter_switch(), arguments, input)
     }
 
-    /// Tells a program about a host.
+    /// Runs a program in a host.
     pub(super) fn in_host(
         &self,
         node: usize,

@@ -1,19 +1,18 @@
-//! How does the switch lose packets at random?
+//! Random packet loss in the switch.
 //!
-//! A rule in the chain that every packet passes on its way from port to port, before the queue of the
-//! port that it leaves through.
+//! A firewall rule drops packets on their way from port to port, before the queue of the outgoing
+//! port.
 
 use serde_json::Value;
 
 use super::layout::Layout;
-use super::refusal::Refusal;
 use super::tool::Tool;
-use crate::error::Error;
+use crate::error::{Error, FabricError};
 
-/// Chance is drawn from so many numbers.
+/// Range from which the random numbers are drawn.
 const NUMBERS: u32 = 1_000_000_000;
 
-/// Begins to lose packets, if that is asked for.
+/// Installs the rule if the settings ask for loss.
 pub(super) fn begin(layout: &Layout) -> Result<(), Error> {
     if layout.spec.loss == 0.0 {
         return Ok(());
@@ -21,7 +20,7 @@ pub(super) fn begin(layout: &Layout) -> Result<(), Error> {
     layout.in_switch(Tool::Nft, &["-f", "-"], &rules(layout.spec.loss)).map(drop)
 }
 
-/// For `nft`.
+/// Returns the rules for `nft`.
 fn rules(loss: f64) -> String {
     let below = (loss * f64::from(NUMBERS)).round();
     format!(
@@ -38,7 +37,7 @@ fn rules(loss: f64) -> String {
 }
 
 impl Layout {
-    /// Packets that were lost because [`super::Spec::loss`] asked for it.
+    /// Returns the number of packets dropped because of [`super::Spec::loss`].
     ///
     /// # Errors
     ///
@@ -52,12 +51,12 @@ impl Layout {
         lost(&text).ok_or_else(|| {
             let command = format!("nft {}", arguments.join(" "));
             let problem = "no counter `lost`".to_owned();
-            Error::Fabric(Refusal::Strange { place: "switch".to_owned(), command, problem })
+            Error::Fabric(FabricError::Strange { place: "switch".to_owned(), command, problem })
         })
     }
 }
 
-/// The counter in what `nft` prints.
+/// Extracts the counter from the output of `nft`.
 fn lost(text: &str) -> Option<u64> {
     let all: Value = serde_json::from_str(text).ok()?;
     let counters = all["nftables"].as_array()?.iter().map(|each| &each["counter"]);
@@ -70,12 +69,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_becomes_so_many_numbers() {
+    fn a_share_becomes_a_range_of_numbers() {
         assert!(rules(0.001).contains("numgen random mod 1000000000 < 1000000 "));
     }
 
     #[test]
-    fn the_counter_is_found_among_the_rest() {
+    fn the_counter_is_found_in_the_output() {
         let text = r#"{"nftables": [{"metainfo": {"version": "1.0.6"}},
             {"counter": {"family": "bridge", "name": "lost", "table": "apus", "packets": 17}}]}"#;
         assert_eq!(lost(text), Some(17));

@@ -1,74 +1,74 @@
-//! How does a link get its rate, and a switch its priorities?
+//! Link rates and switch priorities, as `tc` commands.
 //!
-//! A port of the switch is an HTB class of the link's rate that lends to eight others, which hardly have
-//! a rate of their own: who borrows is decided by `prio` alone, strictly. Below each class is a queue of
-//! its own.
+//! A port of the switch is an HTB class of the link's rate. It lends to eight child classes whose
+//! own rates are negligible, so `prio` alone decides which class sends: strict priority. Each child
+//! class has its own queue.
 //!
-//! The level is the IP precedence: the upper three bits of the traffic class, which are also the upper
-//! three of the DSCP. Seven is the highest. apus writes its levels there (docs/adr/0010).
+//! The level is the IP precedence: the upper three bits of the traffic class, which are also the
+//! upper three of the DSCP. Level 7 is the highest. apus writes its levels there (docs/adr/0008).
 //!
 //! # The buffer
 //!
-//! A switch shares the buffer of a port among the queues; HTB cannot. So each of the eight queues may be
-//! as long as the buffer. Whoever uses one level, as TCP does, has the buffer exactly; whoever uses
-//! several could have more in sum, and [`super::PortCounters::backlog`] shows whether it does.
+//! A real switch shares the buffer of a port among its queues. HTB cannot, so each of the eight
+//! queues may be as long as the buffer. A transport that uses one level, as TCP does, has exactly
+//! the buffer. A transport that uses several levels may have more in sum;
+//! [`super::PortCounters::backlog`] shows whether it does.
 
 use super::layout::{INTERFACE, Layout};
-use super::refusal::Refusal;
 use super::spec::{Spec, Uplink};
 use super::tool::Tool;
 use super::wiring::{every_host, line};
-use crate::error::Error;
+use crate::error::{Error, FabricError};
 
-/// Levels of priority in the switch; the greatest goes first.
+/// Priority levels in the switch; the highest is sent first.
 pub const LEVELS: u8 = 8;
 
-/// What a frame has on the wire beside what Linux counts: preamble and start 8, checksum 4, gap 12
+/// Bytes of a frame on the wire that Linux does not count: preamble and start 8, checksum 4, gap 12
 /// (IEEE 802.3).
 const OVERHEAD: u32 = 24;
 
-/// The shortest frame on the wire: 64 bytes, preamble and gap.
+/// Bytes that the shortest frame takes on the wire: 64, preamble and gap.
 const SHORTEST: u32 = 84;
 
-/// Time of the link that a bucket holds at least. Ours: timers are not more exact than that, and at 10
-/// Gbit/s a frame alone takes one microsecond.
+/// Link time that a bucket holds at least. Chosen by us: timers are no more exact than this, and at
+/// 10 Gbit/s one frame alone takes a microsecond.
 const SLACK_MICROSECONDS: u64 = 10;
 
-/// Frames that wait in a host, as many as Linux gives an interface by default (`txqueuelen`).
+/// Frames that wait in a host: Linux's default for an interface (`txqueuelen`).
 const HOST_QUEUE: u32 = 1_000;
 
-/// Shapes every port of the switch, and every host's uplink as far as that is asked for.
+/// Shapes every port of the switch, and the hosts' uplinks if the settings say so.
 pub(super) fn shape(layout: &Layout) -> Result<(), Error> {
     let ports: String =
         (0..layout.hosts.len()).map(|node| port(&layout.spec, &Layout::port(node))).collect();
-    layout.in_switch(Tool::Tc, &["-batch", "-"], &ports).map_err(explained)?;
+    layout.in_switch(Tool::Tc, &["-batch", "-"], &ports).map_err(explain)?;
     let uplink = uplink(&layout.spec);
     if uplink.is_empty() {
         return Ok(());
     }
     every_host(layout, |node| {
         let done = layout.in_host(node, Tool::Tc, &["-batch", "-"], &uplink);
-        done.map(drop).map_err(explained)
+        done.map(drop).map_err(explain)
     })
 }
 
-/// The class of a level.
+/// Returns the number of a level's HTB class.
 fn class(level: u8) -> u8 {
     10 + level
 }
 
-/// The level of a queue, by the handle that [`port`] gives it.
+/// Returns the level of a queue from the handle that [`port`] gives it.
 pub(super) fn level(handle: &str) -> Option<u8> {
     let number: u8 = handle.strip_suffix(':')?.parse().ok()?;
     number.checked_sub(class(0)).filter(|level| *level < LEVELS)
 }
 
-/// For `tc`: a port of the switch.
+/// Returns the `tc` commands for a port of the switch.
 fn port(spec: &Spec, port: &str) -> String {
     let (rate, buffer) = (spec.bits_per_second(), spec.buffer);
     let frame = spec.frame();
     let wire = format!("overhead {OVERHEAD} mpu {SHORTEST}");
-    // One frame: what is late by less than its time is made up for.
+    // One frame is enough: it makes up for a timer that is late by less than a frame's time.
     let burst = bucket(spec, 1);
     let mut lines = String::new();
     line(&mut lines, format_args!("qdisc add dev {port} root handle 1: htb default {}", class(0)));
@@ -81,8 +81,8 @@ fn port(spec: &Spec, port: &str) -> String {
     );
     for level in 0..LEVELS {
         let (class, prio) = (class(level), LEVELS - 1 - level);
-        // A class that has a rate of its own goes first with it, whatever its prio. So this rate is next
-        // to nothing, and so is its bucket: one frame a minute (HTB forgets debts that are older).
+        // A class sends first with its own rate, whatever its prio. This rate and its bucket are
+        // therefore negligible: one frame a minute (HTB forgets older debts).
         line(
             &mut lines,
             format_args!(
@@ -97,8 +97,9 @@ fn port(spec: &Spec, port: &str) -> String {
             ),
         );
     }
-    // The first four bytes of an IP packet: version 4, IHL 4, traffic class 8, length 16; of IPv6:
-    // version 4, traffic class 8, flow label 20. The rest, level 0 among it, goes where HTB's default is.
+    // The first four bytes of an IPv4 packet: version 4 bits, IHL 4, traffic class 8, length 16; of
+    // IPv6: version 4, traffic class 8, flow label 20. All other packets, level 0 included, go to
+    // HTB's default class.
     for level in (1..LEVELS).rev() {
         let class = class(level);
         for (protocol, prio, shift) in [("ip", 1, 21), ("ipv6", 2, 25)] {
@@ -115,17 +116,17 @@ fn port(spec: &Spec, port: &str) -> String {
     lines
 }
 
-/// For `tc`: a host's own link.
+/// Returns the `tc` commands for a host's own link.
 ///
-/// A token bucket filter cuts long UDP sends into packets *before* it lets them go one by one, which HTB
-/// does not.
+/// A token bucket filter splits long UDP sends into packets *before* it releases them one by one.
+/// HTB does not.
 fn uplink(spec: &Spec) -> String {
     let mut lines = String::new();
     let shaped = spec.uplink == Uplink::Shaped;
     if shaped {
         let (rate, limit) = (spec.bits_per_second(), HOST_QUEUE * (spec.frame() + OVERHEAD));
-        // Unlike HTB it lets a frame go only when all of it is paid for, so it takes two frames to make
-        // up for being late by less than one.
+        // Unlike HTB, it releases a frame only when the frame is fully paid for: two frames make up
+        // for a timer that is late by less than one frame's time.
         let burst = bucket(spec, 2);
         line(
             &mut lines,
@@ -148,24 +149,24 @@ fn uplink(spec: &Spec) -> String {
     lines
 }
 
-/// Bytes of a token bucket: so many frames, or what the link carries in [`SLACK_MICROSECONDS`]; a little
-/// more, because the kernel rounds down.
+/// Returns the bytes of a token bucket: `frames` frames, or what the link carries in
+/// [`SLACK_MICROSECONDS`] if that is more, plus a margin because the kernel rounds down.
 fn bucket(spec: &Spec, frames: u32) -> u64 {
     let frames = u64::from(frames * (spec.frame() + OVERHEAD));
     frames.max(spec.bits_per_second() * SLACK_MICROSECONDS / 8_000_000) + 64
 }
 
-/// Packets that a delay holds: all that the link carries meanwhile, be they as short as they may, and the
-/// queue of the host.
+/// Returns the packets that a delay queue holds: what the link carries in that time if all packets
+/// are the shortest, and the host's queue.
 fn packets_under_way(spec: &Spec) -> u64 {
     let bytes = spec.bits_per_second() as f64 / 8.0 * spec.delay.as_secs_f64();
     (bytes / f64::from(SHORTEST)) as u64 + u64::from(HOST_QUEUE)
 }
 
-/// What it means that `tc` does not know a discipline.
-fn explained(error: Error) -> Error {
-    let Error::Fabric(Refusal::Command { said, .. }) = &error else { return error };
-    // iproute2 repeats what the kernel says; older ones have a wording of their own.
+/// Replaces a failure of `tc` by the missing queueing discipline, if that is the reason.
+fn explain(error: Error) -> Error {
+    let Error::Fabric(FabricError::Command { said, .. }) = &error else { return error };
+    // iproute2 repeats the kernel's message; older versions have their own wording.
     if !said.contains("qdisc kind is unknown") && !said.contains("No such file or directory") {
         return error;
     }
@@ -176,12 +177,14 @@ fn explained(error: Error) -> Error {
     ];
     let missing = known.into_iter().find(|(qdisc, ..)| said.contains(&format!(" {qdisc} ")));
     match missing {
-        Some((qdisc, option, remark)) => Error::Fabric(Refusal::NoQdisc { qdisc, option, remark }),
+        Some((qdisc, option, remark)) => {
+            Error::Fabric(FabricError::NoQdisc { qdisc, option, remark })
+        }
         None => error,
     }
 }
 
-/// Why nothing else delays packets: docs/adr/0019.
+/// Why no other mechanism delays packets: tools/adr/0017.
 const NO_OTHER_DELAY: &str = ". Only the kernel can delay packets without taking time from what is \
      measured, so there is no other way; leave --delay out";
 
@@ -206,12 +209,12 @@ mod tests {
                 "protocol ipv6 prio 2 u32 match u32 0x02000000 0x0e000000 at 0 flowid 1:11"
             )
         );
-        // A class, a queue and two filters each; nobody asks for level 0.
+        // A class, a queue and two filters for each level; level 0 needs no filter.
         assert_eq!(text.lines().count(), 2 + 8 * 2 + 7 * 2);
     }
 
     #[test]
-    fn queues_are_known_by_their_handles() {
+    fn queues_are_identified_by_their_handles() {
         assert_eq!((level("10:"), level("17:")), (Some(0), Some(7)));
         for other in ["1:", "18:", "9:", "17", "", "x:"] {
             assert_eq!(level(other), None, "{other}");
@@ -219,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_uplink_does_what_is_asked_for() {
+    fn an_uplink_has_the_rate_and_delay_of_its_settings() {
         let delay = Duration::from_nanos(10_500);
         let spec = |uplink, delay| Spec { uplink, delay, ..Spec::default() };
         let shaped = uplink(&spec(Uplink::Shaped, Duration::ZERO));
@@ -240,18 +243,18 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_a_discipline_is_told_from_other_refusals() {
+    fn a_missing_discipline_is_distinguished_from_other_failures() {
         let refused = |said: &str| {
             let (place, command) = ("switch".to_owned(), "tc -batch -".to_owned());
-            explained(Error::Fabric(Refusal::Command { place, command, said: said.to_owned() }))
+            explain(Error::Fabric(FabricError::Command { place, command, said: said.to_owned() }))
         };
         let unknown = "Error: Specified qdisc kind is unknown.; Command failed -:1";
         let said = refused(&format!("{unknown} (qdisc add dev p1 root handle 1: htb default 10)"));
-        assert!(matches!(said, Error::Fabric(Refusal::NoQdisc { qdisc: "htb", .. })), "{said}");
+        assert!(matches!(said, Error::Fabric(FabricError::NoQdisc { qdisc: "htb", .. })), "{said}");
         let said =
             refused(&format!("{unknown} (qdisc add dev fab0 root handle 2: netem delay 1us)"));
         assert!(said.to_string().contains("leave --delay out"), "{said}");
         let said = refused("RTNETLINK answers: File exists (qdisc add dev p1 root htb default 10)");
-        assert!(matches!(said, Error::Fabric(Refusal::Command { .. })), "{said}");
+        assert!(matches!(said, Error::Fabric(FabricError::Command { .. })), "{said}");
     }
 }

@@ -1,4 +1,4 @@
-//! What can be asked of a fabric?
+//! Settings of a fabric.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,49 +10,50 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, require};
 
-/// Hosts that a fabric can have. Ours: each is a process and an interface, and each knows all others;
-/// 128 of them are up in a few seconds.
+/// Most hosts of a fabric. Chosen by us: each host is a process and an interface, and has an entry
+/// for every other; 128 hosts are up in a few seconds.
 pub const MAX_NODES: usize = 128;
 
 /// Longest delay of a link.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
-/// The settings of a fabric.
+/// Settings of a fabric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
-    /// Hosts, 2 to [`MAX_NODES`].
+    /// Number of hosts, 2 to [`MAX_NODES`].
     pub nodes: usize,
-    /// Rate of every link, up to 100 Gbit/s; bits on the wire, so preamble, checksum and the gap between
+    /// Rate of every link on the wire, up to 100 Gbit/s. Preamble, checksum and the gap between
     /// frames (24 bytes in all) count.
     #[serde(with = "in_words")]
     pub link: Rate,
-    /// Bytes that wait at a port of the switch, for each priority: one full frame to 4 GB.
+    /// Bytes that may wait at a port of the switch at each priority: one full frame to 4 GB.
     pub buffer: u64,
-    /// Longest IP packet, 1280 to 9216 bytes.
+    /// Length of the longest IP packet, 1280 to 9216 bytes.
     pub mtu: u32,
-    /// Share of the packets that the switch loses at random, 0 to 0.5.
+    /// Share of the packets that the switch drops at random, 0 to 0.5.
     pub loss: f64,
-    /// Time that a packet takes on its way to the switch, beside what it waits in queues; up to 1 s. The
-    /// kernel has to know `netem` for it.
+    /// Propagation delay of a host's link to the switch, in addition to queueing; up to 1 s. The
+    /// kernel needs `netem`.
     pub delay: Duration,
-    /// What a host's own link does.
+    /// Shaping of a host's own link.
     pub uplink: Uplink,
 }
 
-/// What a host's own link does on the way to the switch.
+/// Shaping of a host's own link to the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Uplink {
-    /// It has the link's rate and one queue of 1000 full frames, as a network card has. Costs a second timer
-    /// for every packet, which on one machine is half of the rate that its cores can play.
+    /// Limited to the link's rate, with one queue of 1000 full frames, as a network card has. It
+    /// costs a second timer per packet, which halves the rate that the cores of one machine can
+    /// emulate.
     Shaped,
-    /// It takes what comes: all queues are in the switch.
+    /// Not limited: all queues are in the switch.
     #[default]
     Free,
 }
 
 impl Default for Spec {
-    /// Eight hosts, 200 Mbit/s, 1 MB, Ethernet's 1500 bytes, nothing is lost.
+    /// Returns 8 hosts, 200 Mbit/s, 1 MB of buffer, Ethernet's 1500 bytes, no loss.
     fn default() -> Self {
         Self {
             nodes: 8,
@@ -67,11 +68,11 @@ impl Default for Spec {
 }
 
 impl Spec {
-    /// Refuses what cannot be built.
+    /// Checks that the fabric can be built.
     ///
     /// # Errors
     ///
-    /// A setting is out of its range.
+    /// A setting is out of range.
     pub fn check(&self) -> Result<(), Error> {
         require(
             (2..=MAX_NODES).contains(&self.nodes),
@@ -90,17 +91,17 @@ impl Spec {
         require(self.delay <= LONGEST_DELAY, "delay", "0 to 1s; try 10us")
     }
 
-    /// Bytes of the longest frame, with its Ethernet header.
+    /// Returns the bytes of the longest frame, with its Ethernet header.
     pub(super) const fn frame(&self) -> u32 {
         self.mtu + 14
     }
 
-    /// Bits per second.
+    /// Returns the link rate in bits per second.
     pub(super) const fn bits_per_second(&self) -> u64 {
         self.link.mbps() * 1_000_000
     }
 
-    /// The settings by the names of the options.
+    /// Returns the settings, keyed by the names of the options.
     #[must_use]
     pub fn settings(&self) -> Map<String, Value> {
         let values = [
@@ -116,7 +117,7 @@ impl Spec {
     }
 }
 
-/// Like `4 hosts, 200mbit, buffers of 1000000 bytes, MTU 1500, uplinks free`.
+/// Formats as `4 hosts, 200mbit, buffers of 1000000 bytes, MTU 1500, uplinks free`.
 impl fmt::Display for Spec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { nodes, buffer, mtu, loss, uplink, .. } = self;
@@ -151,12 +152,12 @@ impl FromStr for Uplink {
         match text {
             "shaped" => Ok(Self::Shaped),
             "free" => Ok(Self::Free),
-            _ => Err("write shaped (the link's rate) or free (as fast as it goes)".to_owned()),
+            _ => Err("write shaped (the link's rate) or free (no limit)".to_owned()),
         }
     }
 }
 
-/// A rate as people write it.
+/// Serialization of a rate as text with a unit, like `200mbit`.
 mod in_words {
     use apus_workload::{Rate, units};
     use serde::de::Error;
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_built_is_refused_with_the_option_and_a_value_that_can() {
+    fn a_setting_out_of_range_is_refused_with_its_name_and_a_valid_value() {
         let good = Spec::default;
         let wrong = [
             ("nodes", Spec { nodes: 1, ..good() }),
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_survive_being_written_down() {
+    fn settings_survive_serialization() {
         let spec = Spec { uplink: Uplink::Shaped, loss: 0.001, ..Spec::default() };
         let text = serde_json::to_string(&spec).unwrap();
         assert!(text.contains(r#""link":"200mbit""#) && text.contains(r#""uplink":"shaped""#));
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_in_words_name_what_is_unusual_only_if_it_is() {
+    fn only_unusual_settings_appear_in_the_text() {
         let words = Spec { nodes: 4, ..Spec::default() }.to_string();
         assert_eq!(words, "4 hosts, 200mbit, buffers of 1000000 bytes, MTU 1500, uplinks free");
         let delay = Duration::from_micros(10);
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn an_uplink_is_read_as_it_is_written() {
+    fn an_uplink_is_parsed_from_what_it_prints() {
         for uplink in [Uplink::Shaped, Uplink::Free] {
             assert_eq!(uplink.to_string().parse(), Ok(uplink));
         }

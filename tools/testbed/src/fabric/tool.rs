@@ -1,6 +1,6 @@
-//! How are the system's programs used?
+//! System programs (`ip`, `tc`, `nft`, …), run inside a namespace.
 //!
-//! Each is told everything at once (`ip -batch` and the like), in the namespace that it is about.
+//! Each program gets all its commands in one batch (`ip -batch` and the like).
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -8,31 +8,30 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::refusal::Refusal;
-use crate::error::{Doing, Error};
+use crate::error::{Doing, Error, FabricError};
 
-/// A program that belongs to the system.
+/// A system program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     /// Creates interfaces.
     Ip,
-    /// Tells the switch where hosts are.
+    /// Configures where hosts are.
     Bridge,
     /// Shapes links.
     Tc,
-    /// Loses packets.
+    /// Drops packets.
     Nft,
     /// Creates namespaces.
     Unshare,
-    /// Enters them.
+    /// Enters namespaces.
     Nsenter,
-    /// Lets others go first.
+    /// Lowers the scheduling priority.
     Chrt,
-    /// Knows an interface's switches.
+    /// Reads and changes offloads of an interface.
     Ethtool,
 }
 
-/// Where administrators' programs are when `PATH` is an ordinary user's.
+/// Folders of administrators' programs, which an ordinary user's `PATH` may lack.
 const SBIN: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 impl Tool {
@@ -58,22 +57,22 @@ impl Tool {
         }
     }
 
-    /// Its file.
+    /// Returns the path of the program.
     pub fn find(self) -> Result<PathBuf, Error> {
         let path = env::var_os("PATH").unwrap_or_default();
         self.find_in(&path, &SBIN).map_err(Error::Fabric)
     }
 
-    fn find_in(self, path: &OsStr, sbin: &[&str]) -> Result<PathBuf, Refusal> {
+    fn find_in(self, path: &OsStr, sbin: &[&str]) -> Result<PathBuf, FabricError> {
         let folders = env::split_paths(path).chain(sbin.iter().map(PathBuf::from));
         let mut files = folders.map(|folder| folder.join(self.program()));
         files
             .find(|file| is_program(file))
-            .ok_or(Refusal::Missing { program: self.program(), package: self.package() })
+            .ok_or(FabricError::Missing { program: self.program(), package: self.package() })
     }
 
-    /// Runs it in a namespace, which `enter` leads into, with `input` on its standard input; gives what
-    /// it prints.
+    /// Runs the program in a namespace that `enter` leads into, with `input` on its standard input.
+    /// Returns its output.
     pub(super) fn run(
         self,
         place: &str,
@@ -94,8 +93,8 @@ impl Tool {
             .stderr(Stdio::piped())
             .spawn()
             .doing(doing)?;
-        // These programs read to the end before they print more than a pipe holds. One that ended early
-        // says why on standard error.
+        // These programs read all input before they print more than a pipe holds. A program that
+        // ends early says why on standard error.
         let written = child.stdin.take().expect("piped above").write_all(input.as_bytes());
         let output = child.wait_with_output().doing(doing)?;
         if output.status.success() {
@@ -107,11 +106,11 @@ impl Tool {
             "" => output.status.to_string(),
             complaint => with_line(complaint, input),
         };
-        Err(Error::Fabric(Refusal::Command { place: place.to_owned(), command, said }))
+        Err(Error::Fabric(FabricError::Command { place: place.to_owned(), command, said }))
     }
 }
 
-/// Adds to `Command failed -:3` what stands in line 3.
+/// Appends the text of line 3 to `Command failed -:3`.
 fn with_line(complaint: &str, input: &str) -> String {
     let number = complaint.lines().find_map(|line| line.strip_prefix("Command failed -:"));
     let number = number.and_then(|number| number.trim().parse::<usize>().ok());
@@ -134,20 +133,23 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn a_program_is_found_where_administrators_have_it() {
+    fn a_program_is_found_in_the_administrators_folders() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("tc");
         fs::write(&file, "#!/bin/sh\n").unwrap();
         let sbin = [folder.path().to_str().unwrap()];
         let error = Tool::Tc.find_in(OsStr::new("/no/such/folder"), &sbin).unwrap_err();
-        assert!(matches!(error, Refusal::Missing { program: "tc", .. }), "it cannot be executed");
+        assert!(
+            matches!(error, FabricError::Missing { program: "tc", .. }),
+            "it cannot be executed"
+        );
         fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
         assert_eq!(Tool::Tc.find_in(OsStr::new("/no/such/folder"), &sbin).unwrap(), file);
         assert_eq!(Tool::Tc.find_in(folder.path().as_os_str(), &[]).unwrap(), file);
     }
 
     #[test]
-    fn a_program_that_is_missing_comes_with_its_package() {
+    fn a_missing_program_is_reported_with_its_package() {
         for (tool, package) in
             [(Tool::Ip, "iproute2"), (Tool::Nft, "nftables"), (Tool::Unshare, "util-linux")]
         {

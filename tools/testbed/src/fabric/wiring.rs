@@ -1,4 +1,4 @@
-//! How are hosts and switch connected?
+//! Commands that connect the hosts with the switch.
 
 use std::fmt::Write;
 use std::thread;
@@ -7,48 +7,47 @@ use super::layout::{INTERFACE, Layout};
 use super::tool::Tool;
 use crate::error::Error;
 
-/// Threads that set hosts up at the same time. Ours: what these programs do in the kernel is mostly
-/// serialised, what they do before is not.
-const AT_THE_SAME_TIME: usize = 8;
+/// Threads that configure hosts in parallel. Chosen by us: the kernel serialises most of what these
+/// programs do, but not their start.
+const PARALLEL_HOSTS: usize = 8;
 
-/// Connects every host with the switch, and tells everybody where everybody is.
+/// Connects every host with the switch, and configures all addresses in the switch and the hosts.
 pub(super) fn connect(layout: &Layout) -> Result<(), Error> {
     layout.in_switch(Tool::Ip, &["-batch", "-"], &switch(layout))?;
-    layout.in_switch(Tool::Bridge, &["-batch", "-"], &places(layout))?;
+    layout.in_switch(Tool::Bridge, &["-batch", "-"], &forwarding_table(layout))?;
     every_host(layout, |node| {
         layout.in_host(node, Tool::Ip, &["-batch", "-"], &host(layout, node)).map(drop)
     })
 }
 
-/// Does something about every host, for several at a time; the first error.
+/// Runs `job` for every host, several hosts in parallel. Returns the first error.
 pub(super) fn every_host(
     layout: &Layout,
     job: impl Fn(usize) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
     let (nodes, job) = (layout.hosts.len(), &job);
     thread::scope(|scope| {
-        let share = |first| (first..nodes).step_by(AT_THE_SAME_TIME).try_for_each(job);
-        let threads: Vec<_> = (0..nodes.min(AT_THE_SAME_TIME))
-            .map(|first| scope.spawn(move || share(first)))
-            .collect();
+        let share = |first| (first..nodes).step_by(PARALLEL_HOSTS).try_for_each(job);
+        let threads: Vec<_> =
+            (0..nodes.min(PARALLEL_HOSTS)).map(|first| scope.spawn(move || share(first))).collect();
         threads.into_iter().try_for_each(|thread| thread.join().expect("a job does not panic"))
     })
 }
 
-/// For `ip`: the switch and its cables.
+/// Returns the `ip` commands for the switch and its links.
 ///
-/// `promisc on` is what keeps the switch honest. Linux remembers which socket a packet comes from until the
-/// packet arrives, and charges it to that socket's send buffer meanwhile: a sender would feel how long
-/// the queues in the *switch* are (TCP keeps its own queue short by it, UDP is told to wait), which no
-/// sender of a real network does. A bridge that listens itself forwards copies, which are charged to
-/// nobody, and lets go of the original at once; the payload is not copied.
+/// `promisc on` hides the switch's queues from senders. Linux charges a packet to its socket's send
+/// buffer until the packet arrives, so a sender would feel the queues in the *switch* (TCP keeps
+/// its own queue short by it, UDP sends block), which no sender of a real network does. A bridge
+/// that receives itself forwards copies, which are charged to no socket, and frees the original at
+/// once; the payload is not copied.
 ///
-/// `gso_max_segs 1` means that nothing leaves through this interface that a wire would not carry: the
-/// kernel cuts long sends at the latest there, and TCP does not even make them.
+/// `gso_max_segs 1` makes everything that leaves through this interface a packet that a wire would
+/// carry: the kernel splits long sends there at the latest, and TCP makes none.
 fn switch(layout: &Layout) -> String {
     let mtu = layout.spec.mtu;
     let mut lines = String::from("link set lo up\n");
-    // Nothing but what is configured here: no spanning tree, no multicast snooping, no addresses.
+    // Only what is configured here: no spanning tree, no multicast snooping, no addresses.
     let bridge = "stp_state 0 forward_delay 0 mcast_snooping 0 ageing_time 0";
     line(&mut lines, format_args!("link add name br0 mtu {mtu} type bridge {bridge}"));
     line(&mut lines, format_args!("link set dev br0 addrgenmode none promisc on up"));
@@ -67,8 +66,8 @@ fn switch(layout: &Layout) -> String {
     lines
 }
 
-/// For `bridge`: behind which port every host is.
-fn places(layout: &Layout) -> String {
+/// Returns the `bridge` commands that say behind which port every host is.
+fn forwarding_table(layout: &Layout) -> String {
     let mut lines = String::new();
     for node in 0..layout.hosts.len() {
         let (port, address) = (Layout::port(node), layout.ethernet(node));
@@ -78,10 +77,10 @@ fn places(layout: &Layout) -> String {
     lines
 }
 
-/// For `ip`: a host and its neighbours.
+/// Returns the `ip` commands for a host and its neighbour entries.
 fn host(layout: &Layout, node: usize) -> String {
     let mut lines = String::from("link set lo up\n");
-    // Without an address of its own making, IPv6 has nobody to talk to: the network stays silent.
+    // Without an IPv6 address of its own, the interface sends no packets unasked.
     line(&mut lines, format_args!("link set dev {INTERFACE} addrgenmode none up"));
     let (v4, v6) = (layout.address(node), layout.address_v6(node));
     line(&mut lines, format_args!("address add {v4}/24 dev {INTERFACE}"));
@@ -101,7 +100,7 @@ fn host(layout: &Layout, node: usize) -> String {
     lines
 }
 
-/// Adds a line to what a program is to be told.
+/// Appends a command line.
 pub(super) fn line(lines: &mut String, line: std::fmt::Arguments<'_>) {
     writeln!(lines, "{line}").expect("memory takes all that is written");
 }

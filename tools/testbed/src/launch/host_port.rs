@@ -1,8 +1,8 @@
-//! How are a host and a port written?
+//! Parser for `HOST[:PORT]`.
 
 use std::net::Ipv6Addr;
 
-/// The parts of `HOST[:PORT]`, an IPv6 address in brackets; `None` if it is not that.
+/// Returns the parts of `HOST[:PORT]`, with an IPv6 address in brackets; `None` for other text.
 pub(super) fn host_and_port(text: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = match text.strip_prefix('[') {
         Some(text) => {

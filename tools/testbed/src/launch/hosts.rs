@@ -1,7 +1,7 @@
-//! Which hosts does a host file name?
+//! Host files: the hosts that an experiment starts agents on by ssh.
 //!
-//! One host per line, in the way of a shell: words between blanks, quotes where a word has blanks, `#`
-//! begins a comment.
+//! One host per line, split like a shell command: words between blanks, quotes around words with
+//! blanks, `#` begins a comment.
 //!
 //! ```text
 //! # [USER@]HOST[:PORT]  [bind=ADDRESS]  [program=PATH]
@@ -10,9 +10,10 @@
 //! me@[2001:db8::3]      program=~/apus/target/release/apus
 //! ```
 //!
-//! HOST is whatever `ssh` understands, also a `Host` of its configuration. `bind` is the address at which
-//! the others reach this host, if not the one that ssh comes to; `program` where apus is over there, if
-//! not where it is here. The first line is the first node. A host may be there several times.
+//! HOST is any name that `ssh` accepts, including a `Host` of its configuration. `bind` is the
+//! address at which the other hosts reach this one, if it differs from the address that ssh
+//! connects to. `program` is the path of apus on that host, if it differs from the path here. The
+//! first line is the first node. A host may appear several times.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -22,54 +23,55 @@ use super::host_port::host_and_port;
 /// One line of a host file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SshHost {
-    /// Which line of the file, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// As `ssh` takes it: `HOST` or `USER@HOST`.
+    /// Destination as `ssh` accepts it: `HOST` or `USER@HOST`.
     pub destination: String,
-    /// Where sshd listens; `None`: as the configuration of ssh says, 22 as a rule.
+    /// Port of sshd; `None` uses the configuration of ssh, by default 22.
     pub port: Option<u16>,
-    /// The address at which the others reach it; `None`: where ssh reaches it.
+    /// Address at which the other hosts reach it; `None` uses the address that ssh connects to.
     pub bind: Option<IpAddr>,
-    /// The program over there; `None`: where it is here. A relative path begins in the home directory.
+    /// Path of the program there; `None` uses the path here. A relative path begins in the home
+    /// directory.
     pub program: Option<String>,
 }
 
-/// Why a text is no host file.
+/// Reason for which a text is not a host file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostsError {
     /// A quote is not closed.
     #[error("line {line}: a quote is not closed")]
     Quote {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
     },
     /// The first word is not a host.
     #[error(
-        "line {line}: `{word}` is no host: write [USER@]HOST[:PORT], an IPv6 address in brackets"
+        "line {line}: `{word}` is not a host: write [USER@]HOST[:PORT], an IPv6 address in brackets"
     )]
     Host {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is there.
+        /// The word.
         word: String,
     },
-    /// Another word is none that is known.
+    /// Another word is unknown.
     #[error(
-        "line {line}: `{word}` is not understood: after the host come bind=ADDRESS and program=PATH"
+        "line {line}: `{word}` is not understood: only bind=ADDRESS and program=PATH may follow the host"
     )]
     Word {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is there.
+        /// The word.
         word: String,
     },
-    /// What should be an address is none.
-    #[error("line {line}: `{word}` is no address: write bind=10.0.0.1 or bind=2001:db8::1")]
+    /// The value of `bind` is not an address.
+    #[error("line {line}: `{word}` is not an address: write bind=10.0.0.1 or bind=2001:db8::1")]
     Bind {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is there.
+        /// The word.
         word: String,
     },
     /// No line names a host.
@@ -77,11 +79,11 @@ pub enum HostsError {
     Empty,
 }
 
-/// The hosts of a file's text, in its order; at least one.
+/// Parses the text of a host file. Returns at least one host, in the order of the lines.
 ///
 /// # Errors
 ///
-/// The text is no host file.
+/// The text is not a host file.
 pub fn hosts(text: &str) -> Result<Vec<SshHost>, HostsError> {
     let mut hosts = Vec::new();
     for (number, text) in text.lines().enumerate() {
@@ -115,14 +117,14 @@ fn host(line: usize, first: &str, rest: &[String]) -> Result<SshHost, HostsError
     Ok(host)
 }
 
-/// `[USER@]HOST[:PORT]` as ssh takes it, and the port; `None` if it is not that.
+/// Returns the destination for ssh, and the port, of `[USER@]HOST[:PORT]`; `None` for other text.
 fn destination(word: &str) -> Option<(String, Option<u16>)> {
     let (user, place) = match word.rsplit_once('@') {
         Some((user, place)) => (Some(user), place),
         None => (None, word),
     };
     let (host, port) = host_and_port(place)?;
-    // What begins with a dash would be an option of ssh's.
+    // ssh would read a leading dash as an option.
     let good = |part: &str| {
         !part.is_empty() && !part.starts_with('-') && !part.contains(char::is_whitespace)
     };
@@ -138,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_a_host_with_particulars() {
+    fn a_line_is_a_host_with_its_settings() {
         let text = "# the rack on the left\n\nnode1\n  node2:2222 bind=10.0.0.2 # slow\n\
                     me@[2001:db8::3]:22 program='/opt/my apus' bind=2001:db8::4\n";
         let host =
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn an_error_names_its_line() {
         let error = |text: &str| hosts(text).unwrap_err();
         let wrong =
             ["-oProxyCommand=x", "a@-b", "@b", "a@", "h:", "h:0", "h:x", "[::1", "[h]", "[::1]2"];
@@ -173,10 +175,10 @@ mod tests {
         assert!(matches!(error("a bind=::1 bind=::1"), HostsError::Word { .. }), "twice");
         assert!(matches!(error("a bind=0.0.0.0"), HostsError::Bind { line: 1, .. }));
         assert!(matches!(error("a\nb 'c"), HostsError::Quote { line: 2 }));
-        assert_eq!(error("# nobody\n"), HostsError::Empty);
+        assert_eq!(error("# no host\n"), HostsError::Empty);
         assert_eq!(
             error("a\nb x").to_string(),
-            "line 2: `x` is not understood: after the host come bind=ADDRESS and program=PATH"
+            "line 2: `x` is not understood: only bind=ADDRESS and program=PATH may follow the host"
         );
     }
 }

@@ -1,33 +1,38 @@
-//! Where do the agents of a cluster run, and who starts them?
+//! Starts the agents of a cluster on hosts that ssh, a launcher or this machine provides.
 //!
-//! Thin adapters: each brings agents of [`crate::process`] onto hosts that somebody else provides, and
-//! tells each the address at which the others reach it. None of them schedules anything.
+//! Each adapter brings agents of [`crate::process`] onto its hosts and gives each task the address
+//! at which the others reach it. No adapter schedules.
 //!
 //! ```text
 //!   Launch::Local     a command per host of this machine, such as one that enters a namespace
 //!   Launch::Ssh       hosts of a file (hosts), reached and checked by ssh
 //!   Launch::Ranks     processes that a launcher started: Slurm, MPI, Kubernetes
-//!     ranks             which one this is
-//!     meeting           where the first one is, what they all know
-//!     coordinator       the first one: awaits the others, has an agent of its own
-//!     node              any other one: comes to the first, and starts an agent whenever told
-//!     greeting          what they say to each other before the first task
+//!     ranks             the rank of this process and the job's settings
+//!     rendezvous        address of rank 0, secret of the job
+//!     coordinator       rank 0: waits for the others (registry) and runs agents of its own
+//!     node              any other rank: connects to rank 0 and starts an agent for each task
+//!     handshake         messages before the first task
 //!   Launch::Threads   tests
 //! ```
 //!
 //! # Invariants
 //!
-//! - **L1** Each start gives agents that are new processes: nothing is left over from an earlier run.
-//! - **L2** Whoever comes without the token gets nothing done: it is heard for a few seconds and bytes.
-//! - **L3** A host that cannot take part is named, with the remedy, before anything is measured.
+//! - LAUNCH-1: Each start creates new agents: no state is left from an earlier run.
+//! - LAUNCH-2: A connection without the token has no effect: it is read for a limited time, up to a
+//!   limited length.
+//! - LAUNCH-3: A host that cannot take part is reported by name, with the remedy, before anything
+//!   is measured.
 
 mod coordinator;
-mod greeting;
+mod handshake;
 mod host_port;
 mod hosts;
-mod meeting;
 mod node;
 mod ranks;
+mod ranks_error;
+mod registry;
+mod rendezvous;
+mod role;
 mod ssh;
 
 use std::ffi::OsString;
@@ -37,48 +42,50 @@ use std::path::PathBuf;
 pub use coordinator::Coordinator;
 pub use hosts::{HostsError, SshHost, hosts};
 pub use node::Node;
-pub use ranks::{Ranks, RanksError, Role};
+pub use ranks::Ranks;
+pub use ranks_error::RanksError;
+pub use role::Role;
 pub use ssh::Ssh;
 
 use crate::error::{Doing, Error};
-use crate::process::{Crew, Embodied, Runner, Task, no_remedy};
+use crate::process::{Crew, Runner, RunningAgent, Task, no_remedy};
 
-/// Who starts the agents.
+/// How agents are started.
 #[derive(Debug)]
 pub enum Launch {
-    /// This process, each with a command of its own.
+    /// Child processes of this process, each behind a command of its own.
     Local {
-        /// Where they run.
+        /// Nodes on which agents run.
         nodes: Vec<LocalNode>,
-        /// The program that is an agent when its first argument is [`crate::process::AGENT`].
+        /// Program that runs as an agent if its first argument is [`crate::process::AGENT`].
         program: PathBuf,
     },
-    /// `ssh`, on other hosts.
+    /// Commands on other hosts, by `ssh`.
     Ssh(Ssh),
-    /// Processes that a launcher started; this is the first of them.
+    /// Processes that a launcher started; this one is rank 0.
     Ranks(Coordinator),
     /// Threads of this process, all at 127.0.0.1. For tests.
     Threads {
-        /// What they do.
+        /// The work of an agent.
         runner: Runner,
-        /// How many.
+        /// Number of nodes.
         nodes: usize,
     },
 }
 
-/// A place for an agent on this machine.
+/// A node on this machine.
 #[derive(Clone, Debug)]
 pub struct LocalNode {
-    /// Its name in messages, like `h1`.
+    /// Name in messages, like `h1`.
     pub name: String,
-    /// What comes before the program in the command, like `nsenter --target 123 --net`; may be empty.
+    /// Words in front of the program, like `nsenter --target 123 --net`; may be empty.
     pub prefix: Vec<OsString>,
-    /// The address at which the others reach it.
+    /// Address at which the other nodes reach it.
     pub bind: IpAddr,
 }
 
 impl Launch {
-    /// The most agents that [`Launch::start`] can start.
+    /// Returns the number of nodes: the most agents that [`Launch::start`] can start.
     #[must_use]
     pub fn nodes(&self) -> usize {
         match self {
@@ -89,14 +96,15 @@ impl Launch {
         }
     }
 
-    /// Starts an agent for each task, each on a node of its own, in the order of the nodes. Tasks that do
-    /// not say where to listen are told; their names are completed by that of their host.
+    /// Starts an agent for each task, each on a node of its own, in the order of the nodes. Tasks
+    /// without an address to listen at get that of their node. The name of the host is appended to
+    /// the name of the task.
     ///
-    /// Can be called any number of times, once the agents of the time before are gone.
+    /// May be called again once the agents of the previous call have ended.
     ///
     /// # Errors
     ///
-    /// One of them does not start; the others are ended.
+    /// An agent does not start; those that started are ended.
     ///
     /// # Panics
     ///
@@ -105,8 +113,9 @@ impl Launch {
         self.start_on(tasks.len(), tasks)
     }
 
-    /// The same on the first `nodes` nodes alone: if there are more tasks, it is the first node's turn again.
-    /// Each task has an agent of its own all the same.
+    /// Starts an agent for each task on the first `nodes` nodes. If there are more tasks than
+    /// nodes, the assignment begins again at the first node. Each task has an agent of its own in
+    /// any case.
     ///
     /// # Errors
     ///
@@ -114,14 +123,14 @@ impl Launch {
     ///
     /// # Panics
     ///
-    /// There are not so many nodes.
+    /// `nodes` is greater than [`Launch::nodes`].
     pub fn start_on(&self, nodes: usize, tasks: Vec<Task>) -> Result<Crew, Error> {
         assert!(nodes <= self.nodes(), "{nodes} nodes wanted of {}", self.nodes());
         match self {
             Self::Local { nodes: all, program } => {
                 Crew::begin_all(all[..nodes].iter().cycle().zip(tasks).map(|(node, task)| {
-                    let task = placed(task, &node.name, node.bind);
-                    let body = Embodied::process(&node.prefix, program.as_ref(), no_remedy());
+                    let task = task.on_host(&node.name, node.bind);
+                    let body = RunningAgent::process(&node.prefix, program.as_ref(), no_remedy());
                     (body.doing(|| format!("start {}", task.name)), task)
                 }))
             }
@@ -129,15 +138,9 @@ impl Launch {
             Self::Ranks(coordinator) => coordinator.start(nodes, tasks),
             Self::Threads { runner, .. } => Crew::begin_all(tasks.into_iter().map(|task| {
                 let bind = task.bind.or(Some(Ipv4Addr::LOCALHOST.into()));
-                let body = Embodied::thread(*runner);
+                let body = RunningAgent::thread(*runner);
                 (body.doing(|| format!("start {}", task.name)), Task { bind, ..task })
             })),
         }
     }
-}
-
-/// A task that knows where it is done.
-fn placed(task: Task, host: &str, bind: IpAddr) -> Task {
-    let name = format!("{} on {host}", task.name);
-    Task { name, bind: task.bind.or(Some(bind)), ..task }
 }

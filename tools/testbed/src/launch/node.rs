@@ -1,8 +1,8 @@
-//! What does every rank but the first do?
+//! Any rank but rank 0.
 //!
-//! It comes to rank 0, waits, and hands the task that it gets to a new agent; all further lines go through
-//! it. It comes again at once, since there may be another task beside that one, until it is dismissed. Each
-//! task has a connection of its own.
+//! It connects to rank 0, waits for a task, starts an agent for it, and relays all further lines to
+//! that agent. It connects again at once, since another task may be due meanwhile, until rank 0
+//! dismisses it. Each task has a connection of its own.
 
 use std::ffi::OsString;
 use std::io::{self, BufReader};
@@ -10,19 +10,20 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Ranks;
-use super::greeting::{Answer, Assignment, GREETING_TIME, Greeting, LONGEST_GREETING, prepare};
+use super::handshake::{Assignment, HELLO_TIMEOUT, Hello, HelloReply, MAX_HELLO, prepare};
+use super::ranks::Ranks;
 use crate::error::{Doing, Error};
-use crate::process::{LONGEST, read_line, relay, write_line};
+use crate::process::{MAX_LINE, read_line, relay, write_line};
 
-/// How long a rank that served before looks for rank 0. Ours: it is there, unless its network is not.
-const AGAIN: Duration = Duration::from_secs(10);
+/// Time for which a rank that has served before tries to reach rank 0. Chosen by us: rank 0 listens
+/// unless its network is down.
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long one attempt to connect may take, and the pause between two.
-const ATTEMPT: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(100);
+/// Longest duration of one connection attempt.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A rank that has been welcomed.
+/// A rank that rank 0 has accepted.
 #[derive(Debug)]
 pub struct Node {
     ranks: Ranks,
@@ -31,35 +32,35 @@ pub struct Node {
 }
 
 impl Node {
-    /// Comes to rank 0 and says who it is.
+    /// Connects to rank 0 and introduces this rank.
     pub(super) fn join(ranks: Ranks, program: OsString) -> Result<Self, Error> {
-        let connection = come(&ranks, ranks.patience, false)?;
+        let connection = connect(&ranks, ranks.timeout, false)?;
         Ok(Self { ranks, program, connection })
     }
 
-    /// Does what rank 0 says, until it is dismissed.
+    /// Serves tasks from rank 0 until dismissed.
     ///
     /// # Errors
     ///
-    /// Rank 0 is gone. What goes wrong in an agent is told to rank 0.
+    /// Rank 0 has ended. Errors of agents are reported to rank 0 instead.
     pub fn serve(self) -> Result<(), Error> {
         let Self { ranks, program, mut connection } = self;
         // Tasks end with their connections, which do not outlive rank 0.
         thread::scope(|scope| {
             loop {
-                // A connection that breaks ends as well.
-                match read_line(&mut connection, LONGEST).unwrap_or_default() {
+                // A broken connection counts as an end.
+                match read_line(&mut connection, MAX_LINE).unwrap_or_default() {
                     Some(Assignment::Task(task)) => {
                         let program = &program;
                         scope.spawn(move || relay(program, task, connection));
                     }
                     Some(Assignment::Dismiss) => return Ok(()),
                     None => {
-                        let said = "came to an end without a word to the others".to_owned();
+                        let said = "ended without dismissing the other ranks".to_owned();
                         return Err(Error::Agent { agent: rank_0(&ranks), said });
                     }
                 }
-                connection = come(&ranks, AGAIN, true)?;
+                connection = connect(&ranks, RECONNECT_TIMEOUT, true)?;
             }
         })
     }
@@ -69,18 +70,18 @@ fn rank_0(ranks: &Ranks) -> String {
     format!("rank 0 at {}", ranks.place())
 }
 
-/// A connection to rank 0 that has been welcomed. If it was there before, it has only gone once nobody
-/// listens any more.
-fn come(ranks: &Ranks, patience: Duration, again: bool) -> Result<BufReader<TcpStream>, Error> {
-    let until = Instant::now() + patience;
+/// Connects to rank 0 and performs the handshake. If rank 0 was reached before, a refused
+/// connection means that it has ended.
+fn connect(ranks: &Ranks, timeout: Duration, again: bool) -> Result<BufReader<TcpStream>, Error> {
+    let until = Instant::now() + timeout;
     loop {
         let problem = match attempt(ranks) {
-            Ok((connection, Answer::Welcome)) => {
+            Ok((connection, HelloReply::Welcome)) => {
                 let unlimited = connection.get_ref().set_read_timeout(None);
                 unlimited.doing(|| format!("wait for {}", rank_0(ranks)))?;
                 return Ok(connection);
             }
-            Ok((_, Answer::Refused(why))) => {
+            Ok((_, HelloReply::Refused(why))) => {
                 let said = format!("refused this rank {}: {why}", ranks.rank);
                 return Err(Error::Agent { agent: rank_0(ranks), said });
             }
@@ -90,31 +91,31 @@ fn come(ranks: &Ranks, patience: Duration, again: bool) -> Result<BufReader<TcpS
         if gone || Instant::now() >= until {
             let said = format!(
                 "does not answer rank {} ({problem}); does it run, and do names and firewalls let \
-                 the ranks through? APUS_COORDINATOR=HOST:PORT says where it is",
+                 the ranks through? APUS_COORDINATOR=HOST:PORT sets its address",
                 ranks.rank
             );
             return Err(Error::Agent { agent: rank_0(ranks), said });
         }
-        thread::sleep(PAUSE);
+        thread::sleep(RETRY_INTERVAL);
     }
 }
 
 /// Tries all addresses of rank 0 once.
-fn attempt(ranks: &Ranks) -> io::Result<(BufReader<TcpStream>, Answer)> {
+fn attempt(ranks: &Ranks) -> io::Result<(BufReader<TcpStream>, HelloReply)> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "its name has no address");
     for address in (ranks.coordinator.as_str(), ranks.port).to_socket_addrs()? {
-        match greet(ranks, address) {
-            Ok(greeted) => return Ok(greeted),
+        match introduce(ranks, address) {
+            Ok(connection) => return Ok(connection),
             Err(error) => last = error,
         }
     }
     Err(last)
 }
 
-fn greet(ranks: &Ranks, address: SocketAddr) -> io::Result<(BufReader<TcpStream>, Answer)> {
-    let mut stream = TcpStream::connect_timeout(&address, ATTEMPT)?;
+fn introduce(ranks: &Ranks, address: SocketAddr) -> io::Result<(BufReader<TcpStream>, HelloReply)> {
+    let mut stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
     prepare(&stream).map_err(io::Error::other)?;
-    let greeting = Greeting {
+    let hello = Hello {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         token: ranks.token.clone(),
         rank: ranks.rank,
@@ -125,21 +126,21 @@ fn greet(ranks: &Ranks, address: SocketAddr) -> io::Result<(BufReader<TcpStream>
         },
         host: host_name(),
     };
-    stream.set_read_timeout(Some(GREETING_TIME))?;
-    write_line(&mut stream, &greeting)?;
+    stream.set_read_timeout(Some(HELLO_TIMEOUT))?;
+    write_line(&mut stream, &hello)?;
     let mut lines = BufReader::new(stream);
-    match read_line(&mut lines, LONGEST_GREETING as u64)? {
+    match read_line(&mut lines, MAX_HELLO as u64)? {
         Some(answer) => Ok((lines, answer)),
         None => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }
 
-/// The address of this end.
+/// Returns the local address of a connection.
 pub(super) fn local(stream: &TcpStream) -> io::Result<IpAddr> {
     Ok(stream.local_addr()?.ip().to_canonical())
 }
 
-/// This host's name, for messages.
+/// Returns the name of this host, for messages.
 pub(super) fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

@@ -1,145 +1,94 @@
-//! How do processes that a launcher started find each other?
+//! Ranks: the processes of a job that a launcher started.
 //!
-//! The launcher's environment says which one each is; the first is the coordinator, to which the others
-//! come. What is needed, and who says it:
+//! The launcher's environment gives each process its index. Rank 0 is the coordinator, to which the
+//! others connect. The variables:
 //!
 //! | | always | Slurm (`srun`) | MPI (`mpirun`) | Kubernetes (indexed job) |
 //! |---|---|---|---|---|
 //! | rank | `APUS_RANK` | `SLURM_PROCID` | `OMPI_COMM_WORLD_RANK`, `PMI_RANK` | `JOB_COMPLETION_INDEX` |
-//! | how many | `APUS_NODES` | `SLURM_NTASKS` | `OMPI_COMM_WORLD_SIZE`, `PMI_SIZE` | to be said: `APUS_NODES` |
-//! | coordinator | `APUS_COORDINATOR` | first of the node list | 127.0.0.1 if all are on one host | to be said |
-//! | token | `APUS_TOKEN` | job and step | `PMIX_NAMESPACE` | to be said |
+//! | how many | `APUS_NODES` | `SLURM_NTASKS` | `OMPI_COMM_WORLD_SIZE`, `PMI_SIZE` | `APUS_NODES` |
+//! | coordinator | `APUS_COORDINATOR` | first of the node list | 127.0.0.1 if all are on one host | `APUS_COORDINATOR` |
+//! | token | `APUS_TOKEN` | job and step | `PMIX_NAMESPACE` | `APUS_TOKEN` |
 //! | address | `APUS_BIND` | | that of the connection to the coordinator | |
 //!
-//! A token that is made of a job's number keeps strangers away by accident only; where others can reach
-//! the port, say a secret one. It is not encrypted on its way.
+//! A token that is made of a job's number prevents mix-ups between jobs, not attacks. Where other
+//! hosts can reach the port, set a secret token. It is not encrypted in transit.
 
 use std::env;
-use std::ffi::OsString;
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use super::meeting::{coordinator, derived_port, token};
-use super::{Coordinator, Node};
-use crate::error::Error;
-use crate::launcher::{self, KUBERNETES, Launcher, LauncherError, OPEN_MPI, PMI, SLURM_STEP};
+use super::ranks_error::RanksError;
+use super::rendezvous::{coordinator, derived_port, token};
+use crate::launcher::{self, KUBERNETES, Launcher, OPEN_MPI, PMI, SLURM_STEP};
 
-/// How long the others are awaited. Ours: a scheduler may need minutes for the last of them.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// Default of [`Ranks::timeout`]. Chosen by us: a scheduler may need minutes to start the last
+/// rank.
+const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Whoever started the processes by hand or with something else.
-const BY_HAND: Launcher = Launcher { index: "APUS_RANK", from: None, count: Some("APUS_NODES") };
+/// Processes that were started by hand or by an unknown launcher.
+const MANUAL: Launcher = Launcher { index: "APUS_RANK", from: None, count: Some("APUS_NODES") };
 
-/// The closest to the process first.
+/// Launchers, the closest to the process first.
 const LAUNCHERS: [Launcher; 5] =
-    [BY_HAND, OPEN_MPI, PMI, SLURM_STEP, Launcher { count: Some("APUS_NODES"), ..KUBERNETES }];
+    [MANUAL, OPEN_MPI, PMI, SLURM_STEP, Launcher { count: Some("APUS_NODES"), ..KUBERNETES }];
 
-/// What the processes of a job know of each other.
+/// A process of a job, and what it knows of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranks {
-    /// Which one this is, from 0.
+    /// Index of this process, from 0.
     pub rank: u32,
-    /// How many there are.
+    /// Number of processes.
     pub size: u32,
     /// Name or address of the host of rank 0.
     pub coordinator: String,
-    /// Where rank 0 listens. 0 lets it choose, see [`Coordinator::address`]; the others cannot use that.
+    /// Port of rank 0. With 0, rank 0 listens at a port that the system chooses, see
+    /// [`super::Coordinator::address`]; other ranks cannot use 0.
     pub port: u16,
-    /// What all of them know, and nobody else.
+    /// Secret of the job.
     pub token: String,
-    /// The address at which the others reach this one; `None`: that of its connection to rank 0.
+    /// Address at which the other ranks reach this one; `None` uses that of its connection to rank
+    /// 0.
     pub bind: Option<IpAddr>,
-    /// How long rank 0 waits for the others, and they for it.
-    pub patience: Duration,
-}
-
-/// Why it is not known who takes part.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RanksError {
-    /// The launcher's variables make no sense.
-    #[error("{0}{hint}", hint = hint(.0))]
-    Launcher(#[from] LauncherError),
-    /// There are none.
-    #[error(
-        "no variable of Slurm, MPI or Kubernetes in the environment says which of how many processes \
-         this is: start it with srun or mpirun, or set APUS_RANK and APUS_NODES in each"
-    )]
-    Nothing,
-    /// Nothing says where rank 0 is.
-    #[error(
-        "nothing in the environment says where rank 0 is: set APUS_COORDINATOR=HOST:PORT in all processes{0}"
-    )]
-    Coordinator(&'static str),
-    /// Nothing in the environment is known to this job only.
-    #[error(
-        "nothing in the environment is known to this job only: set APUS_TOKEN to the same in all processes"
-    )]
-    Token,
-    /// A variable does not hold what it should.
-    #[error("{name} is `{value}` in the environment: {problem}")]
-    Variable {
-        /// The variable.
-        name: &'static str,
-        /// Its value.
-        value: String,
-        /// What it should hold.
-        problem: &'static str,
-    },
-}
-
-fn hint(error: &LauncherError) -> &'static str {
-    match error {
-        LauncherError::Count(_) => ": set APUS_NODES",
-        LauncherError::Variable { .. } => "; APUS_RANK and APUS_NODES say it otherwise",
-    }
-}
-
-/// What a process is to do.
-#[derive(Debug)]
-pub enum Role {
-    /// Rank 0: run the experiment.
-    Coordinator(Coordinator),
-    /// Any other: serve it.
-    Node(Node),
+    /// Time for which rank 0 waits for the others, and they for it.
+    pub timeout: Duration,
 }
 
 impl Ranks {
-    /// What this process's environment says.
+    /// Reads the environment of this process.
     ///
     /// # Errors
     ///
-    /// It does not say enough.
+    /// The environment lacks something, or a variable is invalid.
     pub fn here() -> Result<Self, RanksError> {
         Self::from_environment(|name| env::var(name).ok())
     }
 
-    /// What an environment says.
+    /// Reads an environment.
     ///
     /// # Errors
     ///
-    /// It does not say enough.
+    /// The environment lacks something, or a variable is invalid.
     pub fn from_environment(
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, RanksError> {
-        let look = |name: &str| environment(name).filter(|value| !value.is_empty());
+        let variable = |name: &str| environment(name).filter(|value| !value.is_empty());
         let mut found = None;
         for launcher in LAUNCHERS {
-            if let Some((rank, size)) = launcher::find(&[launcher], look, None)? {
+            if let Some((rank, size)) = launcher::find(&[launcher], variable, None)? {
                 found = Some((launcher.index, rank, size));
                 break;
             }
         }
         let (launcher, rank, size) = found.ok_or(RanksError::Nothing)?;
-        let token = match token(look, launcher) {
+        let token = match token(variable, launcher) {
             Some(token) => token,
             None if size == 1 => String::new(),
             None => return Err(RanksError::Token),
         };
-        let (coordinator, port) = coordinator(look, launcher, size)?;
+        let (coordinator, port) = coordinator(variable, launcher, size)?;
         let port = port.unwrap_or_else(|| derived_port(&token));
-        let bind = match look("APUS_BIND") {
+        let bind = match variable("APUS_BIND") {
             Some(value) => match value.parse::<IpAddr>() {
                 Ok(address) if !address.is_unspecified() => Some(address),
                 _ => {
@@ -149,24 +98,10 @@ impl Ranks {
             },
             None => None,
         };
-        Ok(Self { rank, size, coordinator, port, token, bind, patience: PATIENCE })
+        Ok(Self { rank, size, coordinator, port, token, bind, timeout: TIMEOUT })
     }
 
-    /// Takes part. Rank 0 can start agents at once, and then waits for the others; any other comes to
-    /// rank 0. `program` is an agent when its first argument is [`crate::process::AGENT`].
-    ///
-    /// # Errors
-    ///
-    /// Rank 0 cannot listen; or it does not answer the others, or not want them.
-    pub fn join(self, program: PathBuf) -> Result<Role, Error> {
-        let program = OsString::from(program);
-        match self.rank {
-            0 => Coordinator::listen(self, program).map(Role::Coordinator),
-            _ => Node::join(self, program).map(Role::Node),
-        }
-    }
-
-    /// Where rank 0 is, for messages.
+    /// Returns the address of rank 0, for messages.
     pub(super) fn place(&self) -> String {
         match self.coordinator.contains(':') {
             true => format!("[{}]:{}", self.coordinator, self.port),
@@ -179,7 +114,7 @@ impl Ranks {
 mod tests {
     use super::*;
 
-    /// What processes in this environment know.
+    /// Parses an environment of these variables.
     fn found(variables: &[(&str, &str)]) -> Result<Ranks, RanksError> {
         Ranks::from_environment(|name| {
             variables.iter().find(|(each, _)| *each == name).map(|(_, value)| (*value).to_owned())
@@ -211,7 +146,7 @@ mod tests {
         [("APUS_NODES", "3"), ("APUS_COORDINATOR", "job-0.svc:7000"), ("APUS_TOKEN", "secret")];
 
     #[test]
-    fn slurm_says_everything() {
+    fn slurm_provides_everything() {
         let ranks = found(&SLURM).unwrap();
         assert_eq!((ranks.rank, ranks.size, ranks.coordinator.as_str()), (2, 4, "rack1-n08"));
         let other = found(&with(&SLURM, &[("SLURM_PROCID", "0")])).unwrap();
@@ -221,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn mpi_says_everything_on_one_host_only() {
+    fn mpi_provides_everything_on_one_host_only() {
         let ranks = found(&MPI).unwrap();
         assert_eq!((ranks.rank, ranks.size, ranks.coordinator.as_str()), (1, 2, "127.0.0.1"));
         let error = found(&with(&MPI, &[("OMPI_COMM_WORLD_LOCAL_SIZE", "1")])).unwrap_err();
@@ -233,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn kubernetes_has_to_be_helped() {
+    fn kubernetes_needs_variables_of_apus() {
         let ranks = found(&with(&POD, &SAID)).unwrap();
         assert_eq!((ranks.rank, ranks.size), (1, 3));
         assert_eq!((ranks.coordinator.as_str(), ranks.port), ("job-0.svc", 7000));
@@ -246,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_prevails() {
+    fn variables_of_apus_prevail() {
         let more = [
             ("APUS_RANK", "0"),
             ("APUS_NODES", "9"),
@@ -261,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_named() {
+    fn an_invalid_variable_is_named() {
         assert_eq!(found(&[]), Err(RanksError::Nothing));
         assert_eq!(found(&[("SLURM_PROCID", "")]), Err(RanksError::Nothing), "empty is unset");
         for wrong in ["", ":5", "h:", "h:0", "h:x", "::1", "[::1", "a b"] {

@@ -1,9 +1,9 @@
-//! How does an agent start on a host that ssh reaches?
+//! Agents on hosts that ssh reaches.
 //!
-//! Every host is visited once before anything begins: whether ssh comes in without being asked for
-//! anything, whether the program is there and of this version, and at which address the host was reached.
-//! Agents then run as commands over there. If the connection breaks, the agent sees the end of its input
-//! and ends; if the network between does not say so, ssh notices after 15 s.
+//! Every host is checked before any agent starts: ssh connects without asking for input, the
+//! program exists and has this version, and the address at which ssh reached the host is known.
+//! Agents then run as remote commands. When the connection breaks, the agent reads the end of its
+//! input and ends. If the network does not report the break, ssh notices within 15 s.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -12,78 +12,77 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 
 use super::hosts::SshHost;
-use super::placed;
 use crate::error::{Doing, Error};
-use crate::process::{Crew, Embodied, Task};
+use crate::process::{Crew, RunningAgent, Task};
 use apus_report::result::COMMIT;
 
-/// What is asked of ssh. The first value given for an option counts: what is in the user's own command
-/// prevails.
+/// Options of ssh. The first value of an option counts, so options in the user's own command
+/// prevail.
 const OPTIONS: [&str; 11] = [
     // No terminal, no agent, no X11.
     "-T",
     "-a",
     "-x",
-    // Nobody is there to answer.
+    // No prompts.
     "-oBatchMode=yes",
     "-oConnectTimeout=10",
-    // A connection that is silently dead ends.
+    // Ends a connection that is silently dead.
     "-oServerAliveInterval=5",
     "-oServerAliveCountMax=3",
-    // A connection of its own for each agent, which no process in the background keeps open.
+    // A separate connection for each agent, which no background process keeps open.
     "-oControlMaster=no",
     "-oControlPath=none",
-    // Whatever the configuration says for people.
+    // Overrides settings that are meant for interactive use.
     "-oRemoteCommand=none",
     "-oClearAllForwardings=yes",
 ];
 
-/// Hosts on which agents can start: each has been visited.
+/// Hosts that passed the check and can run agents.
 #[derive(Debug)]
 pub struct Ssh {
     command: Vec<OsString>,
-    hosts: Vec<Visited>,
+    hosts: Vec<CheckedHost>,
 }
 
-/// A host, and what the visit told.
+/// A checked host.
 #[derive(Clone, Debug)]
-struct Visited {
+struct CheckedHost {
     host: SshHost,
-    /// Quoted for the shell over there.
+    /// Path of the program, quoted for the remote shell.
     program: String,
     bind: IpAddr,
 }
 
 impl Ssh {
-    /// Visits all hosts, at the same time.
+    /// Checks all hosts in parallel.
     ///
-    /// `command` begins the command lines: `ssh`, or `ssh -F FILE`, for instance. `program` is the program
-    /// on hosts that name no other.
+    /// `command` begins the command lines: for example `ssh`, or `ssh -F FILE`. `program` is the
+    /// path of the program on hosts that name no other.
     ///
     /// # Errors
     ///
-    /// The first host of the file that cannot take part, why, and what to do about it; and which others
-    /// cannot.
-    pub fn visit(
+    /// The first host of the file that cannot take part, with the reason and a remedy, and the
+    /// names of others that cannot.
+    pub fn check(
         hosts: &[SshHost],
         command: Vec<OsString>,
         program: &OsStr,
     ) -> Result<Self, Error> {
-        let visits = thread::scope(|scope| {
-            let visit = |host| {
+        let checks = thread::scope(|scope| {
+            let check = |host| {
                 let command = &command;
-                scope.spawn(move || visit(host, command, program))
+                scope.spawn(move || check(host, command, program))
             };
-            let visits: Vec<_> = hosts.iter().map(visit).collect();
-            visits
+            let checks: Vec<_> = hosts.iter().map(check).collect();
+            checks
                 .into_iter()
-                .map(|visit| visit.join().expect("it does not panic"))
+                .map(|check| check.join().expect("it does not panic"))
                 .collect::<Vec<_>>()
         });
         let mut failures = hosts
             .iter()
-            .zip(&visits)
-            .filter_map(|(host, visit)| Some((host, visit.as_ref().err()?)));
+            .zip(&checks)
+            .filter_map(|(host, check)| Some((host, check.as_ref().err()?)));
         if let Some((host, problem)) = failures.next() {
             let also: Vec<_> = failures.map(|(host, _)| host.destination.as_str()).collect();
             let also = if also.is_empty() {
@@ -94,32 +93,32 @@ impl Ssh {
             let agent = format!("{} (line {} of the host file)", host.destination, host.line);
             return Err(Error::Agent { agent, said: format!("{problem}{also}") });
         }
-        Ok(Self { command, hosts: visits.into_iter().flatten().collect() })
+        Ok(Self { command, hosts: checks.into_iter().flatten().collect() })
     }
 
-    /// Number of hosts.
+    /// Returns the number of hosts.
     pub(super) const fn nodes(&self) -> usize {
         self.hosts.len()
     }
 
-    /// Starts an agent for each task, each on the next one of the first `nodes` hosts.
+    /// Starts an agent for each task, on the first `nodes` hosts in turn.
     pub(super) fn start(&self, nodes: usize, tasks: Vec<Task>) -> Result<Crew, Error> {
-        Crew::begin_all(self.hosts[..nodes].iter().cycle().zip(tasks).map(|(visited, task)| {
-            let Visited { host, program, bind } = visited;
-            let task = placed(task, &host.destination, *bind);
+        Crew::begin_all(self.hosts[..nodes].iter().cycle().zip(tasks).map(|(checked, task)| {
+            let CheckedHost { host, program, bind } = checked;
+            let task = task.on_host(&host.destination, *bind);
             let prefix = command_line(&self.command, host);
             let command = OsString::from(format!("exec {program}"));
-            let about = visited.clone();
+            let about = checked.clone();
             let remedy = Box::new(move |status: ExitStatus, said: &str| {
                 remedy(&about.host, &about.program, status, said)
             });
-            let body = Embodied::process(&prefix, &command, remedy);
+            let body = RunningAgent::process(&prefix, &command, remedy);
             (body.doing(|| format!("start {} with ssh", task.name)), task)
         }))
     }
 }
 
-/// `ssh` with everything but the command over there.
+/// Returns the `ssh` command without the remote command.
 fn command_line(command: &[OsString], host: &SshHost) -> Vec<OsString> {
     let mut words = command.to_vec();
     words.extend(OPTIONS.map(OsString::from));
@@ -131,27 +130,27 @@ fn command_line(command: &[OsString], host: &SshHost) -> Vec<OsString> {
     words
 }
 
-/// The program as a word for the shell over there, which starts in the home directory.
+/// Quotes the program's path for the remote shell, which starts in the home directory.
 fn quoted(program: &OsStr) -> Result<String, String> {
     let Some(program) = program.to_str() else {
         return Err(format!(
-            "the program's path {} is no text: say program=PATH",
+            "the program's path {} is not UTF-8: set program=PATH",
             program.display()
         ));
     };
-    // A shell would not expand what is quoted.
+    // The shell does not expand what is quoted.
     let program = match program.strip_prefix("~/") {
         Some(path) => format!("./{path}"),
         None => program.to_owned(),
     };
     match shlex::try_quote(&program) {
         Ok(quoted) => Ok(quoted.into_owned()),
-        Err(error) => Err(format!("the program's path cannot be said to a shell: {error}")),
+        Err(error) => Err(format!("the program's path cannot be quoted for a shell: {error}")),
     }
 }
 
 /// Asks a host for its address and the program's version.
-fn visit(host: &SshHost, command: &[OsString], program: &OsStr) -> Result<Visited, String> {
+fn check(host: &SshHost, command: &[OsString], program: &OsStr) -> Result<CheckedHost, String> {
     let program = quoted(host.program.as_deref().map_or(program, OsStr::new))?;
     let words = command_line(command, host);
     let (ssh, words) = words.split_first().ok_or("no command instead of ssh")?;
@@ -177,15 +176,16 @@ fn visit(host: &SshHost, command: &[OsString], program: &OsStr) -> Result<Visite
         });
     }
     let said = String::from_utf8_lossy(&output.stdout);
-    let reached = told(&said, &program)?;
-    Ok(Visited { host: host.clone(), program, bind: host.bind.unwrap_or(reached) })
+    let reached = parse_check(&said, &program)?;
+    Ok(CheckedHost { host: host.clone(), program, bind: host.bind.unwrap_or(reached) })
 }
 
-/// The address at which ssh reached the host, from what it said; the version must be this one's.
-fn told(said: &str, program: &str) -> Result<IpAddr, String> {
+/// Returns the address at which ssh reached the host, from the output of the check. The version
+/// must be this one's.
+fn parse_check(said: &str, program: &str) -> Result<IpAddr, String> {
     let mut lines = said.lines();
     let first = lines.next().unwrap_or_default();
-    // The other end's address and port, then those of this end.
+    // Address and port of the client, then those of the server.
     let fields: Vec<_> = first.split(' ').collect();
     let address = match fields[..] {
         [_, _, address, port] if port.parse::<u16>().is_ok() => address.parse().ok(),
@@ -193,7 +193,7 @@ fn told(said: &str, program: &str) -> Result<IpAddr, String> {
     };
     let Some(address) = address else {
         return Err(format!(
-            "its shell says `{}` before anything else: let its start-up files print \
+            "its shell prints `{}` before anything else: let its start-up files print \
              in terminals only",
             first.escape_debug()
         ));
@@ -204,14 +204,14 @@ fn told(said: &str, program: &str) -> Result<IpAddr, String> {
     }
     let commit = if COMMIT == "unknown" { String::new() } else { format!(" ({COMMIT})") };
     Err(format!(
-        "{program} there says that it is `{}`, and this is version {}{commit}: install the same on all hosts",
+        "{program} there is `{}`, and this is version {}{commit}: install the same on all hosts",
         version.escape_debug(),
         env!("CARGO_PKG_VERSION")
     ))
 }
 
-/// Whether what a program says to `--version`, like `apus 0.1.0 (0123456789ab)`, is what this one says; who does
-/// not know the commit says nothing about it.
+/// Returns whether the output of `--version`, like `apus 0.1.0 (0123456789ab)`, is that of this
+/// program. A program built without a commit matches any commit.
 fn is_ours(said: &str) -> bool {
     let mut words = said.split(' ').skip(1);
     let version = words.next() == Some(env!("CARGO_PKG_VERSION"));
@@ -219,30 +219,28 @@ fn is_ours(said: &str) -> bool {
     version && commit.is_none_or(|commit| commit == COMMIT || COMMIT == "unknown")
 }
 
-/// What helps against the end of a command over there.
+/// Returns advice about the failure of a remote command.
 fn remedy(host: &SshHost, program: &str, status: ExitStatus, said: &str) -> Option<String> {
     let SshHost { destination, port, .. } = host;
     let port_option = port.map(|port| format!("-p {port} ")).unwrap_or_default();
     let says = |words: &str| said.contains(words);
     match status.code()? {
-        127 => Some(format!(
-            "{program} is not there: install it, or say where it is with program=PATH"
-        )),
-        126 => Some(format!(
-            "{program} cannot run there: is it a program, and for that kind of machine?"
-        )),
+        127 => Some(format!("{program} does not exist there: install it, or set program=PATH")),
+        126 => {
+            Some(format!("{program} cannot run there: is it a program for that kind of machine?"))
+        }
         255 if says("Permission denied") => Some(format!(
-            "nobody is there to type a password: put a key there (ssh-copy-id {port_option}{destination}), \
-             and have ssh-agent know it if it has a passphrase"
+            "a password cannot be entered: put a key there (ssh-copy-id {port_option}{destination}), \
+             and add it to ssh-agent if it has a passphrase"
         )),
         255 if says("Host key verification failed") => Some(format!(
-            "its key is not the one that ssh knows: connect once by hand (ssh {port_option}{destination}) \
-             and see what ssh says"
+            "its host key is unknown to ssh or has changed: connect once by hand (ssh {port_option}{destination}) \
+             and follow the advice of ssh"
         )),
         255 if says("Could not resolve") => Some("is the name written correctly?".to_owned()),
         255 if says("refused") => {
             let port = port.unwrap_or(22);
-            Some(format!("does sshd run there, at port {port}? Another port is said as HOST:PORT"))
+            Some(format!("does sshd run there, at port {port}? Write another port as HOST:PORT"))
         }
         255 if says("timed out") || says("No route") || says("unreachable") => {
             Some("is it up, and does a firewall let ssh through?".to_owned())
@@ -257,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_one_word_whatever_its_name() {
+    fn a_program_is_quoted_as_one_word() {
         let word = |program: &str| quoted(OsStr::new(program)).unwrap();
         assert_eq!(word("/usr/bin/apus"), "/usr/bin/apus");
         assert_eq!(word("~/apus"), "./apus", "commands start in the home directory");
@@ -269,16 +267,16 @@ mod tests {
     }
 
     #[test]
-    fn a_visit_tells_the_address_and_the_version() {
+    fn a_check_returns_the_address_and_compares_the_version() {
         let version = env!("CARGO_PKG_VERSION");
-        let told = |said: &str| told(said, "/bin/apus");
+        let parse = |said: &str| parse_check(said, "/bin/apus");
         let good = format!("10.0.0.1 5000 10.0.0.2 22\napus {version}\n");
-        assert_eq!(told(&good), Ok([10, 0, 0, 2].into()));
-        assert!(told(&format!("Welcome!\n{good}")).unwrap_err().contains("`Welcome!`"));
+        assert_eq!(parse(&good), Ok([10, 0, 0, 2].into()));
+        assert!(parse(&format!("Welcome!\n{good}")).unwrap_err().contains("`Welcome!`"));
         let same = format!("10.0.0.1 5000 10.0.0.2 22\napus {version} ({COMMIT})\n");
-        assert_eq!(told(&same), Ok([10, 0, 0, 2].into()));
-        let other = told("::1 5000 ::1 22\napus 0.0.0\n").unwrap_err();
+        assert_eq!(parse(&same), Ok([10, 0, 0, 2].into()));
+        let other = parse("::1 5000 ::1 22\napus 0.0.0\n").unwrap_err();
         assert!(other.contains("`apus 0.0.0`") && other.contains(version), "{other}");
-        assert!(told("").is_err());
+        assert!(parse("").is_err());
     }
 }

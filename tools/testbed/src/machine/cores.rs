@@ -1,4 +1,4 @@
-//! Which core does which side run on?
+//! Assignment of the two sides of an experiment to cores.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,25 +7,26 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::error::{Doing, Error};
 
-/// The cores of the two sides of an experiment.
+/// Cores of the two sides of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cores {
-    /// Where the client runs; `None` leaves it to the system.
+    /// Core of the client; `None` leaves the choice to the system.
     pub client: Option<usize>,
-    /// Where the server runs; `None` leaves it to the system.
+    /// Core of the server; `None` leaves the choice to the system.
     pub server: Option<usize>,
 }
 
 impl Cores {
-    /// One core for each side, if this process may use two: the first one for the client, the last
-    /// one for the server, so that they hardly ever are two threads of one physical core.
+    /// Chooses a core for each side if this process may use two: the first for the client, the last
+    /// for the server, so that the two are rarely hardware threads of one physical core.
     #[must_use]
     pub fn choose() -> Self {
         Self::of_pair(0)
     }
 
-    /// The cores of one of several pairs of a client and a server that work at the same time: clients take them
-    /// from the first one on, servers from the last one back. Pairs share cores if there are not two for each.
+    /// Chooses the cores of one of several client-server pairs that run at the same time. Clients
+    /// take cores from the first one upwards, servers from the last one downwards. Pairs share
+    /// cores if there are fewer than two for each.
     #[must_use]
     pub fn of_pair(index: usize) -> Self {
         Self::of_pair_on(&allowed(), index)
@@ -39,8 +40,8 @@ impl Cores {
         Self { client: Some(cores[index]), server: Some(cores[cores.len() - 1 - index]) }
     }
 
-    /// The core of one of several clients of the same server, which has the last one for itself; of
-    /// one core, the system's choice.
+    /// Chooses the core of one of several clients of the same server, which has the last core for
+    /// itself. With one core, the choice is left to the system.
     #[must_use]
     pub fn of_client(index: usize) -> Option<usize> {
         match &allowed()[..] {
@@ -49,13 +50,13 @@ impl Cores {
         }
     }
 
-    /// Whether so many tasks have a core each.
+    /// Returns whether `tasks` tasks can have a core each.
     #[must_use]
     pub fn suffice_for(tasks: usize) -> bool {
         tasks <= allowed().len()
     }
 
-    /// What readers of a result have to know about the cores, if anything.
+    /// Returns what readers of a result must know about the cores, if anything.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         self.are_shared().then(|| {
@@ -65,50 +66,51 @@ impl Cores {
         })
     }
 
-    /// Whether both sides may run on the same core.
+    /// Returns whether both sides may run on the same core.
     #[must_use]
     pub fn are_shared(&self) -> bool {
         self.client.is_none() || self.server.is_none() || self.client == self.server
     }
 }
 
-/// Keeps the calling thread, and the threads that it starts from now on, on one core.
+/// Restricts the calling thread, and threads that it starts later, to one core.
 ///
 /// # Errors
 ///
-/// The system refuses, for instance because this process may not use the core.
+/// The system refuses, for example because this process may not use the core.
 pub fn pin(core: usize) -> Result<(), Error> {
     let mut set = CpuSet::new();
     set.set(core);
     sched_setaffinity(None, &set).doing(|| format!("run on core {core} only"))
 }
 
-/// The cores that this process may use, first one of each physical core, then their other hardware threads.
-/// At least one.
-pub fn apart() -> Vec<usize> {
+/// Returns the cores that this process may use, at least one: first one hardware thread of each
+/// physical core, then the others.
+pub fn physical_first() -> Vec<usize> {
     let cores = allowed();
     let path = |core| format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
-    // Where the system does not say, each is taken for a physical core of its own.
+    // Without information, each core counts as a physical core of its own.
     let siblings =
         |core| fs::read_to_string(path(core)).unwrap_or_else(|_| format!("{core} alone"));
-    let apart = by_turns(cores.into_iter().map(|core| (core, siblings(core))));
-    if apart.is_empty() { vec![0] } else { apart }
+    let cores = round_robin(cores.into_iter().map(|core| (core, siblings(core))));
+    if cores.is_empty() { vec![0] } else { cores }
 }
 
-/// The first of each group, then the second of each, and so on.
-fn by_turns(cores: impl Iterator<Item = (usize, String)>) -> Vec<usize> {
+/// Returns the first of each group, then the second of each, and so on.
+fn round_robin(cores: impl Iterator<Item = (usize, String)>) -> Vec<usize> {
     let mut seen: HashMap<String, usize> = HashMap::new();
-    let turn = |(core, group): (usize, String)| {
-        let turn = seen.entry(group).or_default();
-        *turn += 1;
-        (*turn, core)
+    let round = |(core, group): (usize, String)| {
+        let round = seen.entry(group).or_default();
+        *round += 1;
+        (*round, core)
     };
-    let mut turns: Vec<_> = cores.map(turn).collect();
-    turns.sort_unstable();
-    turns.into_iter().map(|(_, core)| core).collect()
+    let mut rounds: Vec<_> = cores.map(round).collect();
+    rounds.sort_unstable();
+    rounds.into_iter().map(|(_, core)| core).collect()
 }
 
-/// The cores that this process may use, in ascending order; empty if the system does not say.
+/// Returns the cores that this process may use, in ascending order; empty if the system does not
+/// say.
 pub fn allowed() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
     (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect()
@@ -133,23 +135,23 @@ mod tests {
     }
 
     #[test]
-    fn each_physical_core_comes_before_any_has_a_second_turn() {
+    fn each_physical_core_comes_before_any_second_hardware_thread() {
         let cores = [(0, "0,4"), (1, "1,5"), (4, "0,4"), (5, "1,5"), (7, "7")];
         let cores = cores.map(|(core, group)| (core, group.to_owned()));
-        assert_eq!(by_turns(cores.into_iter()), [0, 1, 7, 4, 5]);
-        let mut here = apart();
+        assert_eq!(round_robin(cores.into_iter()), [0, 1, 7, 4, 5]);
+        let mut here = physical_first();
         here.sort_unstable();
         assert_eq!(here, allowed(), "all of them, each once");
     }
 
     #[test]
-    fn a_core_that_is_not_there_is_an_error_that_names_it() {
+    fn a_core_that_does_not_exist_is_an_error_that_names_it() {
         let error = thread::spawn(|| pin(CpuSet::MAX_CPU - 1)).join().unwrap().unwrap_err();
         assert!(error.to_string().contains(&format!("core {}", CpuSet::MAX_CPU - 1)), "{error}");
     }
 
     #[test]
-    fn two_cores_are_used_as_asked_and_nothing_is_said() {
+    fn two_cores_are_used_without_a_note() {
         let cores = Cores { client: Some(0), server: Some(1) };
         assert_eq!((cores.are_shared(), cores.note()), (false, None));
     }

@@ -1,12 +1,11 @@
-//! On what machine was a result measured, and on which cores?
+//! The machine on which a result was measured: cores, sleep states, other programs' load.
 
-mod awake;
+mod background_load;
 mod cores;
-mod neighbours;
-mod ticks;
+mod cpu_ticks;
+mod pm_qos;
 
-pub use awake::Awake;
-pub use cores::{Cores, pin};
-pub use cores::{allowed, apart};
-pub use neighbours::Neighbours;
-pub use ticks::Ticks;
+pub use background_load::BackgroundLoad;
+pub use cores::{Cores, allowed, physical_first, pin};
+pub use cpu_ticks::CpuTicks;
+pub use pm_qos::PmQosRequest;

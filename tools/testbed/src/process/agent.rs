@@ -1,4 +1,4 @@
-//! How does a parent talk to a single agent?
+//! Parent's handle of a single agent.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::clock_offset::ClockOffset;
 use super::crew::Crew;
-use super::offset::ClockOffset;
 use crate::error::Error;
 
-/// A side of an experiment at work. Dropping it ends it.
+/// One running side of an experiment. Dropping it ends the agent.
 pub struct Agent {
-    /// A crew of one.
+    /// A crew with one member.
     crew: Crew,
 }
 
@@ -21,34 +21,34 @@ impl Agent {
         Self { crew }
     }
 
-    /// Waits until the agent is ready and tells where it listens.
+    /// Waits until the agent is ready, and returns the address at which it listens.
     ///
     /// # Errors
     ///
-    /// It failed instead.
+    /// The agent failed instead.
     pub fn address(&mut self) -> Result<SocketAddr, Error> {
         Ok(self.crew.addresses()?[0])
     }
 
-    /// Compares the agent's clock with this host's. To be called while it does nothing else.
+    /// Compares the agent's clock with this host's. To be called while the agent does nothing else.
     ///
     /// # Errors
     ///
-    /// It failed instead.
+    /// The agent failed instead.
     pub fn compare_clocks(&mut self) -> Result<ClockOffset, Error> {
         Ok(self.crew.compare_clocks()?[0])
     }
 
-    /// Lets the agent begin at an instant of this host's clock, which is translated to its own. It takes
-    /// the order with [`super::Control::begin`].
+    /// Starts the agent's work at an instant of this host's clock, which is translated to the
+    /// agent's. The agent receives it from [`super::Control::begin`].
     ///
     /// # Errors
     ///
-    /// It failed instead.
+    /// The agent failed instead.
     ///
     /// # Panics
     ///
-    /// The details cannot be written as JSON.
+    /// `details` cannot be written as JSON.
     pub fn begin(&mut self, details: &impl Serialize, at: u64) -> Result<(), Error> {
         if self.crew.clocks().is_empty() {
             self.crew.compare_clocks()?;
@@ -56,21 +56,21 @@ impl Agent {
         self.crew.begin_at(&[details], at)
     }
 
-    /// Asks the agent to come to an end, and waits for its result.
+    /// Asks the agent to stop, and waits for its result.
     ///
     /// # Errors
     ///
-    /// It failed instead.
+    /// The agent failed instead.
     pub fn stop<T: DeserializeOwned>(mut self) -> Result<T, Error> {
         self.crew.stop()?;
         self.result(Duration::ZERO)
     }
 
-    /// Waits for the result of an agent that comes to an end by itself after about `duration`.
+    /// Waits for the result of an agent that ends by itself after about `duration`.
     ///
     /// # Errors
     ///
-    /// It failed instead, or takes far longer than that.
+    /// The agent failed instead, or takes far longer than `duration`.
     pub fn result<T: DeserializeOwned>(self, duration: Duration) -> Result<T, Error> {
         Ok(self.crew.results(duration).all()?.remove(0))
     }

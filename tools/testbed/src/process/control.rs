@@ -1,4 +1,4 @@
-//! How does an agent's work reach its parent?
+//! Agent's connection to its parent.
 
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;
@@ -9,59 +9,83 @@ use std::thread;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::lines::{LONGEST, Order, Report, Task, read_line, write_line};
-use super::{Runner, Stop};
+use super::protocol::{AgentMessage, MAX_LINE, ParentMessage, Task, read_line, write_line};
+use super::stop::Stop;
 use crate::error::{Doing, Error};
 use crate::{clock, machine};
 
-/// The way to the parent, which the work and the listener share.
+/// The work of a [`Task`]; returns its result.
+pub type Runner = fn(&Task, &mut Control) -> Result<Value, Error>;
+
+/// A kind of task and the function that does it.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// Value of [`Task::job`].
+    pub name: &'static str,
+    /// The work.
+    pub run: Runner,
+}
+
+/// Runs the job that the task names.
+///
+/// # Errors
+///
+/// Errors of the work, or no job has the name.
+pub fn run_job(jobs: &[Job], task: &Task, control: &mut Control) -> Result<Value, Error> {
+    match jobs.iter().find(|job| job.name == task.job) {
+        Some(job) => (job.run)(task, control),
+        None => Err(Error::Peer(format!("no job is named `{}`", task.job))),
+    }
+}
+
+/// Output to the parent, shared by the work and the listener.
 type ToParent = Mutex<Box<dyn Write + Send>>;
 
-/// An agent's line to its parent.
+/// Handle through which an agent's work communicates with its parent.
 pub struct Control {
     to_parent: Arc<ToParent>,
     begins: Receiver<Begin<Value>>,
     stop: Stop,
-    /// Whether the result is known to the parent.
+    /// Whether the parent has the result.
     reported: bool,
 }
 
-/// The order to begin: what the parent knew only once all agents were ready.
+/// The order to begin: what the parent knows only when all agents are ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Begin<T> {
-    /// The particulars, as the job understands them: where the others listen, for instance.
+    /// Parameters that the job defines, for example where the others listen.
     pub details: T,
-    /// The common start of all agents, in nanoseconds of this host's [`clock::now`]. It lies in the
-    /// future, unless this host or the way to it is slow beyond all measure.
+    /// Common start of all agents, in nanoseconds of this host's [`clock::now`]. It is in the
+    /// future unless this host or the path to it is extremely slow.
     pub at: u64,
 }
 
 impl Control {
-    /// Tells the parent that others may come to `address`.
+    /// Reports to the parent that others may connect to `address`.
     ///
     /// # Errors
     ///
-    /// The parent is gone.
+    /// The parent has ended.
     pub fn ready(&mut self, address: SocketAddr) -> Result<(), Error> {
-        say(&self.to_parent, &Report::Ready { address })
+        send(&self.to_parent, &AgentMessage::Ready { address })
     }
 
-    /// Tells the parent the result before the work is over: others may still need this agent. What the work
-    /// gives in the end is not told then.
+    /// Reports the result to the parent before the work is over, because others may still need this
+    /// agent. The value that the work returns later is not reported then.
     ///
     /// # Errors
     ///
-    /// The parent is gone.
+    /// The parent has ended.
     pub fn report(&mut self, result: Value) -> Result<(), Error> {
         self.reported = true;
-        say(&self.to_parent, &Report::Done(result))
+        send(&self.to_parent, &AgentMessage::Done(result))
     }
 
-    /// Waits for the order to begin. It comes after [`Control::ready`], once.
+    /// Waits for the order to begin. It arrives once, after [`Control::ready`].
     ///
     /// # Errors
     ///
-    /// The parent asked to stop instead, or is gone; or the details are not a `T`.
+    /// The parent asked to stop instead, or has ended; or the details are not a `T`.
     pub fn begin<T: DeserializeOwned>(&mut self) -> Result<Begin<T>, Error> {
         let Ok(Begin { details, at }) = self.begins.recv() else {
             return Err(Error::Peer("stopped before it could begin".to_owned()));
@@ -71,35 +95,35 @@ impl Control {
         Ok(Begin { details, at })
     }
 
-    /// The parent's request to come to an end.
+    /// Returns the parent's request to stop.
     #[must_use]
     pub const fn stop(&self) -> &Stop {
         &self.stop
     }
 }
 
-fn say(to_parent: &ToParent, report: &Report) -> Result<(), Error> {
+fn send(to_parent: &ToParent, report: &AgentMessage) -> Result<(), Error> {
     let mut to_parent = to_parent.lock().unwrap_or_else(PoisonError::into_inner);
     write_line(&mut **to_parent, report).doing(|| "report to the parent".to_owned())
 }
 
-/// Lives an agent's life: takes the task, does it, reports.
+/// Runs an agent: reads the task, does the work, reports the result.
 ///
-/// `orphaned` is called when the parent is gone before it asked to stop.
-pub(super) fn live(
+/// `orphaned` is called if the parent ends before it asked to stop.
+pub(super) fn run_agent(
     mut from_parent: Box<dyn BufRead + Send>,
     to_parent: Box<dyn Write + Send>,
     runner: Runner,
     orphaned: fn(),
 ) -> Result<(), Error> {
-    let first = read_line(&mut *from_parent, LONGEST).doing(|| "read the task".to_owned())?;
-    let Some(Order::Task(task)) = first else {
+    let first = read_line(&mut *from_parent, MAX_LINE).doing(|| "read the task".to_owned())?;
+    let Some(ParentMessage::Task(task)) = first else {
         return Err(Error::Peer("an agent's first line is its task".to_owned()));
     };
     let (sender, begins) = mpsc::channel();
     let to_parent = Arc::new(Mutex::new(to_parent));
     let listener = Listener {
-        // Weak: the parent sees the end of this work even though the listener still listens.
+        // Weak, so that the parent sees the end of the output although the listener still reads.
         to_parent: Arc::downgrade(&to_parent),
         begins: Some(sender),
         stop: Stop::default(),
@@ -109,51 +133,51 @@ pub(super) fn live(
     thread::spawn(move || listener.listen(&mut *from_parent, orphaned));
     let report = match run(&task, &mut control, runner) {
         Ok(report) => report,
-        Err(error) => Report::Failed(error.to_string()),
+        Err(error) => AgentMessage::Failed(error.to_string()),
     };
     if control.reported {
         return Ok(());
     }
-    say(&control.to_parent, &report)
+    send(&control.to_parent, &report)
 }
 
-fn run(task: &Task, control: &mut Control, runner: Runner) -> Result<Report, Error> {
+fn run(task: &Task, control: &mut Control, runner: Runner) -> Result<AgentMessage, Error> {
     if let Some(core) = task.core {
         machine::pin(core)?;
     }
-    runner(task, control).map(Report::Done)
+    runner(task, control).map(AgentMessage::Done)
 }
 
-/// Hears the parent while the work goes on.
+/// Reads the parent's messages while the work runs.
 struct Listener {
     to_parent: Weak<ToParent>,
-    /// `None` once there will be no order to begin any more.
+    /// `None` once no order to begin can follow.
     begins: Option<Sender<Begin<Value>>>,
     stop: Stop,
 }
 
 impl Listener {
-    /// Waits for the end: of the task, or of the parent.
+    /// Reads until the parent closes the agent's input.
     fn listen(mut self, from_parent: &mut dyn BufRead, orphaned: fn()) {
-        while let Ok(Some(order)) = read_line(from_parent, LONGEST) {
+        while let Ok(Some(order)) = read_line(from_parent, MAX_LINE) {
             match order {
-                Order::Clock { asked } => {
+                ParentMessage::Clock { asked } => {
                     let Some(to_parent) = self.to_parent.upgrade() else { continue };
-                    // A parent that is gone is noticed by the next reading.
-                    let _ = say(&to_parent, &Report::Clock { asked, now: clock::now() });
+                    // The next read notices a parent that has ended.
+                    let _ = send(&to_parent, &AgentMessage::Clock { asked, now: clock::now() });
                 }
-                Order::Begin { details, at } => {
+                ParentMessage::Begin { details, at } => {
                     if let Some(begins) = self.begins.take() {
-                        // Work that does not wait for it needs no order to begin.
+                        // Work that does not wait for the order ignores it.
                         let _ = begins.send(Begin { details, at });
                     }
                 }
-                Order::Stop => {
+                ParentMessage::Stop => {
                     self.begins = None;
                     self.stop.ask();
                 }
-                // Only the first line is one; the parent has no second.
-                Order::Task(_) => {}
+                // Only the first line is a task; the parent sends no second one.
+                ParentMessage::Task(_) => {}
             }
         }
         self.begins = None;

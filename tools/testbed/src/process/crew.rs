@@ -1,14 +1,14 @@
-//! How do several agents begin together, and what becomes of them if one fails?
+//! A crew: agents that begin together and report together.
 //!
 //! ```text
 //!   start ──▶ addresses ──▶ begin ──▶ results
-//!     │          │            │          └─ of all; or of those that came so far, and the first failure
+//!     │          │            │          └─ of all; or of those that reported, and the first failure
 //!     │          │            └─ clocks compared, details handed out, one start instant for all
 //!     │          └─ where each of them listens
 //!     └─ each on its host
 //! ```
 //!
-//! Whatever fails first is the error; the other agents end when the crew is dropped.
+//! The first failure is the error of the crew; the other agents end when the crew is dropped.
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -18,49 +18,50 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::body::Embodied;
-use super::lines::{Order, Task};
-use super::member::{Heard, Member};
-use super::offset::ClockOffset;
+use super::clock_offset::ClockOffset;
+use super::handle::RunningAgent;
+use super::member::{Member, MemberEvent};
+use super::protocol::{ParentMessage, Task};
 use crate::clock;
 use crate::error::Error;
 
-/// How long an agent may take to be ready, to tell the time, or to report after it was stopped. Ours: a
-/// hundred times what it takes on a busy machine; this only ends what would hang for ever.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+/// Time within which an agent must be ready, read its clock, or report after a stop. Chosen by us:
+/// a hundred times what a busy machine needs; it only ends what would hang forever.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long the others may take to report what they have, once one failed.
+/// Time within which the other agents must report what they have, once one has failed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long an agent's death may be heard later than what others say about it.
-const MOMENT: Duration = Duration::from_millis(200);
+/// Delay with which the end of an agent may be noticed after the failures that it causes in others.
+const DEATH_DELAY: Duration = Duration::from_millis(200);
 
-/// Questions for the time per agent. Ours: the least of so many round trips is hardly ever delayed.
+/// Clock readings per agent. Chosen by us: the fastest of this number of round trips is rarely
+/// delayed.
 const EXCHANGES: usize = 16;
 
-/// Agents that work together. Dropping it ends them all.
+/// Agents that work together. Dropping it ends all of them.
 pub struct Crew {
     members: Vec<Member>,
-    /// What they say, in the order in which it comes.
-    heard: Receiver<Heard>,
+    /// Events of all members, in order of arrival.
+    events: Receiver<MemberEvent>,
     clocks: Vec<ClockOffset>,
 }
 
-/// What came of a crew's work.
+/// Results of a crew.
 #[derive(Debug)]
 pub struct Results<T> {
-    /// The result of each agent, in the order of the tasks; `None` if it has none.
+    /// Result of each agent, in the order of the tasks; `None` if it has none.
     pub each: Vec<Option<T>>,
-    /// Why some are missing: what went wrong first.
+    /// The first failure, if results are missing.
     pub failure: Option<Error>,
 }
 
 impl<T> Results<T> {
-    /// The results of all.
+    /// Returns the results of all agents.
     ///
     /// # Errors
     ///
-    /// What went wrong first, if anything did.
+    /// The first failure.
     pub fn all(self) -> Result<Vec<T>, Error> {
         match self.failure {
             Some(failure) => Err(failure),
@@ -70,75 +71,77 @@ impl<T> Results<T> {
 }
 
 impl Crew {
-    /// Hands each body its task.
+    /// Gives each agent its task.
     pub(crate) fn begin_all(
-        bodies: impl IntoIterator<Item = (Result<Embodied, Error>, Task)>,
+        bodies: impl IntoIterator<Item = (Result<RunningAgent, Error>, Task)>,
     ) -> Result<Self, Error> {
-        let (sender, heard) = mpsc::channel();
-        let mut crew = Self { members: Vec::new(), heard, clocks: Vec::new() };
-        for (who, (embodied, task)) in bodies.into_iter().enumerate() {
-            crew.members.push(Member::begin(embodied?, task, who, sender.clone())?);
+        let (sender, events) = mpsc::channel();
+        let mut crew = Self { members: Vec::new(), events, clocks: Vec::new() };
+        for (index, (agent, task)) in bodies.into_iter().enumerate() {
+            crew.members.push(Member::begin(agent?, task, index, sender.clone())?);
         }
         Ok(crew)
     }
 
-    /// Number of agents.
+    /// Returns the number of agents.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether there are no agents.
+    /// Returns whether there are no agents.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// Waits until all agents are ready and tells where they listen, in the order of the tasks.
+    /// Waits until all agents are ready, and returns where they listen, in the order of the tasks.
     ///
     /// # Errors
     ///
     /// The first agent that failed instead.
     pub fn addresses(&mut self) -> Result<Vec<SocketAddr>, Error> {
-        self.listen(PATIENCE, |member| member.address.is_some() || member.result.is_some())?;
+        self.listen(TIMEOUT, |member| member.address.is_some() || member.result.is_some())?;
         let address = |member: &Member| {
             member.address.ok_or_else(|| member.failed("done before it was ready".to_owned()))
         };
         self.members.iter().map(address).collect()
     }
 
-    /// Compares the clocks of all agents with this host's. To be called while they do nothing else.
+    /// Compares the clocks of all agents with this host's. To be called while the agents do nothing
+    /// else.
     ///
     /// # Errors
     ///
     /// The first agent that failed instead.
     pub fn compare_clocks(&mut self) -> Result<&[ClockOffset], Error> {
         self.clocks.clear();
-        for who in 0..self.members.len() {
-            self.members[who].exchanges.clear();
-            // One after the other: answers that come together would delay each other.
+        for index in 0..self.members.len() {
+            self.members[index].exchanges.clear();
+            // One agent after another: simultaneous answers would delay each other.
             for number in 1..=EXCHANGES {
-                self.members[who].order(&Order::Clock { asked: clock::now() })?;
-                let told = |member: &Member| member.exchanges.len() >= number;
-                self.listen_to(who, PATIENCE, told)?;
+                self.members[index].order(&ParentMessage::Clock { asked: clock::now() })?;
+                let answered = |member: &Member| member.exchanges.len() >= number;
+                self.wait_for(index, TIMEOUT, answered)?;
             }
-            let offset = ClockOffset::estimate(&self.members[who].exchanges);
+            let offset = ClockOffset::estimate(&self.members[index].exchanges);
             self.clocks.push(offset.expect("there were exchanges"));
         }
         Ok(&self.clocks)
     }
 
-    /// The clocks of the agents, in the order of the tasks: results that hold instants can be translated.
-    /// Empty before they were compared; [`Crew::begin`] does that.
+    /// Returns the clock offsets of the agents, in the order of the tasks, for the translation of
+    /// instants in results. Empty before the first comparison, which [`Crew::begin`] makes.
     #[must_use]
     pub fn clocks(&self) -> &[ClockOffset] {
         &self.clocks
     }
 
-    /// Lets all agents begin `lead` from now, and gives that instant by this host's clock. Each gets its
-    /// own details, which take some time on their way: a lead of 200 ms is ample in one building.
+    /// Lets all agents begin `lead` from now, and returns that instant by this host's clock. Each
+    /// agent gets its own details. The lead must cover their transmission: 200 ms is ample within
+    /// one building.
     ///
-    /// Agents take it with [`super::Control::begin`].
+    /// Agents receive the order from [`super::Control::begin`].
     ///
     /// # Errors
     ///
@@ -146,7 +149,7 @@ impl Crew {
     ///
     /// # Panics
     ///
-    /// There are not as many details as agents, or they cannot be written as JSON.
+    /// The number of details differs from that of agents, or they cannot be written as JSON.
     pub fn begin<T: Serialize>(&mut self, details: &[T], lead: Duration) -> Result<u64, Error> {
         assert_eq!(details.len(), self.members.len(), "details for each agent");
         if self.clocks.len() < self.members.len() {
@@ -160,24 +163,24 @@ impl Crew {
     pub(super) fn begin_at<T: Serialize>(&mut self, details: &[T], at: u64) -> Result<(), Error> {
         for ((member, offset), details) in self.members.iter_mut().zip(&self.clocks).zip(details) {
             let details = serde_json::to_value(details).expect("details that JSON can hold");
-            member.order(&Order::Begin { details, at: offset.to_agent(at) })?;
+            member.order(&ParentMessage::Begin { details, at: offset.to_agent(at) })?;
         }
         Ok(())
     }
 
-    /// Sleeps for as long as all agents are well.
+    /// Sleeps for `duration` while all agents run.
     ///
     /// # Errors
     ///
-    /// An agent failed meanwhile; that is told at once.
+    /// An agent failed; the call returns at once.
     pub fn sleep(&mut self, duration: Duration) -> Result<(), Error> {
         let began = Instant::now();
         loop {
             let left = duration.saturating_sub(began.elapsed());
-            match self.heard.recv_timeout(left) {
-                Ok(heard) => self.hear(heard)?,
+            match self.events.recv_timeout(left) {
+                Ok(event) => self.handle(event)?,
                 Err(RecvTimeoutError::Timeout) => return Ok(()),
-                // All have ended well before.
+                // All agents have ended, successfully.
                 Err(RecvTimeoutError::Disconnected) => {
                     thread::sleep(left);
                     return Ok(());
@@ -186,25 +189,25 @@ impl Crew {
         }
     }
 
-    /// Asks all agents to come to an end.
+    /// Asks all agents to stop.
     ///
     /// # Errors
     ///
-    /// The system does not let them be asked.
+    /// A request cannot be written.
     pub fn stop(&mut self) -> Result<(), Error> {
-        self.members.iter_mut().try_for_each(|member| member.order(&Order::Stop))
+        self.members.iter_mut().try_for_each(|member| member.order(&ParentMessage::Stop))
     }
 
-    /// Waits for the results of agents that come to an end by themselves after about `duration`, or that
-    /// were asked to.
+    /// Waits for the results of agents that end by themselves after about `duration`, or that were
+    /// asked to stop.
     ///
-    /// Once one fails, or takes far longer than that, the others are asked to stop; what they still report
-    /// is kept.
+    /// When one agent fails, or takes far longer, the others are asked to stop. What they still
+    /// report is kept.
     pub fn results<T: DeserializeOwned>(mut self, duration: Duration) -> Results<T> {
-        let patience = duration.saturating_add(PATIENCE);
-        let mut failure = self.listen(patience, |member| member.result.is_some()).err();
+        let timeout = duration.saturating_add(TIMEOUT);
+        let mut failure = self.listen(timeout, |member| member.result.is_some()).err();
         if failure.is_some() {
-            self.hear_the_rest();
+            self.collect_remaining();
         }
         let mut each = Vec::new();
         for member in &mut self.members {
@@ -219,87 +222,88 @@ impl Crew {
         Results { each, failure }
     }
 
-    /// Lets those that did not fail report what they have.
-    fn hear_the_rest(&mut self) {
-        // What fails from here on is not what failed first.
+    /// Collects the results of the agents that have not failed.
+    fn collect_remaining(&mut self) {
+        // A later failure is not the first one.
         let _ = self.stop();
         let until = Instant::now() + GRACE;
         let over = |member: &Member| member.result.is_some() || member.ended;
         while !self.members.iter().all(over) {
             let left = until.saturating_duration_since(Instant::now());
-            let Ok(heard) = self.heard.recv_timeout(left) else { return };
-            let _ = self.members[heard.who].hear(heard);
+            let Ok(event) = self.events.recv_timeout(left) else { return };
+            let _ = self.members[event.index].handle(event);
         }
     }
 
-    /// Takes note of something that an agent said.
+    /// Handles an event of a member.
     ///
     /// # Errors
     ///
-    /// It failed. If it says so itself, another one may have died and be the reason for it: that one's end is
-    /// the error then.
-    fn hear(&mut self, heard: Heard) -> Result<(), Error> {
-        let in_words = heard.is_failure_in_words();
-        let Err(failure) = self.members[heard.who].hear(heard) else { return Ok(()) };
-        Err(if in_words { self.death().unwrap_or(failure) } else { failure })
+    /// The agent failed. If it reports a failure itself, the cause may be another agent that died:
+    /// then the error is that agent's end.
+    fn handle(&mut self, event: MemberEvent) -> Result<(), Error> {
+        let reported = event.reports_failure();
+        let Err(failure) = self.members[event.index].handle(event) else { return Ok(()) };
+        Err(if reported { self.death().unwrap_or(failure) } else { failure })
     }
 
-    /// An agent that ended without a word, if one is noticed soon.
+    /// Returns the end of an agent that died without a report, if one is noticed soon.
     fn death(&mut self) -> Option<Error> {
-        let until = Instant::now() + MOMENT;
+        let until = Instant::now() + DEATH_DELAY;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let heard = self.heard.recv_timeout(left).ok()?;
-            let in_words = heard.is_failure_in_words();
-            let failure = self.members[heard.who].hear(heard).err();
-            if failure.is_some() && !in_words {
+            let event = self.events.recv_timeout(left).ok()?;
+            let reported = event.reports_failure();
+            let failure = self.members[event.index].handle(event).err();
+            if failure.is_some() && !reported {
                 return failure;
             }
         }
     }
 
-    /// Hears until something holds for all agents.
-    fn listen(&mut self, patience: Duration, until: impl Fn(&Member) -> bool) -> Result<(), Error> {
-        let deadline = Instant::now().checked_add(patience);
-        (0..self.members.len()).try_for_each(|who| self.hear_until(who, patience, deadline, &until))
+    /// Handles events until `until` holds for all agents.
+    fn listen(&mut self, timeout: Duration, until: impl Fn(&Member) -> bool) -> Result<(), Error> {
+        let deadline = Instant::now().checked_add(timeout);
+        (0..self.members.len())
+            .try_for_each(|index| self.wait_until(index, timeout, deadline, &until))
     }
 
-    /// Hears until something holds for one agent.
-    fn listen_to(
+    /// Handles events until `until` holds for one agent.
+    fn wait_for(
         &mut self,
-        who: usize,
-        patience: Duration,
+        index: usize,
+        timeout: Duration,
         until: impl Fn(&Member) -> bool,
     ) -> Result<(), Error> {
-        self.hear_until(who, patience, Instant::now().checked_add(patience), &until)
+        self.wait_until(index, timeout, Instant::now().checked_add(timeout), &until)
     }
 
-    fn hear_until(
+    fn wait_until(
         &mut self,
-        who: usize,
-        patience: Duration,
+        index: usize,
+        timeout: Duration,
         deadline: Option<Instant>,
         until: &impl Fn(&Member) -> bool,
     ) -> Result<(), Error> {
-        while !until(&self.members[who]) {
-            let heard = match deadline {
+        while !until(&self.members[index]) {
+            let event = match deadline {
                 Some(deadline) => {
-                    self.heard.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+                    self.events.recv_timeout(deadline.saturating_duration_since(Instant::now()))
                 }
-                None => self.heard.recv().map_err(RecvTimeoutError::from),
+                None => self.events.recv().map_err(RecvTimeoutError::from),
             };
-            let problem = match heard {
-                Ok(heard) => {
-                    self.hear(heard)?;
+            let problem = match event {
+                Ok(event) => {
+                    self.handle(event)?;
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    format!("no answer for {} s", patience.as_secs())
+                    format!("no answer for {} s", timeout.as_secs())
                 }
-                // All have ended, and this has been heard before.
-                Err(RecvTimeoutError::Disconnected) => "has come to its end".to_owned(),
+                // All agents have ended, and their events have been handled.
+                Err(RecvTimeoutError::Disconnected) => "has ended".to_owned(),
             };
-            return Err(self.members[who].failed(problem));
+            return Err(self.members[index].failed(problem));
         }
         Ok(())
     }
@@ -307,7 +311,7 @@ impl Crew {
 
 impl Drop for Crew {
     fn drop(&mut self) {
-        // All at once, so that nobody waits for each of them in turn.
+        // Closes all inputs at once, so that the members end in parallel.
         self.members.iter_mut().for_each(Member::hang_up);
     }
 }

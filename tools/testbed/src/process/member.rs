@@ -1,4 +1,4 @@
-//! What does the parent hold of one agent?
+//! Parent's state of one agent of a crew.
 
 use std::io::{self, BufReader, Write};
 use std::mem;
@@ -8,60 +8,60 @@ use std::thread;
 
 use serde_json::Value;
 
-use super::body::{Body, Embodied};
-use super::lines::{LONGEST, Order, Report, Task, read_line, write_line};
-use super::offset::Exchange;
+use super::clock_offset::Exchange;
+use super::handle::{AgentHandle, RunningAgent};
+use super::protocol::{AgentMessage, MAX_LINE, ParentMessage, Task, read_line, write_line};
 use crate::clock;
 use crate::error::{Doing, Error};
 
-/// Something that an agent said.
-pub(super) struct Heard {
-    /// The agent's number in its crew.
-    pub(super) who: usize,
-    /// When the line had come, by this host's clock.
+/// Something that an agent sent.
+pub(super) struct MemberEvent {
+    /// Index of the agent in its crew.
+    pub(super) index: usize,
+    /// This host's clock when the line arrived.
     at: u64,
-    /// `None`: its output ended.
-    what: io::Result<Option<Report>>,
+    /// `None`: the agent closed its output.
+    what: io::Result<Option<AgentMessage>>,
 }
 
-impl Heard {
-    /// Whether the agent says itself that it failed, and why.
-    pub(super) const fn is_failure_in_words(&self) -> bool {
-        matches!(self.what, Ok(Some(Report::Failed(_))))
+impl MemberEvent {
+    /// Returns whether the agent itself reports a failure.
+    pub(super) const fn reports_failure(&self) -> bool {
+        matches!(self.what, Ok(Some(AgentMessage::Failed(_))))
     }
 }
 
-/// One agent of a crew. Dropping it ends it.
+/// One agent of a crew. Dropping it ends the agent.
 pub(super) struct Member {
     name: String,
-    /// Its standard input; `None` once it is to end.
+    /// Standard input of the agent; `None` once the agent is to end.
     to_agent: Option<Box<dyn Write + Send>>,
-    body: Body,
-    /// Where it listens, once it is ready.
+    body: AgentHandle,
+    /// Where the agent listens, once it is ready.
     pub(super) address: Option<SocketAddr>,
-    /// What came of its task.
+    /// Result of its task.
     pub(super) result: Option<Value>,
-    /// What it said about its clock.
+    /// Readings of its clock.
     pub(super) exchanges: Vec<Exchange>,
-    /// Its output ended: nothing more will be heard.
+    /// The agent closed its output: no event follows.
     pub(super) ended: bool,
 }
 
 impl Member {
-    /// Hands the task over. What the agent says goes to `heard`, with the number `who`.
+    /// Sends the task. What the agent sends goes to `events`, with the number `index`.
     pub(super) fn begin(
-        embodied: Embodied,
+        agent: RunningAgent,
         task: Task,
-        who: usize,
-        heard: Sender<Heard>,
+        index: usize,
+        events: Sender<MemberEvent>,
     ) -> Result<Self, Error> {
-        let Embodied { body, to_agent, from_agent } = embodied;
+        let RunningAgent { body, to_agent, from_agent } = agent;
         thread::spawn(move || {
             let mut lines = BufReader::new(from_agent);
             loop {
-                let what = read_line(&mut lines, LONGEST);
+                let what = read_line(&mut lines, MAX_LINE);
                 let last = !matches!(what, Ok(Some(_)));
-                if heard.send(Heard { who, at: clock::now(), what }).is_err() || last {
+                if events.send(MemberEvent { index, at: clock::now(), what }).is_err() || last {
                     return;
                 }
             }
@@ -75,57 +75,57 @@ impl Member {
             exchanges: Vec::new(),
             ended: false,
         };
-        member.order(&Order::Task(task))?;
+        member.order(&ParentMessage::Task(task))?;
         Ok(member)
     }
 
-    pub(super) fn order(&mut self, order: &Order) -> Result<(), Error> {
+    pub(super) fn order(&mut self, order: &ParentMessage) -> Result<(), Error> {
         let Some(to_agent) = self.to_agent.as_mut() else { return Ok(()) };
         match write_line(&mut **to_agent, order) {
             Ok(()) => Ok(()),
-            // It ended; what it said before tells more than a broken pipe.
+            // The agent ended; what it sent before says more than a broken pipe.
             Err(error) if gone(&error) => Ok(()),
             Err(error) => Err(error).doing(|| format!("talk to {}", self.name)),
         }
     }
 
-    /// Takes note of something that it said.
+    /// Handles an event.
     ///
     /// # Errors
     ///
-    /// That it failed.
-    pub(super) fn hear(&mut self, heard: Heard) -> Result<(), Error> {
-        match heard.what {
-            Ok(Some(Report::Ready { .. })) if self.address.is_some() => {
+    /// The agent failed.
+    pub(super) fn handle(&mut self, event: MemberEvent) -> Result<(), Error> {
+        match event.what {
+            Ok(Some(AgentMessage::Ready { .. })) if self.address.is_some() => {
                 Err(self.failed("ready a second time".to_owned()))
             }
-            Ok(Some(Report::Ready { address })) => {
+            Ok(Some(AgentMessage::Ready { address })) => {
                 self.address = Some(address);
                 Ok(())
             }
-            Ok(Some(Report::Clock { asked, now })) => {
-                self.exchanges.push(Exchange { asked, theirs: now, answered: heard.at });
+            Ok(Some(AgentMessage::Clock { asked, now })) => {
+                self.exchanges.push(Exchange { asked, theirs: now, answered: event.at });
                 Ok(())
             }
-            Ok(Some(Report::Done(result))) => {
+            Ok(Some(AgentMessage::Done(result))) => {
                 self.result = Some(result);
                 Ok(())
             }
-            Ok(Some(Report::Failed(why))) => {
+            Ok(Some(AgentMessage::Failed(why))) => {
                 self.ended = true;
                 Err(self.failed(why))
             }
-            Ok(Some(Report::Ended { how })) => self.end(|_| how),
-            Ok(None) => self.end(Body::how_it_ended),
+            Ok(Some(AgentMessage::Ended { how })) => self.end(|_| how),
+            Ok(None) => self.end(AgentHandle::how_it_ended),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                self.end(|_| format!("said something strange: {error}"))
+                self.end(|_| format!("sent an unexpected line: {error}"))
             }
             Err(error) => self.end(|_| format!("was lost: {error}")),
         }
     }
 
-    /// Nothing more will be heard, which is a failure if nothing came of the task.
-    fn end(&mut self, how: impl FnOnce(&mut Body) -> String) -> Result<(), Error> {
+    /// Records that no event follows, which is a failure if the task has no result.
+    fn end(&mut self, how: impl FnOnce(&mut AgentHandle) -> String) -> Result<(), Error> {
         if mem::replace(&mut self.ended, true) || self.result.is_some() {
             return Ok(());
         }
@@ -137,13 +137,13 @@ impl Member {
         Error::Agent { agent: self.name.clone(), said }
     }
 
-    /// Lets it see the end of its input, which ends it sooner or later.
+    /// Closes the agent's input, which ends the agent.
     pub(super) fn hang_up(&mut self) {
         drop(self.to_agent.take());
     }
 }
 
-/// Whether an error says that the other side ended.
+/// Returns whether the error means that the other side ended.
 fn gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }

@@ -1,14 +1,15 @@
-//! How does a server that waits for packets learn that it is over?
+//! Stop request for a server that waits for packets.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
-/// Asks a server to come to an end. Clones are the same request.
+/// Asks a server to stop. Clones share one request.
 ///
-/// A server that spins looks at [`Stop::is_asked`] whenever it finds nothing to do. One that sleeps
-/// in the kernel is woken by what it left with [`Stop::wake_with`], a packet to itself for instance;
-/// a timeout on its socket would cost time in every round trip that is measured.
+/// A server that spins checks [`Stop::is_asked`] whenever it finds nothing to do. A server that
+/// sleeps in the kernel is woken by the function it registered with [`Stop::wake_with`], which may
+/// send a packet to it, for example. A timeout on its socket would add time to every round trip
+/// that is measured.
 #[derive(Clone, Default)]
 pub struct Stop {
     shared: Arc<Shared>,
@@ -21,38 +22,40 @@ struct Shared {
 }
 
 impl Stop {
-    /// Whether it is over.
+    /// Returns whether the server must stop.
     #[inline]
     #[must_use]
     pub fn is_asked(&self) -> bool {
-        // Relaxed: nothing else is read because of it.
+        // Relaxed: no other memory is read because of it.
         self.shared.asked.load(Ordering::Relaxed)
     }
 
-    /// It is over.
+    /// Asks the server to stop.
     pub fn ask(&self) {
         self.shared.asked.store(true, Ordering::Relaxed);
         self.wake();
     }
 
-    /// What wakes the server up if it sleeps. Called once or more often after [`Stop::ask`], at once
-    /// if that was before.
+    /// Registers the function that wakes the server if it sleeps. It is called once or more after
+    /// [`Stop::ask`], or at once if that was called before.
     pub fn wake_with(&self, wake: impl Fn() + Send + 'static) {
-        // The lock orders this after or before `ask`'s `wake`: the flag or the function is seen.
+        // The lock orders this call before or after the `wake` in `ask`: one of them sees the
+        // other's write.
         *self.shared.wake.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(wake));
         if self.is_asked() {
             self.wake();
         }
     }
 
-    /// Sleeps until it is over, in place of what was left with [`Stop::wake_with`] before.
+    /// Sleeps until [`Stop::ask`] is called. Replaces the function registered with
+    /// [`Stop::wake_with`].
     pub fn wait(&self) {
         let (wakes, woken) = mpsc::channel();
         self.wake_with(move || {
-            // It may be asked twice.
+            // Fails on a second call, when no thread receives any more.
             let _ = wakes.send(());
         });
-        // Fails when the request itself is gone.
+        // Fails if the request itself is dropped.
         let _ = woken.recv();
     }
 
@@ -76,7 +79,7 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn asking_wakes_whoever_sleeps() {
+    fn a_request_wakes_a_sleeping_server() {
         let (wakes, woken) = mpsc::channel();
         let stop = Stop::default();
         stop.wake_with(move || wakes.send(()).unwrap());
@@ -86,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_sleeps_until_somebody_asks() {
+    fn wait_sleeps_until_a_request() {
         let stop = Stop::default();
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| stop.wait());
@@ -97,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn who_prepares_to_sleep_too_late_is_woken_at_once() {
+    fn a_wake_function_registered_after_the_request_is_called_at_once() {
         let (wakes, woken) = mpsc::channel();
         let stop = Stop::default();
         stop.ask();

@@ -1,4 +1,4 @@
-//! What stays behind when a fabric ends?
+//! Removal of a fabric: however its owner ends, no process and no namespace remains.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -7,12 +7,12 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 
-use apus_testbed::fabric::{Fabric, Island, Layout, Process, Spec};
+use apus_testbed::fabric::{Fabric, IsolatedHost, Layout, Process, Spec};
 
 use crate::programs::Running;
 use crate::test;
 
-/// The argument that makes this program one that owns a fabric until somebody ends it.
+/// Argument that makes this program the owner of a fabric until it is killed.
 pub(crate) const OWNER: &str = "__owner";
 
 pub(crate) fn all(who: &str) {
@@ -21,14 +21,14 @@ pub(crate) fn all(who: &str) {
     test(who, "an owner that is killed leaves nothing", an_owner_that_is_killed_leaves_nothing);
     test(who, "what was there is not touched", what_was_there_is_not_touched);
     test(who, "one that fails half-way leaves nothing", one_that_fails_half_way_leaves_nothing);
-    test(who, "an island has itself and nothing else", an_island_has_itself_and_nothing_else);
+    test(who, "an isolated host has loopback only", an_isolated_host_has_loopback_only);
 }
 
 pub(crate) fn spec() -> Spec {
     Spec { nodes: 3, ..Spec::default() }
 }
 
-/// Owns a fabric, says what it is, and goes on.
+/// Owns a fabric, prints its layout, and waits.
 pub(crate) fn owner() -> ExitCode {
     let fabric = Fabric::up(&spec()).unwrap();
     println!("{}", serde_json::to_string(fabric.layout()).unwrap());
@@ -36,13 +36,13 @@ pub(crate) fn owner() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The network namespace of a process; `None` once it has ended.
+/// Returns the network namespace of a process; `None` once it has ended.
 fn namespace(pid: u32) -> Option<String> {
     let link = fs::read_link(format!("/proc/{pid}/ns/net")).ok()?;
     Some(link.to_string_lossy().into_owned())
 }
 
-/// All that this user can see.
+/// Returns all namespaces that this user can see.
 fn namespaces() -> BTreeSet<String> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -52,7 +52,7 @@ fn namespaces() -> BTreeSet<String> {
 fn namespaces_of(layout: &Layout) -> BTreeSet<String> {
     let all: BTreeSet<_> = layout.holders().filter_map(|holder| namespace(holder.pid)).collect();
     assert_eq!(all.len(), 4, "a switch and three hosts, each in its own");
-    assert!(!all.contains(&namespace(std::process::id()).unwrap()), "not in ours");
+    assert!(!all.contains(&namespace(std::process::id()).unwrap()), "not this process's");
     all
 }
 
@@ -73,7 +73,7 @@ fn a_program_that_goes_on_has_no_network() {
     let interfaces = || fs::read_to_string(format!("/proc/{}/net/dev", echo.pid())).unwrap();
     assert!(interfaces().contains("fab0"));
     drop(fabric);
-    // The kernel removes a namespace in its own time.
+    // The kernel removes a namespace asynchronously.
     while interfaces().contains("fab0") {
         thread::yield_now();
     }
@@ -91,7 +91,7 @@ fn an_owner_that_is_killed_leaves_nothing() {
     let layout: Layout = serde_json::from_str(&line).unwrap();
     let made = namespaces_of(&layout);
     assert!(layout.is_alive());
-    // SIGKILL: nobody cleans up.
+    // SIGKILL: no destructor runs.
     owner.kill().unwrap();
     owner.wait().unwrap();
     while layout.holders().any(Process::is_alive) {
@@ -115,7 +115,7 @@ fn what_was_there_is_not_touched() {
     assert_eq!((interfaces(), routes()), before);
 }
 
-/// Without netem there is no delay, which is found out when everything else is there already.
+/// Without netem there is no delay, which shows only when everything else exists already.
 fn one_that_fails_half_way_leaves_nothing() {
     let before = namespaces();
     let delay = std::time::Duration::from_micros(10);
@@ -131,16 +131,16 @@ fn one_that_fails_half_way_leaves_nothing() {
     assert!(others.is_disjoint(&ours), "{ours:?}");
 }
 
-/// Processes whose parent this is.
+/// Returns the child processes of this process.
 fn children() -> Vec<u32> {
     let me = std::process::id();
     let text = fs::read_to_string(format!("/proc/{me}/task/{me}/children")).unwrap_or_default();
     text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-fn an_island_has_itself_and_nothing_else() {
-    let island = Island::up().unwrap();
-    let enter = island.enter();
+fn an_isolated_host_has_loopback_only() {
+    let host = IsolatedHost::up().unwrap();
+    let enter = host.enter();
     let run = |script: &str| {
         let output =
             Command::new(&enter[0]).args(&enter[1..]).args(["sh", "-c", script]).output().unwrap();
@@ -151,12 +151,12 @@ fn an_island_has_itself_and_nothing_else() {
     let interfaces: Vec<&str> =
         table.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
     // Some kernels give each namespace tunnels that are down.
-    assert!(interfaces.contains(&Island::INTERFACE), "{table}");
+    assert!(interfaces.contains(&IsolatedHost::INTERFACE), "{table}");
     assert!(!interfaces.iter().any(|name| name.starts_with("eth")), "{table}");
     // The addresses of interfaces that are up have routes.
     assert!(run("cat /proc/self/net/fib_trie").contains("127.0.0.1"), "loopback is up");
     let inside = run("readlink /proc/self/ns/net");
     assert!(namespaces().contains(inside.trim()));
-    drop(island);
+    drop(host);
     assert!(!namespaces().contains(inside.trim()), "it ends with its value");
 }

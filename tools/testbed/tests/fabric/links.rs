@@ -1,4 +1,4 @@
-//! Do links and switch behave as they should?
+//! Behaviour of links and switch: queues, priorities, drops, packet sizes.
 
 use std::process::Command;
 
@@ -17,15 +17,15 @@ pub(crate) fn all(who: &str) {
     test(who, "a full buffer drops", a_full_buffer_drops);
     test(who, "senders do not feel the switch", senders_do_not_feel_the_queue_in_the_switch);
     test(who, "the switch sees packets of real size", the_switch_sees_packets_of_real_size);
-    test(who, "what is lost is counted", what_is_lost_is_counted);
-    test(who, "two fabrics know nothing of each other", two_fabrics_know_nothing_of_each_other);
+    test(who, "lost packets are counted", lost_packets_are_counted);
+    test(who, "two fabrics are isolated from each other", two_fabrics_are_isolated);
 }
 
 fn small() -> Spec {
     Spec { nodes: 2, ..Spec::default() }
 }
 
-/// A link so slow that a few packets are a long queue, and all of the queue in the switch.
+/// A link on which a few packets are a long queue. The whole queue is in the switch.
 fn slow() -> Spec {
     Spec { link: Rate::from_mbps(1).unwrap(), uplink: Uplink::Free, ..small() }
 }
@@ -63,22 +63,23 @@ fn every_level_has_its_queue() {
             run(&fabric, 0, &["send", address, &kind]);
         }
     }
-    // A question of level 0 comes last in the host's queue and in the switch: nothing is under way any
-    // more once it is answered.
+    // A request at level 0 leaves last from the host's queue and from the switch: once it is
+    // answered, no packet is in transit.
     let mut echo = Running::start(&fabric, 1, &["echo", &format!("{}:0", fabric.address(1))]);
     run(&fabric, 0, &["ask", &echo.line()]);
     for before in before.iter().filter(|queue| queue.node == 1) {
         let arrived = queue(&fabric, 1, before.level).packets - before.packets;
         let sent = 20 * u64::from(before.level + 1);
-        // The question; and neighbours greet each other at level 0, and manage multicast at level 6.
+        // The request; in addition, neighbour discovery uses level 0 and multicast management level
+        // 6.
         let noise = if matches!(before.level, 0 | 6) { 20 } else { 0 };
         let expected = sent..=sent + noise;
         assert!(expected.contains(&arrived), "level {}: {arrived} of {sent}", before.level);
     }
 }
 
-/// Data of a request goes by its size, and grants go first of all: these are the classes that the
-/// transport itself writes.
+/// DATA of a request has the level of its size, and GRANTs have the highest: these are the classes
+/// that the transport itself writes.
 fn the_levels_of_apus_are_those_of_the_switch() {
     let Some(fabric) = fabric(&small()) else { return };
     let map = apus_proto::Config::default();
@@ -97,8 +98,8 @@ fn a_high_level_overtakes() {
     let address = format!("{}:0", fabric.address(1));
     let mut collector = Running::start(&fabric, 1, &["collect", &address, "105"]);
     let address = collector.line();
-    // A hundred packets of level 1 take more than a second; the last ones are sent long before. There are
-    // five, because the first one of a level goes first anyway (see `shaping`).
+    // A hundred packets of level 1 take more than a second, and the last ones are sent long before.
+    // There are five, because the first one of a level goes first anyway (see `shaping`).
     run(&fabric, 0, &["send", &address, "1x100x1400", "7x5x1400"]);
     let order = collector.line();
     let last = order.rsplit(' ').next();
@@ -118,16 +119,16 @@ fn a_full_buffer_drops() {
     assert!(counters.drops > 100 && counters.packets >= 6, "{counters:?}");
 }
 
-/// Linux would count what waits in the switch as the sender's, and hold the sender back.
+/// Linux would charge what waits in the switch to the sender, and hold the sender back.
 fn senders_do_not_feel_the_queue_in_the_switch() {
     let Some(fabric) = fabric(&slow()) else { return };
     run(&fabric, 0, &["send", &format!("{}:9", fabric.address(1)), "3x400x1400"]);
     let counters = queue(&fabric, 1, 3);
-    // The sender's buffer has 40 kB at most.
+    // The sender's buffer holds 40 kB at most.
     assert!(counters.backlog > 100_000, "{counters:?}");
 }
 
-/// Packets and bytes that a port of the switch has received. Not from `tc`, which counts what is inside
+/// Returns the packets and bytes that a port of the switch has received. `tc` would count the parts
 /// of a long packet, too.
 fn received(fabric: &Fabric, port: &str) -> (u64, u64) {
     let enter = fabric.layout().enter_switch();
@@ -165,18 +166,18 @@ fn the_switch_sees_packets_of_real_size() {
     }
 }
 
-fn what_is_lost_is_counted() {
+fn lost_packets_are_counted() {
     let Some(fabric) = fabric(&Spec { loss: 0.5, uplink: Uplink::Free, ..small() }) else { return };
     run(&fabric, 0, &["send", &format!("{}:9", fabric.address(1)), "3x200x100"]);
     let sum = || queue(&fabric, 1, 3).packets + fabric.lost().unwrap();
-    // All are on one side or the other; greetings may be lost besides.
+    // All are on one side or the other; neighbour discovery may be lost in addition.
     while sum() < 200 {}
     let arrived = queue(&fabric, 1, 3).packets;
-    // One way or the other with a chance of 2^-199.
+    // Fails with a probability of 2^-199.
     assert!((1..200).contains(&arrived) && fabric.lost().unwrap() > 0, "{arrived} arrived");
 }
 
-fn two_fabrics_know_nothing_of_each_other() {
+fn two_fabrics_are_isolated() {
     let (Some(one), Some(other)) = (fabric(&small()), fabric(&small())) else { return };
     let address = format!("{}:4000", one.address(1));
     // The same address in each, and a different program behind it.

@@ -1,13 +1,13 @@
-//! Situation: there are several hosts on this machine. They talk to each other over links and a switch that
-//! behave as they should, and whatever happens, nothing stays behind.
+//! Scenario: several hosts on this machine talk over links and a switch. They behave as specified,
+//! and nothing remains when they end.
 //!
-//! Runs as whoever calls it, and as an ordinary user besides if that is root. Where nobody may create
-//! namespaces, or a program is missing, it says so and passes.
+//! The tests run as the calling user, and if that is root, as an unprivileged user as well. They
+//! are skipped with a message if the user may not create namespaces or a program is missing.
 
 mod ends;
 mod links;
+mod persistent;
 mod programs;
-mod standing;
 
 use std::env;
 use std::fs::{self, Permissions};
@@ -18,41 +18,44 @@ use std::thread;
 use std::time::Duration;
 
 use apus_testbed::Error;
-use apus_testbed::fabric::standing::{KEEPER, keeper_main};
-use apus_testbed::fabric::{Fabric, Refusal, Spec};
+use apus_testbed::fabric::persistent::{OWNER, owner_main};
+use apus_testbed::fabric::{Fabric, FabricError, Spec};
 
-/// Set for the process that runs the tests: its folder for what runs.
+/// Set for the process that runs the tests: its folder for runtime state.
 const WORLD: &str = "XDG_RUNTIME_DIR";
 
-/// The argument that says that the world is made.
+/// Name of the user that runs the tests a second time, if the calling user is root.
+const OTHER_USER: &str = "unprivileged";
+
+/// Argument of the process that runs the tests in their folder.
 const TESTS: &str = "__tests";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        [KEEPER, ..] => keeper_main(),
+        [OWNER, ..] => owner_main(),
         [programs::PROGRAM, rest @ ..] => programs::main(rest),
         [ends::OWNER] => ends::owner(),
         [TESTS, who] => tests(who),
-        // Whatever cargo adds is for harnesses.
+        // cargo passes arguments for test harnesses.
         _ => worlds(),
     }
 }
 
-/// Runs the tests in a folder of their own, as whoever this is and as nobody.
+/// Runs the tests in a folder of their own, as the calling user and as another user.
 fn worlds() -> ExitCode {
     let world = tempfile::tempdir().expect("a folder");
     let program = world.path().join("fabric-tests");
     fs::copy(env::current_exe().expect("a program"), &program).expect("room for a copy");
-    // Others can come in, and each has a folder of its own in it.
-    fs::set_permissions(world.path(), Permissions::from_mode(0o755)).expect("it is ours");
+    // Other users can enter; each has a folder of its own in it.
+    fs::set_permissions(world.path(), Permissions::from_mode(0o755)).expect("own folder");
     let mut good = run(Command::new(&program).args([TESTS, "caller"]), world.path(), "caller");
     if rustix::process::geteuid().is_root() {
-        let mut nobody = Command::new("setpriv");
-        nobody.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]);
-        nobody.arg(&program).args([TESTS, "nobody"]);
-        good &= run(&mut nobody, world.path(), "nobody");
+        let mut other = Command::new("setpriv");
+        other.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]);
+        other.arg(&program).args([TESTS, OTHER_USER]);
+        good &= run(&mut other, world.path(), OTHER_USER);
     }
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -60,7 +63,7 @@ fn worlds() -> ExitCode {
 fn run(command: &mut Command, world: &Path, who: &str) -> bool {
     let folder = world.join(who);
     fs::create_dir(&folder).expect("a folder");
-    if who == "nobody" {
+    if who == OTHER_USER {
         std::os::unix::fs::chown(&folder, Some(65_534), Some(65_534)).expect("we are root");
     }
     match command.env(WORLD, &folder).current_dir("/").status() {
@@ -78,36 +81,38 @@ fn tests(who: &str) -> ExitCode {
         eprintln!("SKIPPED: fabric as {who}: {error}");
         return ExitCode::SUCCESS;
     }
-    watch_over_hangs();
+    exit_on_hang();
     links::all(who);
     ends::all(who);
-    standing::all(who);
+    persistent::all(who);
     ExitCode::SUCCESS
 }
 
-/// Ends tests that wait for what never comes.
-fn watch_over_hangs() {
+/// Ends tests that hang.
+fn exit_on_hang() {
     thread::spawn(|| {
-        thread::sleep(PATIENCE);
-        eprintln!("hung for {} s", PATIENCE.as_secs());
+        thread::sleep(TIMEOUT);
+        eprintln!("hung for {} s", TIMEOUT.as_secs());
         exit(1);
     });
 }
 
-/// Ours: thirty times what all tests take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// Chosen by us: thirty times what all tests take on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Says what is being tested; cargo shows it if the test fails.
+/// Prints the name of the test; cargo shows it if the test fails.
 fn test(who: &str, name: &str, body: impl FnOnce()) {
     println!("{who}: {name}");
     body();
 }
 
-/// A fabric that has to come up, but for what this machine lacks.
+/// Returns a fabric; `None` if this machine lacks something.
 fn fabric(spec: &Spec) -> Option<Fabric> {
     match Fabric::up(spec) {
         Ok(fabric) => Some(fabric),
-        Err(Error::Fabric(missing @ (Refusal::Missing { .. } | Refusal::NoQdisc { .. }))) => {
+        Err(Error::Fabric(
+            missing @ (FabricError::Missing { .. } | FabricError::NoQdisc { .. }),
+        )) => {
             eprintln!("SKIPPED: {missing}");
             None
         }

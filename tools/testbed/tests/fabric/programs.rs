@@ -1,4 +1,4 @@
-//! What runs in the hosts?
+//! Programs that run in the hosts.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,17 +10,17 @@ use std::thread;
 use apus_testbed::fabric::Fabric;
 use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass, set_socket_send_buffer_size};
 
-/// The argument that makes this program one of those below.
+/// Argument that makes this program one of those below.
 pub(crate) const PROGRAM: &str = "__program";
 
-/// A program in a host. It is killed when a test ends, also by a failed assertion.
+/// A program in a host. It is killed when a test ends, even by a failed assertion.
 pub(crate) struct Running {
     child: Child,
     stdout: BufReader<ChildStdout>,
 }
 
 impl Running {
-    /// Starts it.
+    /// Starts the program.
     pub(crate) fn start(fabric: &Fabric, node: usize, words: &[&str]) -> Self {
         let mut command: Vec<OsString> = fabric.enter(node);
         command.push(env::current_exe().unwrap().into());
@@ -36,7 +36,7 @@ impl Running {
         Self { child, stdout }
     }
 
-    /// The next line that it prints.
+    /// Returns the next line that it prints.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
@@ -56,12 +56,12 @@ impl Drop for Running {
     }
 }
 
-/// Runs one to its end; what it prints.
+/// Runs a program and returns its first line.
 pub(crate) fn run(fabric: &Fabric, node: usize, words: &[&str]) -> String {
     Running::start(fabric, node, words).line()
 }
 
-/// Is one of them. Servers print where they listen, and end with their standard input.
+/// Runs one of the programs. Servers print where they listen, and end with their standard input.
 pub(crate) fn main(words: &[&str]) -> ExitCode {
     match words {
         ["echo", address] => {
@@ -69,13 +69,13 @@ pub(crate) fn main(words: &[&str]) -> ExitCode {
             echo(&open(address));
         }
         ["collect", address, count] => collect(&open(address), count.parse().unwrap()),
-        ["ask", address] => say(ask(address)),
+        ["ask", address] => print(ask(address)),
         ["send", address, kinds @ ..] => send(address.parse().unwrap(), kinds),
         ["sink", address] => sink(address),
         ["source", address, bytes] => {
             let mut stream = TcpStream::connect(address).unwrap();
             stream.write_all(&vec![7; bytes.parse().unwrap()]).unwrap();
-            say("sent");
+            print("sent");
         }
         ["serve", address] => {
             end_with_stdin();
@@ -85,14 +85,14 @@ pub(crate) fn main(words: &[&str]) -> ExitCode {
             let server: SocketAddr = address.parse().unwrap();
             let client = apus::Endpoint::client().unwrap();
             let reply = client.call(server, vec![7; bytes.parse().unwrap()]).unwrap();
-            say(reply.len());
+            print(reply.len());
         }
         other => panic!("no such program: {other:?}"),
     }
     ExitCode::SUCCESS
 }
 
-fn say(what: impl std::fmt::Display) {
+fn print(what: impl std::fmt::Display) {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{what}").unwrap();
     stdout.flush().unwrap();
@@ -107,7 +107,7 @@ fn end_with_stdin() {
 
 fn open(address: &str) -> UdpSocket {
     let socket = UdpSocket::bind(address).unwrap();
-    say(socket.local_addr().unwrap());
+    print(socket.local_addr().unwrap());
     socket
 }
 
@@ -119,7 +119,7 @@ fn echo(socket: &UdpSocket) {
     }
 }
 
-/// Prints the first byte of each datagram, in their order.
+/// Prints the first byte of each datagram, in order of arrival.
 fn collect(socket: &UdpSocket, count: usize) {
     let mut bytes = [0; 2000];
     let firsts: Vec<_> = (0..count)
@@ -128,7 +128,7 @@ fn collect(socket: &UdpSocket, count: usize) {
             bytes[0].to_string()
         })
         .collect();
-    say(firsts.join(" "));
+    print(firsts.join(" "));
 }
 
 fn ask(address: &str) -> String {
@@ -141,7 +141,7 @@ fn ask(address: &str) -> String {
     String::from_utf8_lossy(&bytes[..length]).into_owned()
 }
 
-/// Sends datagrams: `LEVELxCOUNTxBYTES` each. The send buffer holds a few of them only.
+/// Sends datagrams, `LEVELxCOUNTxBYTES` each. The send buffer holds only a few of them.
 fn send(to: SocketAddr, kinds: &[&str]) {
     let socket = UdpSocket::bind(if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" }).unwrap();
     set_socket_send_buffer_size(&socket, 20_000).unwrap();
@@ -157,19 +157,19 @@ fn send(to: SocketAddr, kinds: &[&str]) {
             socket.send_to(&vec![level as u8; bytes], to).unwrap();
         }
     }
-    say("sent");
+    print("sent");
 }
 
 fn sink(address: &str) {
     let listener = TcpListener::bind(address).unwrap();
-    say(listener.local_addr().unwrap());
+    print(listener.local_addr().unwrap());
     let (mut stream, _) = listener.accept().unwrap();
-    say(io::copy(&mut stream, &mut io::sink()).unwrap());
+    print(io::copy(&mut stream, &mut io::sink()).unwrap());
 }
 
 fn serve(address: &str) {
     let server = apus::Endpoint::bind(address).unwrap();
-    say(server.local_addr());
+    print(server.local_addr());
     while let Ok(request) = server.recv_request() {
         let echo = request.payload().to_vec();
         let _ = request.reply(echo);

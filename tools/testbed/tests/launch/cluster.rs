@@ -1,4 +1,4 @@
-//! What do the clusters of these tests do?
+//! Clusters of the launch tests: what their agents do.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,19 +15,19 @@ use apus_testbed::process::{Begin, Control, Crew, Results, Task};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What an agent reports.
+/// Result of an agent.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Met {
-    /// The number that came from the agent before.
+pub(crate) struct RingResult {
+    /// Number received from the previous agent.
     pub(crate) heard: u8,
-    /// Where the agent was told to listen.
+    /// Address that the agent was given to listen at.
     pub(crate) bind: IpAddr,
     pub(crate) pid: u32,
-    /// When it began, by its clock.
+    /// Start, by the agent's clock.
     began: u64,
 }
 
-/// What the agents of these tests do.
+/// Runs an agent of these tests.
 pub(crate) fn work(task: &Task, control: &mut Control) -> Result<Value, Error> {
     let system = |error: io::Error| Error::Peer(error.to_string());
     match task.job.as_str() {
@@ -44,15 +44,15 @@ pub(crate) fn work(task: &Task, control: &mut Control) -> Result<Value, Error> {
             TcpStream::connect(next).and_then(|mut n| n.write_all(&[number])).map_err(system)?;
             let mut heard = [0];
             listener.accept().and_then(|(mut f, _)| f.read_exact(&mut heard)).map_err(system)?;
-            Ok(json!(Met { heard: heard[0], bind, pid: process::id(), began }))
+            Ok(json!(RingResult { heard: heard[0], bind, pid: process::id(), began }))
         }
         "wait" => {
             let (wakes, woken) = mpsc::channel();
-            // Nobody listens any more if it is woken twice.
+            // A second call finds no receiver.
             control.stop().wake_with(move || {
                 let _ = wakes.send(());
             });
-            // Its port, where others say where they listen, is its number.
+            // Its port encodes its process number.
             let number = u16::try_from(process::id() % 60_000).expect("below 60000");
             control.ready((Ipv4Addr::LOCALHOST, number).into())?;
             woken.recv().expect("the sender lives as long as the control");
@@ -64,11 +64,11 @@ pub(crate) fn work(task: &Task, control: &mut Control) -> Result<Value, Error> {
             eprintln!("the disk is full");
             process::exit(3)
         }
-        other => panic!("nobody knows how to {other}"),
+        other => panic!("no job is named {other}"),
     }
 }
 
-/// One agent for each job, each with its number.
+/// Starts one agent for each job, each with its number.
 pub(crate) fn start(launch: &Launch, jobs: &[&str]) -> Result<Crew, Error> {
     let task = |(number, job): (usize, &&str)| Task {
         name: format!("node {number}"),
@@ -80,18 +80,18 @@ pub(crate) fn start(launch: &Launch, jobs: &[&str]) -> Result<Crew, Error> {
     launch.start(jobs.iter().enumerate().map(task).collect())
 }
 
-/// All nodes send their number around; every one hears that of the node before.
-pub(crate) fn ring(launch: &Launch) -> Vec<Met> {
+/// Passes numbers around a ring: every agent receives that of the agent before it.
+pub(crate) fn ring(launch: &Launch) -> Vec<RingResult> {
     let nodes = launch.nodes();
     let mut crew = start(launch, &vec!["ring"; nodes]).unwrap();
     let mut next = crew.addresses().unwrap();
     next.rotate_left(1);
     let at = crew.begin(&next, Duration::from_millis(200)).unwrap();
     let clocks = crew.clocks().to_vec();
-    let met = crew.results::<Met>(Duration::ZERO).all().unwrap();
+    let met = crew.results::<RingResult>(Duration::ZERO).all().unwrap();
     for (number, (met, clock)) in met.iter().zip(clocks).enumerate() {
         assert_eq!(usize::from(met.heard), (number + nodes - 1) % nodes);
-        assert!(clock.to_parent(met.began) >= at, "nobody begins before the others may");
+        assert!(clock.to_parent(met.began) >= at, "no agent begins before the common start");
     }
     met
 }
@@ -115,7 +115,7 @@ pub(crate) fn local_nodes_have_a_command_and_an_address_each() {
     assert!(each[0].is_some() && each[1].is_none(), "{each:?}");
 }
 
-/// As the hosts of a fabric are.
+/// The hosts of a fabric are entered in this way.
 pub(crate) fn nodes_in_another_namespace_are_entered() {
     let mut holder = Command::new("unshare")
         .args([
@@ -149,7 +149,7 @@ pub(crate) fn nodes_in_another_namespace_are_entered() {
     assert!(gone.starts_with("node 0 on h1: exit status: 1: nsenter: "), "{gone}");
 }
 
-pub(crate) fn threads_stand_for_nodes() {
+pub(crate) fn threads_serve_as_nodes() {
     let met = ring(&Launch::Threads { runner: work, nodes: 3 });
     assert!(met.iter().all(|met| met.pid == process::id()));
 }

@@ -1,8 +1,9 @@
-//! Situation: a cluster's agents are started by other programs: by ssh on several hosts, by mpirun, or by
-//! whatever says in the environment which rank each process is. They find each other; and if one of them
-//! cannot take part or dies, the error says which and why, and nobody stays behind.
+//! Scenario: other programs start the agents of a cluster: ssh on several hosts, mpirun, or a
+//! launcher that sets the ranks in the environment. The agents find each other. If one of them
+//! cannot take part or dies, the error says which and why, and no process remains.
 //!
-//! What is not there (sshd, mpirun, the right to make a network namespace) is skipped, visibly.
+//! Tests are skipped with a message if sshd, mpirun or the privilege to create a network namespace
+//! is missing.
 
 mod cluster;
 mod mpi;
@@ -14,9 +15,9 @@ use std::process::{Command, ExitCode};
 
 use apus_testbed::process::{AGENT, agent_main};
 
-/// Makes this program a rank of a job.
+/// Argument that makes this program a rank of a job.
 const RANK: &str = "__rank";
-/// Makes it run one test, in a network namespace of its own.
+/// Argument that runs one test in a network namespace of its own.
 const INSIDE: &str = "__inside";
 
 /// A test and its name.
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
     match first {
         Some(AGENT) => return agent_main(cluster::work),
         Some(RANK) => return mpi::rank(),
-        // What the visit of a host asks for.
+        // The check of a host asks for it.
         Some("--version") => {
             println!("launch {}", env!("CARGO_PKG_VERSION"));
             return ExitCode::SUCCESS;
@@ -41,11 +42,11 @@ fn main() -> ExitCode {
     }
     let tests = tests![
         cluster::local_nodes_have_a_command_and_an_address_each,
-        cluster::threads_stand_for_nodes,
-        ranks::come_together_twice_with_fresh_agents,
-        ranks::are_not_disturbed_by_strangers,
-        ranks::that_do_not_belong_are_told_why,
-        ranks::that_do_not_come_are_named,
+        cluster::threads_serve_as_nodes,
+        ranks::find_each_other_twice_with_new_agents,
+        ranks::are_not_disturbed_by_unknown_connections,
+        ranks::of_another_job_are_refused_with_a_reason,
+        ranks::that_are_missing_are_named,
         ranks::whose_agent_dies_are_named,
         ranks::that_die_are_named,
         ranks::end_when_rank_0_does,
@@ -53,8 +54,8 @@ fn main() -> ExitCode {
     ];
     let namespaced = tests![
         cluster::nodes_in_another_namespace_are_entered,
-        mpi::ranks_come_together,
-        ssh::hosts_come_together_twice_with_fresh_agents,
+        mpi::ranks_find_each_other,
+        ssh::hosts_run_agents_twice,
         ssh::hosts_that_cannot_take_part_are_named,
         ssh::a_host_whose_agent_dies_is_named,
         ssh::agents_end_with_their_parent,
@@ -86,7 +87,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Options that make namespaces in which ports and system folders are this test's own.
+/// Returns options for namespaces in which ports and system folders belong to this test.
 fn namespace() -> Vec<&'static str> {
     let mut options = vec!["--net", "--mount"];
     if !rustix::process::geteuid().is_root() {
@@ -95,13 +96,13 @@ fn namespace() -> Vec<&'static str> {
     options
 }
 
-/// Why a test cannot run here.
+/// Returns why a test cannot run here.
 fn missing(name: &str) -> Option<String> {
     let works = |program: &str, arguments: &[&str]| {
         Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
     };
     if !works("unshare", &[&namespace()[..], &["--", "ip", "link", "set", "lo", "up"]].concat()) {
-        return Some("no network namespace can be made here".to_owned());
+        return Some("no network namespace can be created here".to_owned());
     }
     if name.starts_with("cluster::") {
         return (!works("nsenter", &["--version"])).then(|| "no nsenter here".to_owned());
@@ -110,7 +111,7 @@ fn missing(name: &str) -> Option<String> {
         return (!works("mpirun", &["--version"])).then(|| "no mpirun here".to_owned());
     }
     if !rustix::process::geteuid().is_root() {
-        return Some("sshd has to be started by root".to_owned());
+        return Some("sshd must be started by root".to_owned());
     }
     let there = |path: &str| std::path::Path::new(path).exists();
     (!there(ssh::SSHD) || !works("ssh", &["-V"])).then(|| "no ssh or no sshd here".to_owned())

@@ -1,4 +1,4 @@
-//! Do ranks that a real launcher starts come together?
+//! Ranks that a real mpirun starts.
 
 use std::env;
 use std::process::{Command, ExitCode};
@@ -8,7 +8,7 @@ use apus_testbed::launch::{Launch, Ranks, Role};
 use crate::RANK;
 use crate::cluster::ring;
 
-/// Is a rank: the first one runs a ring twice.
+/// Runs a rank; rank 0 runs a ring twice.
 pub(crate) fn rank() -> ExitCode {
     let program = env::current_exe().expect("a program knows its file");
     let joined = Ranks::here()
@@ -33,7 +33,7 @@ pub(crate) fn rank() -> ExitCode {
     }
 }
 
-pub(crate) fn ranks_come_together() {
+pub(crate) fn ranks_find_each_other() {
     let this = env::current_exe().expect("a program knows its file");
     let output = Command::new("mpirun")
         .args(["--allow-run-as-root", "--oversubscribe", "-n", "3"])

@@ -1,4 +1,5 @@
-//! Do ranks come together, whoever starts them, and does nobody else disturb them?
+//! Ranks find each other whichever program starts them, and unknown connections do not disturb
+//! them.
 
 use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,18 +23,18 @@ fn this() -> PathBuf {
 
 fn ranks(rank: u32, size: u32, port: u16) -> Ranks {
     let coordinator = Ipv4Addr::LOCALHOST.to_string();
-    let patience = Duration::from_secs(300);
-    Ranks { rank, size, coordinator, port, token: TOKEN.to_owned(), bind: None, patience }
+    let timeout = Duration::from_secs(300);
+    Ranks { rank, size, coordinator, port, token: TOKEN.to_owned(), bind: None, timeout }
 }
 
-/// Rank 0, and the port at which it listens.
+/// Returns rank 0 and the port at which it listens.
 fn coordinator(ranks: Ranks) -> (Coordinator, u16) {
     let Role::Coordinator(coordinator) = ranks.join(this()).unwrap() else { panic!("rank 0") };
     let port = coordinator.address().map_or(0, |address| address.port());
     (coordinator, port)
 }
 
-/// Another rank, a process as launchers start them.
+/// Another rank, started as a launcher starts it.
 struct Rank(Child);
 
 impl Rank {
@@ -45,7 +46,7 @@ impl Rank {
         Self(command.spawn().unwrap())
     }
 
-    /// Waits for its end: whether it succeeded, and what it wrote to standard error.
+    /// Waits for its end; returns whether it succeeded, and what it wrote to standard error.
     fn end(&mut self) -> (bool, String) {
         let mut said = String::new();
         self.0.stderr.take().expect("piped").read_to_string(&mut said).unwrap();
@@ -61,21 +62,21 @@ impl Drop for Rank {
     }
 }
 
-/// Rank 0 of so many with all others.
+/// Starts a job of `size` ranks.
 fn job(size: u32) -> (Launch, Vec<Rank>) {
     let (coordinator, port) = coordinator(ranks(0, size, 0));
     let others = (1..size).map(|rank| Rank::start(rank, size, port, TOKEN)).collect();
     (Launch::Ranks(coordinator), others)
 }
 
-pub(crate) fn come_together_twice_with_fresh_agents() {
+pub(crate) fn find_each_other_twice_with_new_agents() {
     let (launch, mut others) = job(3);
     let (first, second) = (ring(&launch), ring(&launch));
     for met in &second {
         assert!(first.iter().all(|other| other.pid != met.pid), "the same process again");
     }
     let Launch::Ranks(coordinator) = &launch else { unreachable!() };
-    assert_eq!(coordinator.here(), 3);
+    assert_eq!(coordinator.joined(), 3);
     drop(launch);
     for rank in &mut others {
         assert_eq!(rank.end(), (true, String::new()), "dismissed");
@@ -84,25 +85,25 @@ pub(crate) fn come_together_twice_with_fresh_agents() {
 
 pub(crate) fn may_be_one() {
     let (coordinator, _) = coordinator(ranks(0, 1, 0));
-    assert_eq!(coordinator.address(), None, "nobody to listen for");
+    assert_eq!(coordinator.address(), None, "no other rank");
     assert_eq!(ring(&Launch::Ranks(coordinator)).len(), 1);
 }
 
-pub(crate) fn are_not_disturbed_by_strangers() {
+pub(crate) fn are_not_disturbed_by_unknown_connections() {
     let (coordinator, port) = coordinator(ranks(0, 2, 0));
     let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
-    // Some say nothing and stay.
+    // Connections that send nothing and stay open.
     let silent: Vec<_> = (0..100).map(|_| connect()).collect();
-    // Some say what nobody understands, or far too much, or what only looks right.
-    let greeting = json!({"version": env!("CARGO_PKG_VERSION"), "token": "guessed", "rank": 1, "size": 2,
+    // Input that is not a hello, is far too long, or only has the right format.
+    let hello = json!({"version": env!("CARGO_PKG_VERSION"), "token": "guessed", "rank": 1, "size": 2,
         "bind": "127.0.0.1", "host": "evil"});
     let endless = "x".repeat(100_000);
-    for words in ["GET / HTTP/1.1\r\n\r\n", &endless, "\0\n", "{}\n", &format!("{greeting}\n")] {
-        let mut stranger = connect();
-        // It may be closed before all has been said.
-        let _ = stranger.write_all(words.as_bytes());
+    for words in ["GET / HTTP/1.1\r\n\r\n", &endless, "\0\n", "{}\n", &format!("{hello}\n")] {
+        let mut unknown = connect();
+        // The connection may be closed before all is written.
+        let _ = unknown.write_all(words.as_bytes());
         let mut answer = Vec::new();
-        let _ = stranger.read_to_end(&mut answer);
+        let _ = unknown.read_to_end(&mut answer);
         let answer = String::from_utf8(answer).unwrap();
         assert!(answer.is_empty() || answer.contains("token"), "{answer}");
     }
@@ -115,9 +116,9 @@ pub(crate) fn are_not_disturbed_by_strangers() {
     drop(silent);
 }
 
-pub(crate) fn that_do_not_belong_are_told_why() {
+pub(crate) fn of_another_job_are_refused_with_a_reason() {
     let (coordinator, port) = coordinator(ranks(0, 3, 0));
-    let told = |rank: u32, size: u32, token: &str| {
+    let refused = |rank: u32, size: u32, token: &str| {
         let (success, said) = Rank::start(rank, size, port, token).end();
         assert!(
             !success && said.contains(&format!("rank 0 at 127.0.0.1:{port}: refused")),
@@ -125,12 +126,12 @@ pub(crate) fn that_do_not_belong_are_told_why() {
         );
         said
     };
-    assert!(told(1, 3, "another").contains("APUS_TOKEN"));
-    assert!(told(1, 4, TOKEN).contains("rank 1 of 4"));
-    assert!(told(3, 5, TOKEN).contains("rank 0 of 3"));
+    assert!(refused(1, 3, "another").contains("APUS_TOKEN"));
+    assert!(refused(1, 4, TOKEN).contains("rank 1 of 4"));
+    assert!(refused(3, 5, TOKEN).contains("rank 0 of 3"));
     let first = ranks(1, 3, port).join(this()).unwrap();
-    assert!(told(1, 3, TOKEN).contains("there is a rank 1 already"));
-    // One that went away while it waited has its place free.
+    assert!(refused(1, 3, TOKEN).contains("there is a rank 1 already"));
+    // A rank that disconnects while it waits leaves its place free.
     drop(first);
     let launch = Launch::Ranks(coordinator);
     let others = [1, 2].map(|rank| Rank::start(rank, 3, port, TOKEN));
@@ -139,19 +140,19 @@ pub(crate) fn that_do_not_belong_are_told_why() {
     drop(others);
 }
 
-pub(crate) fn that_do_not_come_are_named() {
-    let impatient = Ranks { patience: Duration::ZERO, ..ranks(0, 4, 0) };
+pub(crate) fn that_are_missing_are_named() {
+    let impatient = Ranks { timeout: Duration::ZERO, ..ranks(0, 4, 0) };
     let (coordinator, port) = coordinator(impatient);
     let (_, said) = Rank::start(1, 4, port, "another").end();
     assert!(said.contains("token"), "{said}");
     let error = start(&Launch::Ranks(coordinator), &["ring"; 3]).err().unwrap().to_string();
-    assert!(error.starts_with("rank 1, 2: not come to 127.0.0.1:"), "{error}");
-    assert!(error.contains("turned away: 1, the last one 127.0.0.1"), "{error}");
-    // Nor does rank 0.
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = nobody.local_addr().unwrap().port();
-    drop(nobody);
-    let lost = Ranks { patience: Duration::ZERO, ..ranks(1, 4, port) };
+    assert!(error.starts_with("rank 1, 2: not connected to 127.0.0.1:"), "{error}");
+    assert!(error.contains("refused connections: 1, the last from 127.0.0.1"), "{error}");
+    // Rank 0 may be missing as well.
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = unused.local_addr().unwrap().port();
+    drop(unused);
+    let lost = Ranks { timeout: Duration::ZERO, ..ranks(1, 4, port) };
     let error = lost.join(this()).unwrap_err().to_string();
     assert!(error.contains("does not answer rank 1 (Connection refused"), "{error}");
 }
@@ -166,7 +167,7 @@ pub(crate) fn whose_agent_dies_are_named() {
     assert!(failure.starts_with("node 2 on "), "{failure}");
     assert!(failure.ends_with(" (rank 2): exit status: 3: the disk is full"), "{failure}");
     assert!(each[0].is_some() && each[1].is_some() && each[2].is_none(), "{each:?}");
-    // Nothing is left over from that.
+    // No state is left over from that run.
     ring(&launch);
 }
 
@@ -186,10 +187,10 @@ pub(crate) fn end_when_rank_0_does() {
     let mut rank = Rank::start(1, 2, listener.local_addr().unwrap().port(), TOKEN);
     let (stream, _) = listener.accept().unwrap();
     let mut lines = BufReader::new(stream);
-    let mut greeting = String::new();
-    lines.read_line(&mut greeting).unwrap();
-    let greeting: Value = serde_json::from_str(&greeting).unwrap();
-    assert_eq!((&greeting["rank"], &greeting["token"]), (&json!(1), &json!(TOKEN)));
+    let mut hello = String::new();
+    lines.read_line(&mut hello).unwrap();
+    let hello: Value = serde_json::from_str(&hello).unwrap();
+    assert_eq!((&hello["rank"], &hello["token"]), (&json!(1), &json!(TOKEN)));
     let task = json!({"name": "orphan", "core": null, "job": "wait", "details": null});
     let stream = lines.get_mut();
     write!(stream, "\"welcome\"\n{}\n", json!({ "task": task })).unwrap();

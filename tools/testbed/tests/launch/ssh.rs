@@ -1,7 +1,7 @@
-//! Do agents start on hosts that only ssh reaches?
+//! Agents on hosts that only ssh reaches.
 //!
-//! Three real sshd, each at an address of its own with a key of its own, in a namespace that has no other
-//! network and a folder of its own at /run.
+//! Three real sshd, each at an address of its own with a key of its own, in a namespace without
+//! another network and with its own /run.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -23,24 +23,24 @@ use tempfile::TempDir;
 use crate::cluster::{ring, start};
 use crate::run;
 
-/// Has to be started by its full path.
+/// Must be started by its full path.
 pub(crate) const SSHD: &str = "/usr/sbin/sshd";
 
-/// Hosts with sshd, and somebody who may come in.
+/// Hosts with sshd, and a user who may log in.
 struct Hosts {
     folder: TempDir,
     servers: Vec<Child>,
 }
 
 impl Hosts {
-    /// At 127.0.0.1, 127.0.0.2 and so on.
+    /// Starts sshd at 127.0.0.1, 127.0.0.2 and so on.
     fn start(number: usize) -> Self {
         run("mount", &["-t", "tmpfs", "tmpfs", "/run"]);
-        // Where sshd is empty-handed before it knows who comes.
+        // sshd changes to this empty folder before authentication.
         fs::create_dir("/run/sshd").unwrap();
         let mut hosts = Self { folder: tempfile::tempdir().unwrap(), servers: Vec::new() };
         hosts.key("user");
-        hosts.key("stranger");
+        hosts.key("unknown");
         let mut known = String::new();
         for number in 1..=number {
             let (address, name) = (format!("127.0.0.{number}"), format!("host{number}"));
@@ -63,14 +63,14 @@ impl Hosts {
             let mut lines = BufReader::new(server.stderr.take().expect("piped")).lines();
             let listening = lines.by_ref().any(|line| line.unwrap().contains("listening"));
             assert!(listening, "sshd ended");
-            // It complains about everyone who does not come in; somebody has to read it.
+            // Drains the log, in which sshd reports every failed login.
             thread::spawn(move || lines.count());
             hosts.servers.push(server);
         }
         fs::write(hosts.path("known"), known).unwrap();
         hosts.client("client.conf", "user", "known");
-        hosts.client("stranger.conf", "stranger", "known");
-        hosts.client("first-time.conf", "user", "nobody-known");
+        hosts.client("unknown.conf", "unknown", "known");
+        hosts.client("first-time.conf", "user", "no-host-known");
         hosts
     }
 
@@ -86,7 +86,7 @@ impl Hosts {
         run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", &self.path(name)]);
     }
 
-    /// A configuration of ssh that knows nothing of the user who runs this test.
+    /// Writes an ssh configuration that is independent of the user who runs this test.
     fn client(&self, name: &str, key: &str, known: &str) {
         let (key, known) = (self.path(key), self.path(known));
         let config = format!(
@@ -96,16 +96,16 @@ impl Hosts {
         fs::write(self.path(name), config).unwrap();
     }
 
-    /// Visits the hosts of a host file.
-    fn visit(&self, client: &str, text: &str) -> Result<Launch, Error> {
+    /// Checks the hosts of a host file.
+    fn check(&self, client: &str, text: &str) -> Result<Launch, Error> {
         let command = ["ssh", "-F", &self.path(client)].map(OsString::from).to_vec();
-        visit(command, text)
+        check(command, text)
     }
 }
 
-fn visit(command: Vec<OsString>, text: &str) -> Result<Launch, Error> {
+fn check(command: Vec<OsString>, text: &str) -> Result<Launch, Error> {
     let program = env::current_exe().expect("a program knows its file");
-    Ssh::visit(&hosts(text).unwrap(), command, program.as_os_str()).map(Launch::Ssh)
+    Ssh::check(&hosts(text).unwrap(), command, program.as_os_str()).map(Launch::Ssh)
 }
 
 impl Drop for Hosts {
@@ -118,16 +118,16 @@ impl Drop for Hosts {
     }
 }
 
-pub(crate) fn hosts_come_together_twice_with_fresh_agents() {
+pub(crate) fn hosts_run_agents_twice() {
     let hosts = Hosts::start(3);
-    // A name that a shell would take apart.
+    // A name that a shell would split.
     let program = hosts.path("it's $HOME \"here\"");
     symlink(env::current_exe().unwrap(), &program).unwrap();
     let quoted = program.replace('\'', "'\\''");
     let text = format!(
         "127.0.0.1\nroot@127.0.0.2:22  program='{quoted}'\n127.0.0.3 bind=127.0.0.77 # elsewhere\n"
     );
-    let launch = hosts.visit("client.conf", &text).unwrap();
+    let launch = hosts.check("client.conf", &text).unwrap();
     let (first, second) = (ring(&launch), ring(&launch));
     let binds: Vec<_> = first.iter().map(|met| met.bind).collect();
     let expected = [[127, 0, 0, 1], [127, 0, 0, 2], [127, 0, 0, 77]].map(IpAddr::from);
@@ -139,13 +139,13 @@ pub(crate) fn hosts_come_together_twice_with_fresh_agents() {
 
 pub(crate) fn hosts_that_cannot_take_part_are_named() {
     let hosts = Hosts::start(1);
-    let error = |client: &str, text: &str| hosts.visit(client, text).unwrap_err().to_string();
+    let error = |client: &str, text: &str| hosts.check(client, text).unwrap_err().to_string();
     let all_in = |error: String, words: &[&str]| {
         assert!(words.iter().all(|words| error.contains(words)), "{words:?} in {error}");
     };
     let first = "127.0.0.1 (line 1 of the host file): ";
     all_in(
-        error("stranger.conf", "127.0.0.1"),
+        error("unknown.conf", "127.0.0.1"),
         &[first, "Permission denied", "ssh-copy-id 127.0.0.1"],
     );
     all_in(
@@ -166,13 +166,13 @@ pub(crate) fn hosts_that_cannot_take_part_are_named() {
         &["127.0.0.8 (line 2", "refused", "port 22", "(nor can take part: no-such.invalid)"],
     );
     all_in(error("client.conf", "no-such.invalid"), &["resolve", "written correctly"]);
-    let nothing = visit(vec!["/nowhere/ssh".into()], "127.0.0.1").unwrap_err().to_string();
-    all_in(nothing, &[first, "there is no /nowhere/ssh here", "openssh-client"]);
+    let missing = check(vec!["/nowhere/ssh".into()], "127.0.0.1").unwrap_err().to_string();
+    all_in(missing, &[first, "there is no /nowhere/ssh here", "openssh-client"]);
 }
 
 pub(crate) fn a_host_whose_agent_dies_is_named() {
     let mut hosts = Hosts::start(3);
-    let launch = hosts.visit("client.conf", "127.0.0.1\n127.0.0.2\n127.0.0.3").unwrap();
+    let launch = hosts.check("client.conf", "127.0.0.1\n127.0.0.2\n127.0.0.3").unwrap();
     let mut crew = start(&launch, &["wait", "die", "wait"]).unwrap();
     crew.addresses().unwrap();
     crew.begin(&[(); 3], Duration::ZERO).unwrap();
@@ -180,7 +180,7 @@ pub(crate) fn a_host_whose_agent_dies_is_named() {
     let failure = failure.unwrap().to_string();
     assert_eq!(failure, "node 1 on 127.0.0.2: exit status: 3: the disk is full");
     assert!(each[0].is_some() && each[1].is_none() && each[2].is_some(), "{each:?}");
-    // A host that is no longer there when the next run begins.
+    // A host that has ended when the next run begins.
     let server = &mut hosts.servers[2];
     server.kill().and_then(|()| server.wait()).unwrap();
     let mut crew = start(&launch, &["wait"; 3]).unwrap();
@@ -189,10 +189,10 @@ pub(crate) fn a_host_whose_agent_dies_is_named() {
     assert!(failure.contains("refused") && failure.contains("does sshd run there"), "{failure}");
 }
 
-/// The parent's end is the end of ssh here, of the connection, and of what it started over there.
+/// When the parent ends, ssh here, the connection, and the remote command end.
 pub(crate) fn agents_end_with_their_parent() {
     let hosts = Hosts::start(1);
-    let launch = hosts.visit("client.conf", "127.0.0.1\n127.0.0.1").unwrap();
+    let launch = hosts.check("client.conf", "127.0.0.1\n127.0.0.1").unwrap();
     let mut crew = start(&launch, &["ring", "ring"]).unwrap();
     crew.addresses().unwrap();
     let agents = agents();
@@ -201,7 +201,7 @@ pub(crate) fn agents_end_with_their_parent() {
     wait_for_the_end_of(&agents);
 }
 
-/// A parent that dies cannot end ssh: all that is left is the end of its input.
+/// A parent that dies cannot end ssh: the agent only reads the end of its input.
 pub(crate) fn agents_see_the_end_of_their_input() {
     let hosts = Hosts::start(1);
     let this = env::current_exe().unwrap();
@@ -225,7 +225,7 @@ pub(crate) fn agents_see_the_end_of_their_input() {
     assert!(!child.wait().unwrap().success());
 }
 
-/// The agents of this test, as folders of /proc.
+/// Returns the agents of this test, as folders of /proc.
 fn agents() -> Vec<PathBuf> {
     let this = fs::read_link("/proc/self/ns/net").unwrap();
     let ours = |path: &PathBuf| fs::read_link(path.join("ns/net")).is_ok_and(|net| net == this);
@@ -233,9 +233,10 @@ fn agents() -> Vec<PathBuf> {
     entries.filter(|path| ours(path) && is_agent(path)).collect()
 }
 
-/// Whether a process is an agent; that of ssh has more arguments, and one that has ended none.
+/// Returns whether a process is an agent. The ssh command of an agent has more arguments, and a
+/// process that has ended has none.
 fn is_agent(process: &Path) -> bool {
-    // Processes come and go while this looks at them.
+    // Processes start and end while this reads them.
     let line = fs::read(process.join("cmdline")).unwrap_or_default();
     let words: Vec<_> = line.split(|byte| *byte == 0).filter(|word| !word.is_empty()).collect();
     words.len() == 2 && words[1] == AGENT.as_bytes()

@@ -1,84 +1,87 @@
-//! How are several clocks brought together?
+//! Clock alignment: converts the clocks of several hosts to the first one's.
 //!
-//! Two clocks whose processes talked with each other are compared by their packets ([`super::corridor`]); each clock is
-//! placed by the chain of comparisons that leaves the least uncertainty. A clock to which no packets lead, or packets
-//! in one direction only, is placed by its host's wall clock.
+//! Two clocks whose processes exchange packets are compared by those packets ([`super::clock_offset`]). Each clock is
+//! aligned through the chain of comparisons with the least uncertainty. A clock without packets in both directions is
+//! aligned by its host's wall clock.
 
-use super::Way;
-use super::calls::Call;
-use super::corridor::{Bound, Line, middle};
-use super::domains::{Domains, LARGEST};
+use super::associations::Association;
+use super::clock_domains::{ClockDomains, MAX_TIME};
+use super::clock_offset::{OffsetBound, OffsetLine, estimate_offset};
+use super::rpcs::TracedRpc;
 use apus_trace::event::Event;
 use apus_trace::{Side, Trace};
 use std::collections::HashMap;
 
-/// How a clock was placed.
+/// Alignment of a clock.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ClockLink {
-    /// Who has it: the places of the processes.
+pub struct ClockAlignment {
+    /// Indices of the processes that use the clock.
     pub processes: Vec<usize>,
-    /// How.
+    /// Method of alignment.
     pub placement: Placement,
-    /// How far the wall clock of its host was ahead of the reference's at its first record, in nanoseconds.
+    /// Offset of its host's wall clock from the reference's at its first record, in nanoseconds; positive if it is
+    /// ahead.
     pub ahead: i64,
-    /// From its time to the common one: what is subtracted, then what a nanosecond of it is worth.
+    /// Conversion to the common clock: subtract the offset, then multiply by the scale.
     offset: f64,
     scale: f64,
 }
 
-/// From what it is known how far a clock is ahead of another.
+/// Method by which a clock's offset is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Placement {
-    /// It is the one that all others are compared with: the first trace's.
+    /// The reference: the clock of the first trace.
     Reference,
-    /// From packets.
+    /// Packets in both directions.
     Traffic {
-        /// The place of the clock that it was compared with.
+        /// Index of the clock with which it was compared.
         against: usize,
-        /// How much faster it runs, in millionths.
+        /// Rate relative to that clock, in ppm.
         ppm: f64,
-        /// Half the sum of the smallest delays both ways, in nanoseconds: the true difference is not further away.
-        /// All steps to the reference together. Negative if packets contradict each other.
+        /// Bound for the error of the offset in nanoseconds: half the sum of the smallest delays in both directions,
+        /// summed over all comparisons up to the reference. Negative if packets contradict each other.
         uncertainty: f64,
-        /// Packets that came from the other clock, and packets that went to it.
+        /// Number of packets from the other clock, and to it.
         packets: [usize; 2],
     },
-    /// From what the hosts' wall clocks say, since there were not packets both ways. Wrong by as much as those are.
+    /// The wall clocks of both hosts, since packets in both directions are missing. The error is that of the wall
+    /// clocks.
     WallClock,
 }
 
-/// Packets between two clocks: what the second is ahead of the first at most, and at least.
+/// Bounds from packets between two clocks: how far the second clock is ahead of the first, at most and at least.
 #[derive(Debug, Default)]
 struct Bounds {
-    upper: Vec<Bound>,
-    lower: Vec<Bound>,
+    upper: Vec<OffsetBound>,
+    lower: Vec<OffsetBound>,
 }
 
-/// All clocks, by their domains.
+/// Alignment of all clocks, by domain.
 #[derive(Debug)]
 pub(super) struct Clocks {
-    links: Vec<ClockLink>,
+    links: Vec<ClockAlignment>,
     names: Vec<String>,
 }
 
 impl Clocks {
     pub(super) fn of(
         traces: &[(String, Trace)],
-        domains: &Domains,
-        ways: &[Way],
-        calls: &[Call],
+        clock_domains: &ClockDomains,
+        associations: &[Association],
+        rpcs: &[TracedRpc],
     ) -> Self {
-        let bounds = bounds(domains, ways, calls);
-        let mut links: Vec<ClockLink> =
-            (0..domains.count()).map(|domain| ClockLink::by_wall_clock(domain, domains)).collect();
+        let bounds = bounds(clock_domains, associations, rpcs);
+        let mut links: Vec<ClockAlignment> = (0..clock_domains.count())
+            .map(|domain| ClockAlignment::by_wall_clock(domain, clock_domains))
+            .collect();
         links[0].placement = Placement::Reference;
         let mut known = vec![false; links.len()];
         known[0] = true;
-        while let Some(step) = best_step(&bounds, &links, &known) {
-            let Step { from, to, line, uncertainty, packets } = step;
-            let ClockLink { offset, scale, .. } = links[from];
+        while let Some(step) = best_comparison(&bounds, &links, &known) {
+            let Comparison { from, to, line, uncertainty, packets } = step;
+            let ClockAlignment { offset, scale, .. } = links[from];
             let link = &mut links[to];
-            // Its time t is time (t - line.offset) / (1 + line.rate) of the other.
+            // Its time t corresponds to (t - line.offset) / (1 + line.rate) on the other clock.
             link.scale = scale / (1.0 + line.rate);
             link.offset = line.offset + offset * (1.0 + line.rate);
             let ppm = line.rate * 1e6;
@@ -86,33 +89,33 @@ impl Clocks {
             known[to] = true;
         }
         for (domain, link) in links.iter_mut().enumerate() {
-            let walls = domains.realtime(domain).abs_diff(domains.realtime(0));
+            let walls = clock_domains.realtime(domain).abs_diff(clock_domains.realtime(0));
             let walls = i64::try_from(walls).unwrap_or(i64::MAX / 2);
-            let later = domains.realtime(domain) >= domains.realtime(0);
+            let later = clock_domains.realtime(domain) >= clock_domains.realtime(0);
             link.ahead = (if later { walls } else { -walls }) - link.common(0);
         }
         let name = |domain| {
-            let process = domains.processes(domain).next().unwrap_or(0);
+            let process = clock_domains.processes(domain).next().unwrap_or(0);
             let (source, trace) = &traces[process];
             format!("{} ({source})", trace.head.host)
         };
         Self { names: (0..links.len()).map(name).collect(), links }
     }
 
-    /// The common time of a clock's time.
+    /// Converts a clock's time to the common clock.
     pub(super) fn common(&self, domain: usize, local: i64) -> i64 {
         self.links[domain].common(local)
     }
 
-    /// What a reader has to know about them.
+    /// Returns warnings about uncertain alignments.
     pub(super) fn notes(&self) -> Vec<String> {
-        let note = |(link, name): (&ClockLink, &String)| match link.placement {
+        let note = |(link, name): (&ClockAlignment, &String)| match link.placement {
             Placement::WallClock => Some(format!(
-                "the clock of {name} could not be aligned, since no RPCs with packets both ways are traced at both \
-                 ends: placed by its wall clock, which may be wrong by more than all that is shown"
+                "the clock of {name} cannot be aligned by packets, since no RPC with packets in both directions is traced at \
+                 both ends; it is aligned by its wall clock, whose error may exceed every duration shown"
             )),
             Placement::Traffic { uncertainty, .. } if uncertainty < 0.0 => Some(format!(
-                "packets of {name} seem to come up to {:.1} us before they are sent: was a clock set meanwhile?",
+                "packets of {name} seem to arrive up to {:.1} us before they are sent; a clock may have been set during the trace",
                 -uncertainty * 2.0 / 1e3
             )),
             _ => None,
@@ -120,18 +123,18 @@ impl Clocks {
         self.links.iter().zip(&self.names).filter_map(note).collect()
     }
 
-    pub(super) fn into_links(self) -> Vec<ClockLink> {
+    pub(super) fn into_links(self) -> Vec<ClockAlignment> {
         self.links
     }
 }
 
-impl ClockLink {
-    fn by_wall_clock(domain: usize, domains: &Domains) -> Self {
-        let (own, first) = (domains.realtime(domain), domains.realtime(0));
-        // As integers first: a float does not hold nanoseconds since 1970.
+impl ClockAlignment {
+    fn by_wall_clock(domain: usize, clock_domains: &ClockDomains) -> Self {
+        let (own, first) = (clock_domains.realtime(domain), clock_domains.realtime(0));
+        // Subtract as integers: a float cannot represent nanoseconds since 1970.
         let later = own.abs_diff(first) as f64;
         Self {
-            processes: domains.processes(domain).collect(),
+            processes: clock_domains.processes(domain).collect(),
             placement: Placement::WallClock,
             ahead: 0,
             offset: if own >= first { -later } else { later },
@@ -139,49 +142,49 @@ impl ClockLink {
         }
     }
 
-    /// The common time of its time.
+    /// Converts a time to the common clock.
     pub(super) fn common(&self, local: i64) -> i64 {
         if self.placement == Placement::Reference {
             return local;
         }
         let common = ((local as f64 - self.offset) * self.scale).round() as i64;
-        common.clamp(-LARGEST, LARGEST)
+        common.clamp(-MAX_TIME, MAX_TIME)
     }
 }
 
-/// A clock that can be placed, by one that is.
-struct Step {
+/// A comparison that aligns another clock.
+struct Comparison {
     from: usize,
     to: usize,
-    line: Line,
+    line: OffsetLine,
     uncertainty: f64,
     packets: [usize; 2],
 }
 
-/// The one that leaves the least uncertainty.
-fn best_step(
+/// Returns the comparison that leaves the least uncertainty.
+fn best_comparison(
     bounds: &HashMap<(usize, usize), Bounds>,
-    links: &[ClockLink],
+    links: &[ClockAlignment],
     known: &[bool],
-) -> Option<Step> {
-    let mut best: Option<Step> = None;
+) -> Option<Comparison> {
+    let mut best: Option<Comparison> = None;
     for (&(from, to), Bounds { upper, lower }) in bounds {
         if !known[from] || known[to] {
             continue;
         }
-        let Some(line) = middle(lower, upper) else { continue };
+        let Some(line) = estimate_offset(lower, upper) else { continue };
         let before = match links[from].placement {
             Placement::Traffic { uncertainty, .. } => uncertainty,
             _ => 0.0,
         };
-        let step = Step {
+        let step = Comparison {
             from,
             to,
             line,
             uncertainty: before + line.uncertainty,
             packets: [upper.len(), lower.len()],
         };
-        let better = |best: &Step| (step.uncertainty, to) < (best.uncertainty, best.to);
+        let better = |best: &Comparison| (step.uncertainty, to) < (best.uncertainty, best.to);
         if best.as_ref().is_none_or(better) {
             best = Some(step);
         }
@@ -189,55 +192,61 @@ fn best_step(
     best
 }
 
-/// What packets say about each two clocks, in both orders.
-fn bounds(domains: &Domains, ways: &[Way], calls: &[Call]) -> HashMap<(usize, usize), Bounds> {
+/// Returns the bounds between each two clocks, in both orders.
+fn bounds(
+    clock_domains: &ClockDomains,
+    associations: &[Association],
+    rpcs: &[TracedRpc],
+) -> HashMap<(usize, usize), Bounds> {
     let mut all: HashMap<(usize, usize), Bounds> = HashMap::new();
-    for call in calls {
-        let domain = |side| call.process(side, ways).map(|process| domains.of_process(process));
+    for rpc in rpcs {
+        let domain =
+            |side| rpc.process(side, associations).map(|process| clock_domains.of_process(process));
         let (Some(client), Some(server)) = (domain(Side::Client), domain(Side::Server)) else {
             continue;
         };
         if client == server {
             continue;
         }
-        for ((from, to), (left, came)) in [
-            ((client, server), request(call)),
-            ((server, client), response(call)),
-            ((server, client), grant(call, Side::Server)),
-            ((client, server), grant(call, Side::Client)),
+        for ((from, to), (departure, arrival)) in [
+            ((client, server), request(rpc)),
+            ((server, client), response(rpc)),
+            ((server, client), grant(rpc, Side::Server)),
+            ((client, server), grant(rpc, Side::Client)),
         ]
         .into_iter()
-        .filter_map(|(way, times)| Some((way, times?)))
+        .filter_map(|(association, times)| Some((association, times?)))
         {
-            // The clock of who received it is ahead of the sender's by at most this, ...
-            let bound = Bound { at: left as f64, ahead: (came - left) as f64 };
+            // The receiver's clock is ahead of the sender's by at most this ...
+            let bound = OffsetBound { at: departure as f64, ahead: (arrival - departure) as f64 };
             all.entry((from, to)).or_default().upper.push(bound);
-            // ... and the sender's ahead of the receiver's by at least the negative.
-            let bound = Bound { at: came as f64, ahead: (left - came) as f64 };
+            // ... and the sender's clock is ahead of the receiver's by at least the negative.
+            let bound = OffsetBound { at: arrival as f64, ahead: (departure - arrival) as f64 };
             all.entry((to, from)).or_default().lower.push(bound);
         }
     }
     all
 }
 
-/// When the first packet of a request left and came: nothing comes to the server before that packet has left.
-fn request(call: &Call) -> Option<(i64, i64)> {
-    let left = call.first(Side::Client, Event::ToKernel)?;
-    let came = call.first(Side::Server, Event::FromKernel)?;
-    Some((left.at, came.at))
+/// Returns departure and arrival of a request's first packet. No packet of the RPC reaches the server before it.
+fn request(rpc: &TracedRpc) -> Option<(i64, i64)> {
+    let departure = rpc.first(Side::Client, Event::ToKernel)?;
+    let arrival = rpc.first(Side::Server, Event::FromKernel)?;
+    Some((departure.at, arrival.at))
 }
 
-/// When the first packet of a response left, and the last piece of it came. What came earlier may have been a grant.
-fn response(call: &Call) -> Option<(i64, i64)> {
-    let left = call.first(Side::Server, Event::ToKernel)?;
-    let whole = call.first(Side::Client, Event::Parsed)?;
-    let came = call.last_until(Side::Client, Event::FromKernel, whole.at)?;
-    Some((left.at, came.at))
+/// Returns the departure of a response's first packet and the arrival of its last piece. Earlier packets may be grants.
+fn response(rpc: &TracedRpc) -> Option<(i64, i64)> {
+    let departure = rpc.first(Side::Server, Event::ToKernel)?;
+    let whole = rpc.first(Side::Client, Event::Parsed)?;
+    let arrival = rpc.last_until(Side::Client, Event::FromKernel, whole.at)?;
+    Some((departure.at, arrival.at))
 }
 
-/// When the last grant that `side` sent left and came.
-fn grant(call: &Call, side: Side) -> Option<(i64, i64)> {
-    let left = call.all(side, Event::GrantSent).next_back()?;
-    let came = call.all(side.other(), Event::GrantReceived).find(|grant| grant.b == left.b)?;
-    Some((left.at, came.at))
+/// Returns departure and arrival of the last grant that `side` sent.
+fn grant(rpc: &TracedRpc, side: Side) -> Option<(i64, i64)> {
+    let departure = rpc.all(side, Event::GrantSent).next_back()?;
+    let arrival =
+        rpc.all(side.other(), Event::GrantReceived).find(|grant| grant.b == departure.b)?;
+    Some((departure.at, arrival.at))
 }

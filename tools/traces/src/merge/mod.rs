@@ -1,145 +1,147 @@
-//! What do the traces of several processes say together?
+//! Merging: puts the traces of several processes on one clock, and finds their common RPCs.
 //!
 //! ```text
-//!   traces ─▶ domains: which of them have the same clock
-//!          ─▶ ways:    which peer of one is which peer of another
-//!          ─▶ calls:   what both sides recorded of an RPC
-//!          ─▶ clocks:  how far one is ahead of another (corridor), from the packets of those calls
-//!          ─▶ Merged:  all records in the order in which they happened, on one clock
+//!   traces ─▶ clock_domains: traces with the same clock
+//!          ─▶ associations:  which peer of one process is which peer of another
+//!          ─▶ rpcs:          RPCs with the records of both sides
+//!          ─▶ clocks:        offsets between clocks (clock_offset), from the packets of those RPCs
+//!          ─▶ MergedTraces:  all records in chronological order, on one clock
 //! ```
+//!
+//! [`crate::report`] and [`crate::perfetto`] are built from the result.
 
-mod calls;
+mod associations;
+mod clock_domains;
+mod clock_offset;
 mod clocks;
-mod corridor;
-mod domains;
+mod rpcs;
 #[cfg(test)]
 mod tests;
-mod ways;
 
-pub use calls::{Call, Mark};
-pub use clocks::{ClockLink, Placement};
-pub use ways::Way;
+pub use associations::Association;
+pub use clocks::{ClockAlignment, Placement};
+pub use rpcs::{RpcRecord, TracedRpc};
 
 use apus_trace::event::{Event, Unit};
 use apus_trace::{Head, Record, Trace};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// What several processes recorded, on one clock.
+/// Traces of several processes on one clock.
 #[derive(Debug)]
-pub struct Merged {
+pub struct MergedTraces {
     /// The processes, in the order of their traces.
     pub processes: Vec<Process>,
-    /// The threads of all of them, by process.
+    /// The threads of all processes.
     pub threads: Vec<MergedThread>,
     /// All records, the earliest first.
-    pub records: Vec<Stamped>,
-    /// What is known about each RPC, the earliest first.
-    pub calls: Vec<Call>,
-    /// Which processes talked with each other.
-    pub ways: Vec<Way>,
-    /// How the clocks were brought together, one for each clock.
-    pub clocks: Vec<ClockLink>,
-    /// What a reader of reports has to know: what is missing, or is uncertain.
+    pub records: Vec<TimedRecord>,
+    /// The RPCs, the earliest first.
+    pub rpcs: Vec<TracedRpc>,
+    /// Pairs of endpoints that exchanged RPCs.
+    pub associations: Vec<Association>,
+    /// Alignment of each clock.
+    pub clocks: Vec<ClockAlignment>,
+    /// Warnings for readers of reports: missing or uncertain data.
     pub notes: Vec<String>,
 }
 
-/// One of the traces.
+/// A traced process.
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// Where the trace comes from: the name of its file.
+    /// Origin of the trace: the name of its file.
     pub source: String,
-    /// What the trace says about itself.
+    /// Header of the trace.
     pub head: Head,
 }
 
-/// A thread of one of the processes.
+/// A thread of a traced process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergedThread {
-    /// The place of its process in [`Merged::processes`].
+    /// Index of its process in [`MergedTraces::processes`].
     pub process: usize,
-    /// Its name.
+    /// Name of the thread.
     pub name: String,
-    /// Its number in the host.
+    /// Thread id within the host.
     pub tid: u32,
-    /// The CPU on which it ran last.
+    /// CPU on which it ran last.
     pub cpu: u32,
-    /// Its records that had been overwritten by newer ones.
+    /// Number of its records that newer ones have overwritten.
     pub overwritten: u64,
 }
 
-/// A record, and when it was made.
+/// A record with its time on the common clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamped {
-    /// Nanoseconds on the common clock: since the first record of the first process, negative if it was before that.
+pub struct TimedRecord {
+    /// Nanoseconds since the first record of the first process; negative for earlier records.
     pub at: i64,
-    /// The place of its thread in [`Merged::threads`].
+    /// Index of its thread in [`MergedTraces::threads`].
     pub thread: usize,
-    /// What was recorded.
+    /// The record.
     pub record: Record,
 }
 
-/// Why traces cannot be merged.
+/// Error of merging.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MergeError {
-    /// There is no trace.
-    #[error("no trace to look at: name the files of one process or of several")]
-    Nothing,
-    /// What one process recorded would count twice.
+    /// No trace was given.
+    #[error("no trace given: name the files of one process or of several")]
+    NoTraces,
+    /// Two traces are of the same process; its records would count twice.
     #[error(
         "{first} and {second} are traces of the same process ({program}, pid {pid} on {host}): name one of them"
     )]
-    Twice {
-        /// Where the one comes from.
+    DuplicateProcess {
+        /// File name of the first trace.
         first: String,
-        /// Where the other comes from.
+        /// File name of the second trace.
         second: String,
-        /// The host of both.
+        /// Name of the host.
         host: String,
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// The process.
+        /// Process id.
         pid: u32,
     },
 }
 
-impl Merged {
-    /// Of traces, each with where it comes from.
+impl MergedTraces {
+    /// Merges traces, each with the name of its file.
     ///
     /// # Errors
     ///
-    /// [`MergeError`]: there is none, or one is there twice.
+    /// [`MergeError`]: no trace, or two traces of the same process.
     pub fn of(traces: Vec<(String, Trace)>) -> Result<Self, MergeError> {
         if traces.is_empty() {
-            return Err(MergeError::Nothing);
+            return Err(MergeError::NoTraces);
         }
-        refuse_twins(&traces)?;
-        let domains = domains::Domains::of(&traces);
-        let (ways, ends) = ways::ways(&traces);
-        let mut calls = calls::calls(&traces, &domains, &ends);
-        let clocks = clocks::Clocks::of(&traces, &domains, &ways, &calls);
-        for call in &mut calls {
-            call.place(&ways[call.way], |process, local| {
-                clocks.common(domains.of_process(process), local)
+        check_duplicates(&traces)?;
+        let clock_domains = clock_domains::ClockDomains::of(&traces);
+        let (associations, ends) = associations::associations(&traces);
+        let mut rpcs = rpcs::rpcs(&traces, &clock_domains, &ends);
+        let clocks = clocks::Clocks::of(&traces, &clock_domains, &associations, &rpcs);
+        for rpc in &mut rpcs {
+            rpc.align(&associations[rpc.association], |process, local| {
+                clocks.common(clock_domains.of_process(process), local)
             });
         }
-        calls.sort_by_key(Call::begin);
+        rpcs.sort_by_key(TracedRpc::begin);
 
         let mut notes = clocks.notes();
         let mut merged = Self {
             processes: Vec::new(),
             threads: Vec::new(),
             records: Vec::new(),
-            calls,
-            ways,
+            rpcs,
+            associations,
             clocks: clocks.into_links(),
             notes: Vec::new(),
         };
         for (process, (source, trace)) in traces.into_iter().enumerate() {
-            merged.add(process, source, trace, &domains, &mut notes);
+            merged.add(process, source, trace, &clock_domains, &mut notes);
         }
-        merged.records.sort_by_key(|stamped| stamped.at);
+        merged.records.sort_by_key(|entry| entry.at);
         merged.notes = notes;
         Ok(merged)
     }
@@ -149,38 +151,39 @@ impl Merged {
         process: usize,
         source: String,
         trace: Trace,
-        domains: &domains::Domains,
+        clock_domains: &clock_domains::ClockDomains,
         notes: &mut Vec<String>,
     ) {
         let Trace { head, threads } = trace;
-        let domain = domains.of_process(process);
-        let mut lost = 0;
+        let domain = clock_domains.of_process(process);
+        let mut overwritten_records = 0;
         for thread in threads {
             let place = self.threads.len();
-            lost += thread.overwritten;
+            overwritten_records += thread.overwritten;
             for record in thread.records {
-                let at = self.clocks[domain].common(domains.local(process, record.ticks));
-                self.records.push(Stamped { at, thread: place, record });
+                let at = self.clocks[domain].common(clock_domains.local(process, record.ticks));
+                self.records.push(TimedRecord { at, thread: place, record });
             }
             let apus_trace::Thread { name, tid, cpu, overwritten, .. } = thread;
             self.threads.push(MergedThread { process, name, tid, cpu, overwritten });
         }
-        if lost > 0 {
+        if overwritten_records > 0 {
             notes.push(format!(
-                "{source}: {lost} older records had been overwritten when it was written; threads begin at \
+                "{source}: {overwritten_records} older records had been overwritten when it was written; threads begin at \
                  different times"
             ));
         }
         self.processes.push(Process { source, head });
     }
 
-    /// The process of a thread.
+    /// Returns the process of a thread.
     #[must_use]
     pub fn process_of(&self, thread: usize) -> &Process {
         &self.processes[self.threads[thread].process]
     }
 
-    /// What people call a process: the name of its file without the ending; if others have the same, with its folder.
+    /// Returns the display name of a process: its file name without the extension, or the whole path if that is
+    /// ambiguous.
     #[must_use]
     pub fn process_name(&self, process: usize) -> String {
         let short = |source: &str| {
@@ -193,7 +196,7 @@ impl Merged {
         if same > 1 || name.is_empty() { own.clone() } else { name }
     }
 
-    /// What people call a thread: its name, and its process if there are several.
+    /// Returns the display name of a thread: its name, prefixed by its process if there are several.
     #[must_use]
     pub fn thread_name(&self, thread: usize) -> String {
         let MergedThread { process, name, .. } = &self.threads[thread];
@@ -203,35 +206,35 @@ impl Merged {
         format!("{}: {name}", self.process_name(*process))
     }
 
-    /// Whether every process traced every RPC.
+    /// Returns whether every process traced every RPC.
     #[must_use]
     pub fn traces_all(&self) -> bool {
         self.processes.iter().all(|process| process.head.period == 1)
     }
 
-    /// The name of a value of a record's field, like the reason of a drop.
+    /// Returns the name of an enumerated value, for instance a drop reason.
     #[must_use]
-    pub fn value_name(&self, stamped: &Stamped, list: &str, number: u64) -> String {
-        let values = &self.process_of(stamped.thread).head.values;
+    pub fn value_name(&self, entry: &TimedRecord, list: &str, number: u64) -> String {
+        let values = &self.process_of(entry.thread).head.values;
         let name = values.get(list).and_then(|names| names.get(usize::try_from(number).ok()?));
         name.cloned().unwrap_or_else(|| format!("{list} {number}"))
     }
 
-    /// How long took what has ended with this record, in nanoseconds; 0 if it does not say.
+    /// Returns the duration of the operation that ended with this record, in nanoseconds; 0 if the event has none.
     #[must_use]
-    pub fn took(&self, stamped: &Stamped) -> i64 {
-        let ticks = stamped.record.fields().find(|(field, _)| field.unit == Unit::Ticks);
-        let clock = self.process_of(stamped.thread).head.clock;
+    pub fn operation_time(&self, entry: &TimedRecord) -> i64 {
+        let ticks = entry.record.fields().find(|(field, _)| field.unit == Unit::Ticks);
+        let clock = self.process_of(entry.thread).head.clock;
         let nanos = ticks.map_or(0, |(_, ticks)| clock.nanos(ticks));
-        i64::try_from(nanos).unwrap_or(domains::LARGEST).min(domains::LARGEST)
+        i64::try_from(nanos).unwrap_or(clock_domains::MAX_TIME).min(clock_domains::MAX_TIME)
     }
 
-    /// All records of an event, the earliest first.
-    pub fn all(&self, event: Event) -> impl Iterator<Item = &Stamped> {
-        self.records.iter().filter(move |stamped| stamped.record.event() == Some(event))
+    /// Returns all records of an event, the earliest first.
+    pub fn all(&self, event: Event) -> impl Iterator<Item = &TimedRecord> {
+        self.records.iter().filter(move |entry| entry.record.event() == Some(event))
     }
 
-    /// From the first to the last record, in nanoseconds.
+    /// Returns the nanoseconds from the first to the last record.
     #[must_use]
     pub fn duration(&self) -> i64 {
         match (self.records.first(), self.records.last()) {
@@ -240,26 +243,26 @@ impl Merged {
         }
     }
 
-    /// Places of the records of each thread, the earliest first.
+    /// Returns the records of each thread, the earliest first.
     #[must_use]
-    pub fn by_thread(&self) -> Vec<Vec<Stamped>> {
+    pub fn by_thread(&self) -> Vec<Vec<TimedRecord>> {
         let mut all = vec![Vec::new(); self.threads.len()];
-        for stamped in &self.records {
-            all[stamped.thread].push(*stamped);
+        for entry in &self.records {
+            all[entry.thread].push(*entry);
         }
         all
     }
 }
 
-/// The same process twice, be it at different times.
-fn refuse_twins(traces: &[(String, Trace)]) -> Result<(), MergeError> {
-    let mut seen = HashMap::new();
+/// Rejects two traces of the same process, even if they cover different times.
+fn check_duplicates(traces: &[(String, Trace)]) -> Result<(), MergeError> {
+    let mut sources = HashMap::new();
     for (source, Trace { head, .. }) in traces {
         let key = (&head.host, head.pid, head.clock.start.ticks);
-        if let Some(first) = seen.insert(key, source) {
+        if let Some(first) = sources.insert(key, source) {
             let (first, second) = (first.clone(), source.clone());
             let Head { host, program, pid, .. } = head.clone();
-            return Err(MergeError::Twice { first, second, host, program, pid });
+            return Err(MergeError::DuplicateProcess { first, second, host, program, pid });
         }
     }
     Ok(())

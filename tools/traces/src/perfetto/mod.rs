@@ -1,18 +1,18 @@
-//! How does a trace look in the Perfetto UI?
+//! Export to the Perfetto UI.
 //!
 //! [`export`] writes a file of TrackEvents that <https://ui.perfetto.dev> opens:
 //!
-//! - each process with its threads: passes of the loop with looks and sends inside, sleeps, and everything else that a
-//!   thread recorded as a moment, with its RPC and its numbers;
-//! - below each process its calls, and the RPCs that it served, with their stages; in as many rows as there are at a time;
-//! - arrows from where a request left to where it came, and the same for responses;
-//! - how many bytes were granted and had not come, and how many could have been sent, if there were grants.
+//! - each process with its threads: passes of the loop that contain polls and sends, sleeps, and all other thread
+//!   records as instants, with RPC and numbers;
+//! - below each process its calls and the RPCs that it served, with their stages, in rows without overlap;
+//! - arrows from the departure of each request and response to its arrival;
+//! - granted bytes not yet received, and granted bytes not yet sent, if there were grants.
 //!
-//! Times are those of the common clock, from the first thing on. Processes of different hosts may have the same number:
-//! in the file each number is given once.
+//! Times are on the common clock and start at the first event. Process ids of different hosts may coincide; in the file
+//! each number is unique.
 
-mod lanes;
 mod nesting;
+mod rows;
 pub mod schema;
 mod writer;
 

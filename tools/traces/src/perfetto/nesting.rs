@@ -1,9 +1,9 @@
-//! How do slices of one track lie in each other?
+//! Nesting of slices on one track.
 //!
-//! A slice that begins while another one lasts has to end with it or before. What a thread does is like that, but for the
-//! precision of clocks: what would stick out is cut off.
+//! Perfetto requires a slice that begins within another one to end with it or before. Thread records have this property
+//! up to the precision of clocks; slices that exceed the outer one are truncated.
 
-/// Something that lasts.
+/// An interval on a track.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Slice<T> {
     pub(super) from: i64,
@@ -11,16 +11,16 @@ pub(super) struct Slice<T> {
     pub(super) what: T,
 }
 
-/// The begin or the end of a slice.
+/// Begin or end of a slice.
 #[derive(Debug, PartialEq)]
 pub(super) enum Edge<T> {
     Begin(i64, T),
     End(i64),
 }
 
-/// Begins and ends in an order in which they nest; times never decrease.
+/// Returns begins and ends in nesting order; times never decrease.
 pub(super) fn nest<T>(mut slices: Vec<Slice<T>>) -> Vec<Edge<T>> {
-    // Of those that begin together the longest holds the others.
+    // Of slices that begin together, the longest contains the others.
     slices.sort_by_key(|slice| (slice.from, std::cmp::Reverse(slice.until)));
     let (mut edges, mut open): (Vec<Edge<T>>, Vec<i64>) = (Vec::new(), Vec::new());
     for Slice { from, until, what } in slices {
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sticks_out_is_cut_off() {
+    fn slices_are_truncated_to_the_outer_one() {
         let edges = nest(vec![slice(5, 12, 'b'), slice(0, 10, 'a'), slice(10, 11, 'c')]);
         let expected = [
             Edge::Begin(0, 'a'),
@@ -59,14 +59,14 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_that_takes_no_time_has_an_end() {
+    fn an_empty_slice_has_an_end() {
         assert_eq!(nest(vec![slice(3, 3, 'a')]), [Edge::Begin(3, 'a'), Edge::End(3)]);
         assert_eq!(nest::<char>(Vec::new()), []);
     }
 
     proptest! {
         #[test]
-        fn ends_match_begins_and_time_goes_on(
+        fn ends_match_begins_and_time_never_decreases(
             slices in prop::collection::vec((0..50_i64, 0..20_i64), 0..40),
         ) {
             let count = slices.len();

@@ -1,60 +1,60 @@
-//! Which parts of Perfetto's trace format do we write?
+//! The subset of Perfetto's trace format that the export uses.
 //!
-//! The messages of `protos/perfetto/trace/` with the fields that are needed here, by their published numbers; what
-//! reads our files ignores what is not there. Every field is optional, as there.
+//! The messages of `protos/perfetto/trace/`, with the required fields and their published numbers. Every field is
+//! optional, as in the original; readers ignore missing ones.
 
-/// A file.
+/// A trace file.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Trace {
-    /// In any order.
+    /// Packets in any order.
     #[prost(message, repeated, tag = "1")]
     pub packet: Vec<TracePacket>,
 }
 
-/// One of: a track is described, or something happens on one.
+/// A packet: describes a track, or contains an event on one.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TracePacket {
-    /// When, in nanoseconds.
+    /// Time in nanoseconds.
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
-    /// Who wrote the packet: not 0, the same in all of ours.
+    /// Id of the writer: not 0, the same in all packets of the file.
     #[prost(uint32, optional, tag = "10")]
     pub trusted_packet_sequence_id: Option<u32>,
-    /// Something happens.
+    /// An event on a track.
     #[prost(message, optional, tag = "11")]
     pub track_event: Option<TrackEvent>,
     /// [`Self::BEGINNING`] in the first packet of a writer.
     #[prost(uint32, optional, tag = "13")]
     pub sequence_flags: Option<u32>,
-    /// A track.
+    /// Description of a track.
     #[prost(message, optional, tag = "60")]
     pub track_descriptor: Option<TrackDescriptor>,
 }
 
 impl TracePacket {
-    /// `SEQ_INCREMENTAL_STATE_CLEARED`: nothing that came before is needed.
+    /// `SEQ_INCREMENTAL_STATE_CLEARED`: the packet depends on no earlier one.
     pub const BEGINNING: u32 = 1;
 }
 
-/// A line of the display.
+/// A track of the display.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TrackDescriptor {
-    /// Its number: not 0, its own in the whole file.
+    /// Id of the track: not 0, unique in the file.
     #[prost(uint64, optional, tag = "1")]
     pub uuid: Option<u64>,
-    /// What it is called.
+    /// Name of the track.
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
-    /// It is a process.
+    /// Present if the track is a process.
     #[prost(message, optional, tag = "3")]
     pub process: Option<ProcessDescriptor>,
-    /// It is a thread.
+    /// Present if the track is a thread.
     #[prost(message, optional, tag = "4")]
     pub thread: Option<ThreadDescriptor>,
-    /// The track below which it is shown.
+    /// The track below which this one is displayed.
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
-    /// It is a number that changes.
+    /// Present if the track is a counter.
     #[prost(message, optional, tag = "8")]
     pub counter: Option<CounterDescriptor>,
 }
@@ -62,10 +62,10 @@ pub struct TrackDescriptor {
 /// A process.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ProcessDescriptor {
-    /// Its number.
+    /// Process id.
     #[prost(int32, optional, tag = "1")]
     pub pid: Option<i32>,
-    /// Its name.
+    /// Name of the process.
     #[prost(string, optional, tag = "6")]
     pub process_name: Option<String>,
 }
@@ -73,92 +73,92 @@ pub struct ProcessDescriptor {
 /// A thread.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ThreadDescriptor {
-    /// Number of its process.
+    /// Process id.
     #[prost(int32, optional, tag = "1")]
     pub pid: Option<i32>,
-    /// Its number.
+    /// Thread id.
     #[prost(int64, optional, tag = "2")]
     pub tid: Option<i64>,
-    /// Its name.
+    /// Name of the thread.
     #[prost(string, optional, tag = "5")]
     pub thread_name: Option<String>,
 }
 
-/// A number that changes.
+/// A counter.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct CounterDescriptor {
-    /// What it counts.
+    /// Unit of the counter.
     #[prost(enumeration = "Unit", optional, tag = "3")]
     pub unit: Option<i32>,
 }
 
-/// What a counter counts.
+/// Unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum Unit {
-    /// Not said.
+    /// Unknown.
     Unspecified = 0,
-    /// Things.
+    /// Number of items.
     Count = 2,
     /// Bytes.
     SizeBytes = 3,
 }
 
-/// Something happens on a track.
+/// An event on a track.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TrackEvent {
-    /// What is known about it.
+    /// Arguments of the event.
     #[prost(message, repeated, tag = "4")]
     pub debug_annotations: Vec<DebugAnnotation>,
-    /// What kind of event.
+    /// Kind of the event.
     #[prost(enumeration = "Type", optional, tag = "9")]
     pub r#type: Option<i32>,
     /// The track.
     #[prost(uint64, optional, tag = "11")]
     pub track_uuid: Option<u64>,
-    /// What it is a kind of, to filter by.
+    /// Categories, to filter by.
     #[prost(string, repeated, tag = "22")]
     pub categories: Vec<String>,
-    /// What it is called.
+    /// Name of the event.
     #[prost(string, optional, tag = "23")]
     pub name: Option<String>,
-    /// The counter's value from now on.
+    /// New value of the counter.
     #[prost(int64, optional, tag = "30")]
     pub counter_value: Option<i64>,
-    /// Arrows: events with the same number are connected in the order of their times.
+    /// Arrows: events with the same id are connected in chronological order.
     #[prost(fixed64, repeated, packed = "false", tag = "47")]
     pub flow_ids: Vec<u64>,
-    /// The same, where an arrow ends.
+    /// Arrows that end at this event.
     #[prost(fixed64, repeated, packed = "false", tag = "48")]
     pub terminating_flow_ids: Vec<u64>,
 }
 
-/// What kind of event.
+/// Kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum Type {
-    /// Not said.
+    /// Unknown.
     Unspecified = 0,
-    /// Something begins that has an end on the same track; slices nest.
+    /// Begin of a slice; slices of a track nest.
     SliceBegin = 1,
-    /// The last one that began ends.
+    /// End of the slice that began last.
     SliceEnd = 2,
-    /// Something happens that takes no time.
+    /// An event without duration.
     Instant = 3,
-    /// A counter changes.
+    /// A new value of a counter.
     Counter = 4,
 }
 
-/// A name with a value.
+/// Argument of an event: a name with a value.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct DebugAnnotation {
-    /// A value that is a number.
+    /// Value of a numeric argument.
     #[prost(uint64, optional, tag = "3")]
     pub uint_value: Option<u64>,
-    /// A value that is a text.
+    /// Value of a text argument.
     #[prost(string, optional, tag = "6")]
     pub string_value: Option<String>,
-    /// The name.
+    /// Name of the argument.
     #[prost(string, optional, tag = "10")]
     pub name: Option<String>,
 }

@@ -1,38 +1,38 @@
-//! Which events does the file have?
+//! Writer: converts merged traces to Perfetto events.
 
-use super::lanes::lanes;
 use super::nesting::{Edge, Slice, nest};
+use super::rows::assign_rows;
 use super::schema::{
     CounterDescriptor, DebugAnnotation, ProcessDescriptor, ThreadDescriptor, Trace, TracePacket,
     TrackDescriptor, TrackEvent, Type, Unit,
 };
-use crate::merge::{Call, Mark, Merged, Stamped};
+use crate::merge::{MergedTraces, RpcRecord, TimedRecord, TracedRpc};
 use crate::report::grants::{self, Grants};
 use apus_trace::Side::{self, Client, Server};
 use apus_trace::event::{Event, EventScope};
 use prost::Message;
 use std::collections::{BTreeSet, HashMap};
 
-/// We write all packets: any number but 0.
+/// Id of the only writer of the file: any number but 0.
 const SEQUENCE: u32 = 1;
 
-/// A TrackEvent file of all that was recorded.
+/// Encodes all records as a TrackEvent file.
 #[must_use]
-pub fn export(merged: &Merged) -> Vec<u8> {
+pub fn export(merged: &MergedTraces) -> Vec<u8> {
     let mut file = File::default();
     for process in 0..merged.processes.len() {
         file.process(merged, process);
         file.threads(merged, process);
         for side in [Client, Server] {
-            file.calls(merged, process, side);
+            file.rpcs(merged, process, side);
         }
     }
     file.levels(merged);
     file.finish().encode_to_vec()
 }
 
-/// What is on a track at a time.
-struct Happening {
+/// An event and its time.
+struct TimedEvent {
     at: i64,
     event: TrackEvent,
 }
@@ -40,25 +40,25 @@ struct Happening {
 #[derive(Default)]
 struct File {
     tracks: Vec<TrackDescriptor>,
-    happenings: Vec<Happening>,
+    events: Vec<TimedEvent>,
     /// The track of each process.
     processes: Vec<u64>,
-    /// The numbers of processes and threads that have been given.
+    /// Process and thread ids in use.
     pids: BTreeSet<i32>,
     tids: BTreeSet<i64>,
 }
 
 impl File {
-    /// Another track, with its number.
+    /// Adds a track and returns its id.
     fn track(&mut self, descriptor: TrackDescriptor) -> u64 {
         let uuid = self.tracks.len() as u64 + 1;
         self.tracks.push(TrackDescriptor { uuid: Some(uuid), ..descriptor });
         uuid
     }
 
-    fn process(&mut self, merged: &Merged, process: usize) {
+    fn process(&mut self, merged: &MergedTraces, process: usize) {
         let pid = i32::try_from(merged.processes[process].head.pid).unwrap_or(i32::MAX);
-        let pid = (0..).map(|more| pid.wrapping_add(more)).find(|pid| self.pids.insert(*pid));
+        let pid = (0..).map(|step| pid.wrapping_add(step)).find(|pid| self.pids.insert(*pid));
         let head = &merged.processes[process].head;
         let name = format!("{}: {} on {}", merged.process_name(process), head.program, head.host);
         let descriptor = ProcessDescriptor { pid, process_name: Some(name) };
@@ -67,7 +67,7 @@ impl File {
         self.processes.push(track);
     }
 
-    fn threads(&mut self, merged: &Merged, process: usize) {
+    fn threads(&mut self, merged: &MergedTraces, process: usize) {
         let pid = self.tracks[self.processes[process] as usize - 1].process.as_ref();
         let pid = pid.and_then(|process| process.pid);
         for (place, all) in merged.by_thread().into_iter().enumerate() {
@@ -76,74 +76,74 @@ impl File {
                 continue;
             }
             let tid = i64::from(thread.tid);
-            let tid = (0..).map(|more| tid + more).find(|tid| self.tids.insert(*tid));
+            let tid = (0..).map(|step| tid + step).find(|tid| self.tids.insert(*tid));
             let descriptor = ThreadDescriptor { pid, tid, thread_name: Some(thread.name.clone()) };
             let track = TrackDescriptor { thread: Some(descriptor), ..TrackDescriptor::default() };
             let track = self.track(track);
-            self.slices(track, what_lasts(merged, &all));
-            for stamped in all.iter().filter(|stamped| !lasts(stamped)) {
-                self.instant(track, stamped.at, moment(merged, stamped));
+            self.slices(track, operations(merged, &all));
+            for entry in all.iter().filter(|entry| !is_operation(entry)) {
+                self.instant(track, entry.at, record_event(merged, entry));
             }
         }
     }
 
-    /// What lasts, on a track.
+    /// Adds slices to a track.
     fn slices(&mut self, track: u64, slices: Vec<Slice<TrackEvent>>) {
         for edge in nest(slices) {
             let (at, event, r#type) = match edge {
                 Edge::Begin(at, event) => (at, event, Type::SliceBegin),
                 Edge::End(at) => (at, TrackEvent::default(), Type::SliceEnd),
             };
-            self.happens(track, at, r#type, event);
+            self.push(track, at, r#type, event);
         }
     }
 
     fn instant(&mut self, track: u64, at: i64, event: TrackEvent) {
-        self.happens(track, at, Type::Instant, event);
+        self.push(track, at, Type::Instant, event);
     }
 
-    fn happens(&mut self, track: u64, at: i64, r#type: Type, event: TrackEvent) {
+    fn push(&mut self, track: u64, at: i64, r#type: Type, event: TrackEvent) {
         let event = TrackEvent { r#type: Some(r#type as i32), track_uuid: Some(track), ..event };
-        self.happenings.push(Happening { at, event });
+        self.events.push(TimedEvent { at, event });
     }
 
-    /// The RPCs in which a process is at that side, in rows.
-    fn calls(&mut self, merged: &Merged, process: usize, side: Side) {
-        let is_there = |call: &&Call| call.process(side, &merged.ways) == Some(process);
-        let mut calls: Vec<(&Call, i64, i64)> =
-            merged.calls.iter().filter(is_there).filter_map(|call| life(call, side)).collect();
-        calls.sort_by_key(|(_, from, _)| *from);
+    /// Adds the RPCs of a process at one side, in rows.
+    fn rpcs(&mut self, merged: &MergedTraces, process: usize, side: Side) {
+        let is_there = |rpc: &&TracedRpc| rpc.process(side, &merged.associations) == Some(process);
+        let mut rpcs: Vec<(&TracedRpc, i64, i64)> =
+            merged.rpcs.iter().filter(is_there).filter_map(|rpc| stage_span(rpc, side)).collect();
+        rpcs.sort_by_key(|(_, from, _)| *from);
         let name = if side == Client { "calls" } else { "served" };
         let mut rows: HashMap<usize, u64> = HashMap::new();
-        for (lane, (call, from, until)) in
-            lanes(calls.iter().map(|(_, from, until)| (*from, *until))).into_iter().zip(&calls)
+        for (row_index, (rpc, from, until)) in
+            assign_rows(rpcs.iter().map(|(_, from, until)| (*from, *until))).into_iter().zip(&rpcs)
         {
             let parent_uuid = Some(self.processes[process]);
-            let row = *rows.entry(lane).or_insert_with(|| {
-                let name = Some(format!("{name} {}", lane + 1));
+            let row = *rows.entry(row_index).or_insert_with(|| {
+                let name = Some(format!("{name} {}", row_index + 1));
                 self.track(TrackDescriptor { name, parent_uuid, ..TrackDescriptor::default() })
             });
-            let whole = Slice { from: *from, until: *until, what: rpc(merged, call) };
+            let whole = Slice { from: *from, until: *until, what: rpc_event(merged, rpc) };
             let mut slices = vec![whole];
-            slices.extend(stages(call, side));
+            slices.extend(stages(rpc, side));
             self.slices(row, slices);
-            if let Some(left) = call.first(side, Event::ToKernel) {
-                let flow_ids = vec![flow(call, side)];
-                let event = TrackEvent { flow_ids, ..named("to_kernel", "rpc") };
-                self.instant(row, left.at, event);
+            if let Some(departure) = rpc.first(side, Event::ToKernel) {
+                let flow_ids = vec![flow_id(rpc, side)];
+                let event = TrackEvent { flow_ids, ..new_event("to_kernel", "rpc") };
+                self.instant(row, departure.at, event);
             }
         }
     }
 
-    /// What is granted, if anything is.
-    fn levels(&mut self, merged: &Merged) {
-        let grants = Grants::of(merged, grants::LEAST_GAP);
+    /// Adds counters of granted bytes, if there were grants.
+    fn levels(&mut self, merged: &MergedTraces) {
+        let grants = Grants::of(merged, grants::MIN_GAP);
         for process in 0..merged.processes.len() {
             let name = merged.process_name(process);
             let Some(found) = grants.processes.iter().find(|it| it.name == name) else { continue };
             for (name, level) in [
-                ("granted, and not come", &found.outstanding),
-                ("granted, and not sent", &found.available),
+                ("granted, not received", &found.outstanding),
+                ("granted, not sent", &found.available),
             ] {
                 if level.curve.is_empty() {
                     continue;
@@ -158,26 +158,26 @@ impl File {
                 for &(at, bytes) in &level.curve {
                     let counter_value = Some(bytes as i64);
                     let event = TrackEvent { counter_value, ..TrackEvent::default() };
-                    self.happens(track, at, Type::Counter, event);
+                    self.push(track, at, Type::Counter, event);
                 }
             }
         }
     }
 
-    /// Tracks first, then what happens, the earliest first; of one track and time in the order in which it was added.
+    /// Orders the packets: tracks first, then events by time. Events of equal time keep their order.
     fn finish(mut self) -> Trace {
-        self.happenings.sort_by_key(|happening| happening.at);
-        let zero = self.happenings.first().map_or(0, |happening| happening.at);
+        self.events.sort_by_key(|event| event.at);
+        let zero = self.events.first().map_or(0, |event| event.at);
         let packet =
             || TracePacket { trusted_packet_sequence_id: Some(SEQUENCE), ..TracePacket::default() };
         let track = |track| TracePacket { track_descriptor: Some(track), ..packet() };
-        let event = |Happening { at, event }| TracePacket {
+        let event = |TimedEvent { at, event }| TracePacket {
             timestamp: Some(at.abs_diff(zero)),
             track_event: Some(event),
             ..packet()
         };
         let tracks = self.tracks.into_iter().map(track);
-        let mut all: Vec<_> = tracks.chain(self.happenings.into_iter().map(event)).collect();
+        let mut all: Vec<_> = tracks.chain(self.events.into_iter().map(event)).collect();
         if let Some(first) = all.first_mut() {
             first.sequence_flags = Some(TracePacket::BEGINNING);
         }
@@ -185,26 +185,26 @@ impl File {
     }
 }
 
-/// Whether a record says for how long something was going on.
-fn lasts(stamped: &Stamped) -> bool {
+/// Returns whether a record describes an operation with a duration.
+fn is_operation(entry: &TimedRecord) -> bool {
     let lasting = [Event::Look, Event::Send, Event::Pass, Event::Sleep, Event::Wake];
-    stamped.record.event().is_some_and(|event| lasting.contains(&event))
+    entry.record.event().is_some_and(|event| lasting.contains(&event))
 }
 
-/// What a thread did for some time.
-fn what_lasts(merged: &Merged, all: &[Stamped]) -> Vec<Slice<TrackEvent>> {
+/// Returns the operations of a thread.
+fn operations(merged: &MergedTraces, all: &[TimedRecord]) -> Vec<Slice<TrackEvent>> {
     let (mut slices, mut asleep) = (Vec::new(), None);
-    for stamped in all {
-        match stamped.record.event() {
+    for entry in all {
+        match entry.record.event() {
             Some(Event::Look | Event::Send | Event::Pass) => {
-                let from = stamped.at - merged.took(stamped);
-                slices.push(Slice { from, until: stamped.at, what: moment(merged, stamped) });
+                let from = entry.at - merged.operation_time(entry);
+                slices.push(Slice { from, until: entry.at, what: record_event(merged, entry) });
             }
-            Some(Event::Sleep) => asleep = Some(stamped),
+            Some(Event::Sleep) => asleep = Some(entry),
             Some(Event::Wake) => slices.extend(asleep.take().map(|from| Slice {
                 from: from.at,
-                until: stamped.at,
-                what: moment(merged, from),
+                until: entry.at,
+                what: record_event(merged, from),
             })),
             _ => {}
         }
@@ -212,8 +212,8 @@ fn what_lasts(merged: &Merged, all: &[Stamped]) -> Vec<Slice<TrackEvent>> {
     slices
 }
 
-/// An event of that name and category.
-fn named(name: &str, category: &str) -> TrackEvent {
+/// Creates an event with a name and a category.
+fn new_event(name: &str, category: &str) -> TrackEvent {
     TrackEvent {
         name: Some(name.to_owned()),
         categories: vec![category.to_owned()],
@@ -237,25 +237,23 @@ fn text(name: &str, value: String) -> DebugAnnotation {
     }
 }
 
-/// What a record says.
-fn moment(merged: &Merged, stamped: &Stamped) -> TrackEvent {
-    let head = &merged.process_of(stamped.thread).head;
-    let (name, category) = match stamped.record.event() {
+/// Converts a record to an event.
+fn record_event(merged: &MergedTraces, entry: &TimedRecord) -> TrackEvent {
+    let head = &merged.process_of(entry.thread).head;
+    let (name, category) = match entry.record.event() {
         Some(event) => (event.name(), category(event.scope())),
-        None => {
-            (head.events.get(&stamped.record.kind).map_or("unknown", String::as_str), "unknown")
-        }
+        None => (head.events.get(&entry.record.kind).map_or("unknown", String::as_str), "unknown"),
     };
-    let mut event = named(name, category);
-    if let Some(rpc) = stamped.record.rpc() {
+    let mut event = new_event(name, category);
+    if let Some(rpc) = entry.record.rpc() {
         event.debug_annotations.push(number("rpc", rpc.id()));
         let peer = head.peer(rpc.peer()).map(|peer| text("peer", peer.address.to_string()));
         event.debug_annotations.extend(peer);
     }
-    for (field, value) in stamped.record.fields() {
+    for (field, value) in entry.record.fields() {
         event.debug_annotations.push(match field.unit {
             apus_trace::event::Unit::Name(list) => {
-                text(field.name, merged.value_name(stamped, list, value))
+                text(field.name, merged.value_name(entry, list, value))
             }
             apus_trace::event::Unit::Ticks => number("took_ns", head.clock.nanos(value)),
             _ => number(field.name, value),
@@ -273,49 +271,50 @@ const fn category(scope: EventScope) -> &'static str {
     }
 }
 
-/// An RPC, and from when until when it was known at one side.
-fn life(call: &Call, side: Side) -> Option<(&Call, i64, i64)> {
-    // Acknowledgements that come much later are not its life.
-    let known = |mark: &&Mark| mark.event.scope() == EventScope::Stage;
-    let mut marks = call.at(side).filter(known);
-    let first = marks.next()?;
-    Some((call, first.at, marks.next_back().unwrap_or(first).at))
+/// Returns an RPC with its first and last stage event at one side.
+fn stage_span(rpc: &TracedRpc, side: Side) -> Option<(&TracedRpc, i64, i64)> {
+    // Acknowledgements that arrive much later do not count.
+    let known = |record: &&RpcRecord| record.event.scope() == EventScope::Stage;
+    let mut records = rpc.at(side).filter(known);
+    let first = records.next()?;
+    Some((rpc, first.at, records.next_back().unwrap_or(first).at))
 }
 
-fn rpc(merged: &Merged, call: &Call) -> TrackEvent {
-    let bytes = |side| call.length(side).map_or_else(|| "?".to_owned(), |bytes| bytes.to_string());
+fn rpc_event(merged: &MergedTraces, rpc: &TracedRpc) -> TrackEvent {
+    let bytes = |side| rpc.length(side).map_or_else(|| "?".to_owned(), |bytes| bytes.to_string());
     let [request, response] = [Client, Server].map(bytes);
-    let mut event = named(&format!("RPC {request} B, {response} B"), "rpc");
-    let peer = merged.ways[call.way].addresses;
+    let mut event = new_event(&format!("RPC {request} B, {response} B"), "rpc");
+    let peer = merged.associations[rpc.association].addresses;
     event.debug_annotations = vec![
-        number("rpc", call.id),
+        number("rpc", rpc.id),
         text("between", format!("{} and {}", peer.endpoint, peer.address)),
     ];
     event
 }
 
-/// The arrow of the message that `sender` sends. Ids of different clients do not meet but by chance, nor do their low
-/// bits mean anything else.
-fn flow(call: &Call, sender: Side) -> u64 {
-    let way = (call.way as u64).rotate_left(40) ^ (call.client as u64).rotate_left(56);
-    (call.id ^ way) | u64::from(sender == Server)
+/// Returns the arrow id of the message that `sender` sends. Ids of different clients collide only by chance, and their
+/// low bits are free.
+fn flow_id(rpc: &TracedRpc, sender: Side) -> u64 {
+    let association =
+        (rpc.association as u64).rotate_left(40) ^ (rpc.client as u64).rotate_left(56);
+    (rpc.id ^ association) | u64::from(sender == Server)
 }
 
-/// What is done between the points of a side, each named after the event that ends it; but what is away is away.
-fn stages(call: &Call, side: Side) -> Vec<Slice<TrackEvent>> {
-    let known = |mark: &&Mark| mark.event.scope() == EventScope::Stage;
-    let marks: Vec<&Mark> = call.at(side).filter(known).collect();
+/// Returns the stages of one side, each named after the event at its end. The client's wait for the response is `away`.
+fn stages(rpc: &TracedRpc, side: Side) -> Vec<Slice<TrackEvent>> {
+    let known = |record: &&RpcRecord| record.event.scope() == EventScope::Stage;
+    let records: Vec<&RpcRecord> = rpc.at(side).filter(known).collect();
     let mut slices = Vec::new();
-    for pair in marks.windows(2) {
+    for pair in records.windows(2) {
         let (from, until) = (pair[0], pair[1]);
         let name = match (from.event, until.event) {
             (Event::ToKernel | Event::LocalSent, _) if side == Client => "away",
             (Event::RequestReturned, Event::Reply) => "service",
             (_, event) => event.name(),
         };
-        let mut what = named(name, "rpc");
+        let mut what = new_event(name, "rpc");
         if from.event == Event::FromKernel {
-            what.terminating_flow_ids = vec![flow(call, side.other())];
+            what.terminating_flow_ids = vec![flow_id(rpc, side.other())];
         }
         slices.push(Slice { from: from.at, until: until.at, what });
     }
@@ -327,26 +326,26 @@ mod tests {
     use super::*;
     use crate::report::scenario::{HostClock, Scenario, burst};
 
-    fn decoded(scenario: &Scenario) -> Trace {
+    fn export_and_decode(scenario: &Scenario) -> Trace {
         Trace::decode(&export(&scenario.merged())[..]).unwrap()
     }
 
-    /// An RPC, passes, a sleep, and grants.
+    /// Creates an RPC, passes, a sleep, and grants.
     fn scenario() -> Scenario {
         let (mut scenario, client, server) = Scenario::pair_with([
             HostClock::default(),
             HostClock { ahead: 9_000_000_000, ppm: 0.0, up: 5_000_000_000 },
         ]);
         let end = scenario.exchange(10_000, [client, server], 2, [100, 50], [1_000; 15]);
-        scenario.note(14_000, server, Event::Look, (3, 500));
-        scenario.note(15_500, server, Event::Pass, (3, 2_500));
-        scenario.note(16_000, server, Event::Sleep, (0, 0));
-        scenario.note(end, server, Event::Wake, (0, 0));
-        scenario.mark(30_000, server, 4, Event::GrantSent, (0, 5_000));
-        scenario.mark(31_000, client, 4, Event::GrantReceived, (0, 5_000));
-        scenario.mark(32_000, client, 4, Event::DataSent, burst(0, 5_000));
-        scenario.mark(33_000, server, 4, Event::DataReceived, burst(0, 5_000));
-        scenario.mark(34_000, client, 4, Event::Dropped, (1, 0));
+        scenario.record_thread(14_000, server, Event::Look, (3, 500));
+        scenario.record_thread(15_500, server, Event::Pass, (3, 2_500));
+        scenario.record_thread(16_000, server, Event::Sleep, (0, 0));
+        scenario.record_thread(end, server, Event::Wake, (0, 0));
+        scenario.record_rpc(30_000, server, 4, Event::GrantSent, (0, 5_000));
+        scenario.record_rpc(31_000, client, 4, Event::GrantReceived, (0, 5_000));
+        scenario.record_rpc(32_000, client, 4, Event::DataSent, burst(0, 5_000));
+        scenario.record_rpc(33_000, server, 4, Event::DataReceived, burst(0, 5_000));
+        scenario.record_rpc(34_000, client, 4, Event::Dropped, (1, 0));
         scenario
     }
 
@@ -358,7 +357,7 @@ mod tests {
         trace.packet.iter().filter_map(|packet| packet.track_descriptor.as_ref())
     }
 
-    fn the_track(trace: &Trace, name: &str) -> u64 {
+    fn track_uuid(trace: &Trace, name: &str) -> u64 {
         let named = |track: &&TrackDescriptor| {
             let thread = track.thread.as_ref().and_then(|it| it.thread_name.as_deref());
             track.name.as_deref() == Some(name) || thread == Some(name)
@@ -368,7 +367,7 @@ mod tests {
 
     #[test]
     fn every_event_is_on_a_track_that_was_described_before() {
-        let trace = decoded(&scenario());
+        let trace = export_and_decode(&scenario());
         let mut known = BTreeSet::new();
         for packet in &trace.packet {
             assert_eq!(packet.trusted_packet_sequence_id, Some(SEQUENCE));
@@ -387,8 +386,8 @@ mod tests {
     }
 
     #[test]
-    fn slices_nest_on_every_track_and_time_goes_on() {
-        let trace = decoded(&scenario());
+    fn slices_nest_on_every_track_and_time_never_decreases() {
+        let trace = export_and_decode(&scenario());
         let (mut depths, mut last) = (HashMap::<u64, i32>::new(), 0);
         for (at, event) in events(&trace) {
             assert!(at >= last);
@@ -405,9 +404,9 @@ mod tests {
     }
 
     #[test]
-    fn arrows_lead_from_where_a_message_left_to_where_it_came() {
-        let trace = decoded(&scenario());
-        let (calls, served) = (the_track(&trace, "calls 1"), the_track(&trace, "served 1"));
+    fn arrows_lead_from_departure_to_arrival() {
+        let trace = export_and_decode(&scenario());
+        let (rpcs, served) = (track_uuid(&trace, "calls 1"), track_uuid(&trace, "served 1"));
         let mut begins: HashMap<u64, (u64, u64)> = HashMap::new();
         let mut arrows = Vec::new();
         for (at, event) in events(&trace) {
@@ -415,17 +414,17 @@ mod tests {
                 assert_eq!(begins.insert(*id, (event.track_uuid.unwrap(), at)), None);
             }
             for id in &event.terminating_flow_ids {
-                let (from, left) = begins[id];
-                arrows.push((from, event.track_uuid.unwrap(), at - left));
+                let (from, departure) = begins[id];
+                arrows.push((from, event.track_uuid.unwrap(), at - departure));
             }
         }
-        // Of 1000 ns each, as both ways are the same.
-        assert_eq!(arrows, [(calls, served, 1_000), (served, calls, 1_000)]);
+        // 1000 ns each, since both directions are equal.
+        assert_eq!(arrows, [(rpcs, served, 1_000), (served, rpcs, 1_000)]);
     }
 
     #[test]
-    fn a_thread_shows_what_lasts_and_what_happens() {
-        let trace = decoded(&scenario());
+    fn a_thread_has_slices_and_instants() {
+        let trace = export_and_decode(&scenario());
         let on = |track, kind| {
             let names = events(&trace)
                 .filter(move |(_, it)| it.track_uuid == Some(track) && it.r#type() == kind)
@@ -436,28 +435,28 @@ mod tests {
         let server = server.uuid.unwrap();
         assert_eq!(on(server, Type::SliceBegin), ["pass", "look", "sleep"]);
         assert!(on(server, Type::Instant).contains(&"request_returned".to_owned()));
-        let client = the_track(&trace, "calls 1");
+        let client = track_uuid(&trace, "calls 1");
         let stages = on(client, Type::SliceBegin);
         assert_eq!(stages[..4], ["RPC 100 B, 50 B", "queued", "to_kernel", "away"]);
     }
 
     #[test]
-    fn what_is_rare_says_why_and_for_which_rpc() {
-        let trace = decoded(&scenario());
+    fn anomalies_have_reason_and_rpc() {
+        let trace = export_and_decode(&scenario());
         let dropped = events(&trace).find(|(_, event)| event.name.as_deref() == Some("dropped"));
         let (_, dropped) = dropped.unwrap();
         assert_eq!(dropped.categories, ["anomaly"]);
-        let said = |name: &str| {
+        let annotation = |name: &str| {
             dropped.debug_annotations.iter().find(|it| it.name.as_deref() == Some(name)).unwrap()
         };
-        assert_eq!(said("rpc").uint_value, Some(4));
-        assert_eq!(said("reason").string_value.as_deref(), Some("no room"));
+        assert_eq!(annotation("rpc").uint_value, Some(4));
+        assert_eq!(annotation("reason").string_value.as_deref(), Some("no room"));
     }
 
     #[test]
     fn grants_are_counters() {
-        let trace = decoded(&scenario());
-        let track = the_track(&trace, "granted, and not come");
+        let trace = export_and_decode(&scenario());
+        let track = track_uuid(&trace, "granted, not received");
         let values: Vec<i64> = events(&trace)
             .filter(|(_, event)| event.track_uuid == Some(track))
             .map(|(_, event)| event.counter_value.unwrap())
@@ -467,17 +466,17 @@ mod tests {
     }
 
     #[test]
-    fn processes_of_the_same_number_are_told_apart() {
+    fn processes_with_equal_ids_are_distinct() {
         let mut traces = Vec::new();
         for (name, up) in [("a", 0), ("b", 3_000_000_000)] {
             let mut scenario = Scenario::default();
             let clock = HostClock { up, ..HostClock::default() };
             let process = scenario.process(name, clock, ["10.0.0.1:1", "10.0.0.2:2"]);
             let thread = scenario.thread(process, "main");
-            scenario.note(0, thread, Event::Look, (1, 0));
+            scenario.record_thread(0, thread, Event::Look, (1, 0));
             traces.push((name.to_owned(), scenario.trace(0)));
         }
-        let trace = Trace::decode(&export(&Merged::of(traces).unwrap())[..]).unwrap();
+        let trace = Trace::decode(&export(&MergedTraces::of(traces).unwrap())[..]).unwrap();
         let pids: BTreeSet<_> =
             tracks(&trace).filter_map(|track| track.process.as_ref()?.pid).collect();
         let tids: BTreeSet<_> =

@@ -1,111 +1,113 @@
-//! Is enough granted, and does the link idle while work waits?
+//! Grants: whether receivers grant enough, and whether links idle while messages are incomplete.
 //!
-//! Of messages that need grants, and once they have the first one:
+//! For messages that need grants, from their first grant on:
 //!
-//! - outstanding, at the receiver: bytes that it has granted (`grant_sent`) and that have not come (`data_received`);
-//! - available, at the sender: bytes that it may send (`grant_received`) and has not sent (`data_sent`).
+//! - outstanding, at the receiver: bytes granted (`grant_sent`) and not received (`data_received`);
+//! - available, at the sender: bytes granted (`grant_received`) and not sent (`data_sent`).
 //!
-//! Both are summed up over the messages of a process and averaged over the time in which it has such messages.
+//! Both are summed over the messages of a process, and averaged over the time in which it has such messages.
 //!
-//! A receiver has *work waiting* while a message of several packets has come in part (first `data_received` to `parsed`).
-//! If then no DATA comes for longer than the least gap, its link idles, as far as traced RPCs tell: if only some
-//! RPCs are traced, what the others sent is not seen, and idle times are too long. Whose fault a gap is follows from what
-//! is known in its middle: nothing was outstanding (the receiver had granted nothing: its grants are too few); the
-//! sender had bytes available (it did not send: something else went first, or its thread did not run); or everything that
-//! was granted was on its way, or its grants were (the network). A sender whose trace is not there counts as the network.
+//! A receiver has *work waiting* while a message of several packets has arrived in part (first `data_received` to
+//! `parsed`). If no DATA arrives for longer than the minimum gap, its link is idle. If only some RPCs are traced,
+//! packets of the others are invisible, and idle times are too long. The cause of a gap follows from the state in its
+//! middle: nothing outstanding (the receiver granted too little); bytes available at the sender (it sent another
+//! message first, or its thread did not run); otherwise all granted bytes or their grants were on the way (the
+//! network). A sender without a trace counts as the network.
 
-use super::micros;
-use super::stretches::join;
-use crate::merge::{Call, Merged};
+use super::distribution::micros;
+use super::intervals::union;
+use crate::merge::{MergedTraces, TracedRpc};
 use apus_trace::Side::{self, Client, Server};
 use apus_trace::event::{DataFields, Event};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-/// Shorter gaps are the way that packets come, in nanoseconds, unless something else is asked for: with 100 kB a
-/// message, 20 us is as long as 25 kB take at 10 Gbit/s.
-pub const LEAST_GAP: i64 = 20_000;
+/// Default minimum length of a gap, in nanoseconds. Packets of longer messages arrive in bursts: 25 kB take 20 µs at 10
+/// Gbit/s.
+pub const MIN_GAP: i64 = 20_000;
 
-/// How many points a curve has at most.
-const POINTS: usize = 200;
+/// Maximum number of points in a curve.
+const MAX_POINTS: usize = 200;
 
-/// The report.
+/// Report on grants.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Grants {
-    /// One for each process that received or sent messages that need grants, or had work waiting.
-    pub processes: Vec<Process>,
+    /// Processes that received or sent messages that need grants, or had work waiting.
+    pub processes: Vec<ProcessGrants>,
 }
 
-/// What a process granted, and was granted.
+/// Grants of a process.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Process {
-    /// Its name.
+pub struct ProcessGrants {
+    /// Name of the process.
     pub name: String,
-    /// Granted by it, and not come.
-    pub outstanding: Level,
-    /// Granted to it, and not sent.
-    pub available: Level,
-    /// What came, and what did not.
-    pub link: Link,
+    /// Bytes that it granted and did not receive.
+    pub outstanding: ByteLevel,
+    /// Bytes granted to it that it did not send.
+    pub available: ByteLevel,
+    /// Use of its incoming link.
+    pub link: LinkUsage,
 }
 
-/// A number of bytes that changes.
+/// A number of bytes over time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Level {
-    /// Messages that need grants.
+pub struct ByteLevel {
+    /// Number of messages that need grants.
     pub messages: usize,
     /// Nanoseconds in which there was such a message.
     pub time: i64,
-    /// Mean bytes over that time.
+    /// Mean over that time, in bytes.
     pub mean: f64,
-    /// Most bytes.
+    /// Maximum in bytes.
     pub max: i64,
-    /// Share of that time in which it was 0.
+    /// Share of that time in which the number was 0.
     pub none: f64,
-    /// Means over equal parts of the trace: the middle of the part in nanoseconds on the common clock, and bytes.
+    /// Means over equal parts of the trace: middle of the part, in nanoseconds on the common clock, and bytes.
     pub curve: Vec<(i64, f64)>,
 }
 
-/// What came on a link while work was waiting.
+/// Use of an incoming link while work was waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Link {
-    /// Bytes of payload of traced RPCs that came.
+pub struct LinkUsage {
+    /// Payload bytes of traced RPCs that arrived.
     pub bytes: u64,
-    /// Nanoseconds in which a message had come in part.
+    /// Nanoseconds in which a message had arrived in part.
     pub waiting: i64,
-    /// Of these, nanoseconds in gaps.
+    /// Nanoseconds of that time in gaps.
     pub idle: i64,
-    /// How many gaps.
+    /// Number of gaps.
     pub gaps: usize,
-    /// The longest one, in nanoseconds.
+    /// Longest gap in nanoseconds.
     pub longest: i64,
-    /// Nanoseconds of gaps by cause: nothing granted, sender had grants, on the way.
+    /// Nanoseconds of gaps by cause, in the order of [`CAUSES`].
     pub causes: [i64; 3],
 }
 
-/// What [`Link::causes`] are.
+/// Causes of gaps, in the order of [`LinkUsage::causes`].
 pub const CAUSES: [&str; 3] = ["nothing granted", "sender had grants", "on the way"];
 
 impl Grants {
-    /// Of gaps of at least `least` nanoseconds.
+    /// Builds the report from gaps of at least `min_gap` nanoseconds.
     #[must_use]
-    pub fn of(merged: &Merged, least: i64) -> Self {
-        let mut all: Vec<Steps> = (0..merged.processes.len()).map(|_| Steps::default()).collect();
-        for call in &merged.calls {
+    pub fn of(merged: &MergedTraces, min_gap: i64) -> Self {
+        let mut all: Vec<ProcessChanges> =
+            (0..merged.processes.len()).map(|_| ProcessChanges::default()).collect();
+        for rpc in &merged.rpcs {
             for sender in [Client, Server] {
-                collect(merged, call, sender, &mut all);
+                collect(merged, rpc, sender, &mut all);
             }
         }
         let span = merged.records.first().zip(merged.records.last());
         let span = span.map_or((0, 0), |(first, last)| (first.at, last.at));
-        let gone: Vec<Vec<(i64, i64)>> = all.iter().map(|steps| sums(&steps.outstanding)).collect();
-        let process = |(process, steps): (usize, Steps)| Process {
+        let outstanding: Vec<Vec<(i64, i64)>> =
+            all.iter().map(|steps| sums(&steps.outstanding)).collect();
+        let process = |(process, steps): (usize, ProcessChanges)| ProcessGrants {
             name: merged.process_name(process),
-            outstanding: Level::of(&steps.outstanding, steps.granting.clone(), span),
-            available: Level::of(&steps.available, steps.granted.clone(), span),
-            link: Link::of(&steps, &gone[process], least),
+            outstanding: ByteLevel::of(&steps.outstanding, steps.granting.clone(), span),
+            available: ByteLevel::of(&steps.available, steps.granted.clone(), span),
+            link: LinkUsage::of(&steps, &outstanding[process], min_gap),
         };
-        let is_any = |process: &Process| {
+        let is_any = |process: &ProcessGrants| {
             process.outstanding.messages + process.available.messages > 0
                 || process.link.waiting > 0
         };
@@ -113,105 +115,107 @@ impl Grants {
     }
 }
 
-/// What changes when at a process.
+/// Changes at a process over time.
 #[derive(Default)]
-struct Steps {
-    /// Bytes more or less outstanding, and available.
+struct ProcessChanges {
+    /// Changes of outstanding and of available bytes.
     outstanding: Vec<(i64, i64)>,
     available: Vec<(i64, i64)>,
-    /// When messages that need grants were under way: incoming, outgoing.
+    /// Intervals in which messages that need grants were in progress: incoming, outgoing.
     granting: Vec<(i64, i64)>,
     granted: Vec<(i64, i64)>,
-    /// When a message had come in part, and which bytes its sender could have sent: steps of its level.
+    /// Intervals in which a message had arrived in part, and changes of the bytes that its sender could have sent.
     waiting: Vec<(i64, i64)>,
     senders: Vec<(i64, i64)>,
-    /// What came.
+    /// Arrivals: time and bytes.
     arrivals: Vec<(i64, u64)>,
 }
 
-/// What the message of `sender` adds to both processes.
-fn collect(merged: &Merged, call: &Call, sender: Side, all: &mut [Steps]) {
+/// Adds the message that `sender` transmits to the changes of both processes.
+fn collect(merged: &MergedTraces, rpc: &TracedRpc, sender: Side, all: &mut [ProcessChanges]) {
     let receiver = sender.other();
-    let available = available(call, sender);
+    let available = available(rpc, sender);
     let life = |steps: &[(i64, i64)]| Some((steps.first()?.0, steps.last()?.0));
-    if let Some(process) = call.process(sender, &merged.ways) {
+    if let Some(process) = rpc.process(sender, &merged.associations) {
         all[process].available.extend(&available);
         all[process].granted.extend(life(&available));
     }
-    let Some(process) = call.process(receiver, &merged.ways) else { return };
+    let Some(process) = rpc.process(receiver, &merged.associations) else { return };
     let steps = &mut all[process];
-    let outstanding = outstanding(call, receiver);
+    let outstanding = outstanding(rpc, receiver);
     steps.granting.extend(life(&outstanding));
     steps.outstanding.extend(outstanding);
     steps.senders.extend(available);
-    let came: Vec<_> = call.all(receiver, Event::DataReceived).collect();
-    steps.arrivals.extend(came.iter().map(|mark| (mark.at, u64::from(data(mark).length))));
-    if let [first, .., last] = came[..] {
-        let whole = call.first(receiver, Event::Parsed).map_or(last.at, |parsed| parsed.at);
+    let arrivals: Vec<_> = rpc.all(receiver, Event::DataReceived).collect();
+    steps
+        .arrivals
+        .extend(arrivals.iter().map(|record| (record.at, u64::from(data(record).length))));
+    if let [first, .., last] = arrivals[..] {
+        let whole = rpc.first(receiver, Event::Parsed).map_or(last.at, |parsed| parsed.at);
         steps.waiting.push((first.at, whole.max(first.at)));
     }
 }
 
-const fn data(mark: &crate::merge::Mark) -> DataFields {
-    DataFields::from_numbers(mark.a, mark.b)
+const fn data(record: &crate::merge::RpcRecord) -> DataFields {
+    DataFields::from_numbers(record.a, record.b)
 }
 
-/// By how much the outstanding bytes of an incoming message change, and when.
-fn outstanding(call: &Call, receiver: Side) -> Vec<(i64, i64)> {
-    steps(call, receiver, Event::GrantSent, |mark, level| match mark.event {
-        Event::DataReceived if !data(mark).retransmitted => {
-            level.gone = level.gone.saturating_add(i64::from(mark.a));
+/// Returns the changes of an incoming message's outstanding bytes.
+fn outstanding(rpc: &TracedRpc, receiver: Side) -> Vec<(i64, i64)> {
+    steps(rpc, receiver, Event::GrantSent, |record, level| match record.event {
+        Event::DataReceived if !data(record).retransmitted => {
+            level.transferred = level.transferred.saturating_add(i64::from(record.a));
         }
-        // Nothing is missing any more.
-        Event::Parsed => level.gone = i64::MAX,
+        // The message is complete.
+        Event::Parsed => level.transferred = i64::MAX,
         _ => {}
     })
 }
 
-/// By how much the available bytes of an outgoing message change, and when.
-fn available(call: &Call, sender: Side) -> Vec<(i64, i64)> {
-    steps(call, sender, Event::GrantReceived, |mark, level| {
-        if mark.event == Event::DataSent {
-            let DataFields { offset, length, .. } = data(mark);
-            level.gone = level.gone.max(i64::from(offset) + i64::from(length));
+/// Returns the changes of an outgoing message's available bytes.
+fn available(rpc: &TracedRpc, sender: Side) -> Vec<(i64, i64)> {
+    steps(rpc, sender, Event::GrantReceived, |record, level| {
+        if record.event == Event::DataSent {
+            let DataFields { offset, length, .. } = data(record);
+            level.transferred = level.transferred.max(i64::from(offset) + i64::from(length));
         }
     })
 }
 
-/// Bytes that are granted, and those that have gone.
+/// Granted offset, and bytes sent or received.
 #[derive(Default)]
-struct Granted {
-    upto: i64,
-    gone: i64,
+struct GrantState {
+    granted: i64,
+    transferred: i64,
 }
 
 fn steps(
-    call: &Call,
+    rpc: &TracedRpc,
     side: Side,
     grant: Event,
-    mut change: impl FnMut(&crate::merge::Mark, &mut Granted),
+    mut change: impl FnMut(&crate::merge::RpcRecord, &mut GrantState),
 ) -> Vec<(i64, i64)> {
-    let (mut level, mut before, mut steps) = (Granted::default(), 0, Vec::new());
-    for mark in call.at(side) {
-        if mark.event == grant {
-            level.upto = level.upto.max(i64::try_from(mark.b).unwrap_or(i64::MAX));
+    let (mut level, mut before, mut steps) = (GrantState::default(), 0, Vec::new());
+    for record in rpc.at(side) {
+        if record.event == grant {
+            level.granted = level.granted.max(i64::try_from(record.b).unwrap_or(i64::MAX));
         } else {
-            change(mark, &mut level);
+            change(record, &mut level);
         }
-        let now = level.upto.saturating_sub(level.gone).max(0);
+        let now = level.granted.saturating_sub(level.transferred).max(0);
         if now != before {
-            steps.push((mark.at, now - before));
+            steps.push((record.at, now - before));
             before = now;
         }
     }
-    // A message whose end the trace lacks ends with it.
+    // If the trace lacks the end of the message, it ends with its last record.
     if before != 0 {
-        steps.push((call.end(), -before));
+        steps.push((rpc.end(), -before));
     }
     steps
 }
 
-/// Levels after each step, the earliest first.
+/// Returns the level after each change, the earliest first.
 fn sums(steps: &[(i64, i64)]) -> Vec<(i64, i64)> {
     let mut sorted = steps.to_vec();
     sorted.sort_unstable_by_key(|step| step.0);
@@ -223,13 +227,13 @@ fn sums(steps: &[(i64, i64)]) -> Vec<(i64, i64)> {
     sorted
 }
 
-/// The level at a moment.
+/// Returns the level at a time.
 fn level_at(levels: &[(i64, i64)], at: i64) -> i64 {
     let after = levels.partition_point(|step| step.0 <= at);
     after.checked_sub(1).map_or(0, |place| levels[place].1)
 }
 
-/// Bytes times nanoseconds from one moment to another, and nanoseconds in which there were none.
+/// Returns the integral of the level over an interval in byte-nanoseconds, and the nanoseconds in which it was 0.
 fn area(levels: &[(i64, i64)], from: i64, until: i64) -> (f64, i64) {
     let (mut area, mut none) = (0.0, 0);
     let (mut at, mut level) = (from, level_at(levels, from));
@@ -243,13 +247,13 @@ fn area(levels: &[(i64, i64)], from: i64, until: i64) -> (f64, i64) {
     (area, none)
 }
 
-impl Level {
+impl ByteLevel {
     fn of(steps: &[(i64, i64)], lives: Vec<(i64, i64)>, span: (i64, i64)) -> Self {
         let messages = lives.len();
         if messages == 0 {
             return Self::default();
         }
-        let (levels, lives) = (sums(steps), join(lives));
+        let (levels, lives) = (sums(steps), union(lives));
         let (mut time, mut bytes, mut none) = (0, 0.0, 0);
         for (from, until) in lives {
             let (area, without) = area(&levels, from, until);
@@ -266,10 +270,10 @@ impl Level {
     }
 }
 
-/// Means over equal parts of the time.
+/// Returns the means over equal parts of the time.
 fn curve(levels: &[(i64, i64)], (first, last): (i64, i64)) -> Vec<(i64, f64)> {
-    let part = ((last - first) / POINTS as i64).max(1);
-    let parts = ((last - first) / part).clamp(1, POINTS as i64);
+    let part = ((last - first) / MAX_POINTS as i64).max(1);
+    let parts = ((last - first) / part).clamp(1, MAX_POINTS as i64);
     let mean = |index| {
         let from = first + part * index;
         (from + part / 2, area(levels, from, from + part).0 / part as f64)
@@ -277,20 +281,20 @@ fn curve(levels: &[(i64, i64)], (first, last): (i64, i64)) -> Vec<(i64, f64)> {
     (0..parts).map(mean).collect()
 }
 
-impl Link {
-    fn of(steps: &Steps, outstanding: &[(i64, i64)], least: i64) -> Self {
+impl LinkUsage {
+    fn of(steps: &ProcessChanges, outstanding: &[(i64, i64)], min_gap: i64) -> Self {
         let mut arrivals = steps.arrivals.clone();
         arrivals.sort_unstable();
         let senders = sums(&steps.senders);
         let mut link = Self { bytes: arrivals.iter().map(|it| it.1).sum(), ..Self::default() };
-        for (from, until) in join(steps.waiting.clone()) {
+        for (from, until) in union(steps.waiting.clone()) {
             link.waiting += until - from;
             let first = arrivals.partition_point(|it| it.0 <= from);
             let rest = arrivals[first..].iter().map(|it| it.0).take_while(|at| *at < until);
             let mut at = from;
             for next in rest.chain([until]) {
                 let gap = next - at;
-                if gap >= least {
+                if gap >= min_gap {
                     let middle = at + gap / 2;
                     let cause = if level_at(&senders, middle) > 0 {
                         1
@@ -311,7 +315,7 @@ impl Link {
     }
 }
 
-impl Serialize for Level {
+impl Serialize for ByteLevel {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("messages", &self.messages)?;
@@ -323,7 +327,7 @@ impl Serialize for Level {
     }
 }
 
-impl Serialize for Link {
+impl Serialize for LinkUsage {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("bytes", &self.bytes)?;

@@ -1,127 +1,134 @@
-//! How long does it take from ready to running, and who woke whom?
+//! Handoffs: the time from ready to running, and which thread woke which.
 //!
-//! A message is handed off (`handed_off`, with the waiter who was told) by the thread that turns the loop; the waiter runs
-//! again with it (`woken`, the same RPC, side and waiter). Between lies the scheduler if the waiter was asleep (it
-//! recorded `wake` in between), or some hundred nanoseconds if it was spinning. Messages that nobody had to be told
-//! (`waiter` 0) are counted: they cost no handoff.
+//! The leader hands a message to a waiter (`handed_off`, which contains the notified waiter), and the waiter continues
+//! with it (`woken`, with the same RPC, side and waiter). The delay between them is the scheduler's if the waiter slept
+//! (it recorded `wake` in between), or some hundred nanoseconds if it was spinning. Messages without a notified waiter
+//! (`waiter` 0) are counted; they cost no handoff.
 //!
-//! The turn to poll is passed in the same way: `pass_turn` says to which waiter, and that waiter's next `wake`, if it was
-//! asleep, when it runs.
+//! The poll role is passed in the same way: `pass_turn` contains the waiter, and the delay ends with that waiter's next
+//! `wake` if it slept.
 
-use super::threads::Threads;
-use super::{Distribution, Filter};
-use crate::merge::{Merged, Stamped};
+use super::distribution::Distribution;
+use super::filter::RpcFilter;
+use super::thread_records::ThreadRecords;
+use crate::merge::{MergedTraces, TimedRecord};
 use apus_trace::Side;
 use apus_trace::event::Event;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-/// The report.
+/// Report on handoffs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Handoffs {
-    /// Messages whose waiter was told.
-    pub handed: usize,
-    /// Messages that whoever polled took itself, or that somebody took without having waited.
-    pub taken: usize,
-    /// Messages whose waiter was told, and never seen to run: the trace ends before, or begins after it.
-    pub unseen: usize,
-    /// All delays: of waiters that were asleep, and of those that were spinning.
+    /// Messages whose waiter was notified.
+    #[serde(rename = "handed")]
+    pub handoffs: usize,
+    /// Messages that the leader took itself, or that a thread took without waiting.
+    #[serde(rename = "taken")]
+    pub without_handoff: usize,
+    /// Messages whose waiter was notified and has no later record: the trace ends before it, or begins after it.
+    #[serde(rename = "unseen")]
+    pub unmatched: usize,
+    /// Delays of waiters that were asleep.
     pub asleep: Distribution,
-    /// The same of the others.
+    /// Delays of waiters that were spinning.
     pub spinning: Distribution,
-    /// Who told whom, the most frequent first.
-    pub pairs: Vec<Pair>,
-    /// How often the turn was passed.
-    pub turns: usize,
-    /// How long it took until the one to whom it was passed was awake, if it had been asleep.
-    pub turn_delays: Distribution,
+    /// Pairs of notifying and notified threads, the most frequent first.
+    pub pairs: Vec<ThreadPair>,
+    /// Number of times that the poll role was passed.
+    #[serde(rename = "turns")]
+    pub role_passes: usize,
+    /// Delays until a sleeping waiter that received the poll role was awake.
+    #[serde(rename = "turn_delays")]
+    pub role_delays: Distribution,
 }
 
-/// A thread that told another.
+/// A notifying thread and a notified thread.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Pair {
-    /// Who told.
+pub struct ThreadPair {
+    /// Name of the notifying thread.
     pub from: String,
-    /// Who was told.
+    /// Name of the notified thread.
     pub to: String,
-    /// How many of them were asleep.
+    /// Number of handoffs to it while it slept.
     pub asleep: usize,
-    /// How long it took until they ran.
+    /// Delays until it ran.
     pub delay: Distribution,
 }
 
 impl Handoffs {
-    /// Of the RPCs that `filter` admits.
+    /// Builds the report on the RPCs that match `filter`.
     #[must_use]
-    pub fn of(merged: &Merged, filter: &Filter) -> Self {
-        let threads = Threads::of(merged);
-        let (mut handed, mut taken, mut unseen) = (0, 0, 0);
+    pub fn of(merged: &MergedTraces, filter: &RpcFilter) -> Self {
+        let threads = ThreadRecords::of(merged);
+        let (mut handoffs, mut without_handoff, mut unmatched) = (0, 0, 0);
         let (mut asleep, mut spinning) = (Vec::new(), Vec::new());
         let mut pairs: BTreeMap<(usize, usize), (usize, Vec<i64>)> = BTreeMap::new();
-        for call in filter.calls(merged) {
+        for rpc in filter.rpcs(merged) {
             for side in [Side::Client, Side::Server] {
-                for told in call.all(side, Event::HandedOff) {
-                    if told.b == 0 {
-                        taken += 1;
+                for notified in rpc.all(side, Event::HandedOff) {
+                    if notified.b == 0 {
+                        without_handoff += 1;
                         continue;
                     }
-                    handed += 1;
-                    let is_it = |woken: &&_| is_answer(told, woken);
-                    let Some(woken) = call.all(side, Event::Woken).find(is_it) else {
-                        unseen += 1;
+                    handoffs += 1;
+                    let is_it = |woken: &&_| is_matching(notified, woken);
+                    let Some(woken) = rpc.all(side, Event::Woken).find(is_it) else {
+                        unmatched += 1;
                         continue;
                     };
-                    let delay = woken.at - told.at;
-                    let slept = threads.has(woken.thread, Event::Wake, told.at, woken.at);
+                    let delay = woken.at - notified.at;
+                    let slept = threads.has(woken.thread, Event::Wake, notified.at, woken.at);
                     (if slept { &mut asleep } else { &mut spinning }).push(delay);
-                    let pair = pairs.entry((told.thread, woken.thread)).or_default();
+                    let pair = pairs.entry((notified.thread, woken.thread)).or_default();
                     pair.0 += usize::from(slept);
                     pair.1.push(delay);
                 }
             }
         }
-        let pair = |((from, to), (asleep, delays)): ((usize, usize), (usize, Vec<i64>))| Pair {
-            from: merged.thread_name(from),
-            to: merged.thread_name(to),
-            asleep,
-            delay: delays.into_iter().collect(),
-        };
-        let mut pairs: Vec<Pair> = pairs.into_iter().map(pair).collect();
+        let pair =
+            |((from, to), (asleep, delays)): ((usize, usize), (usize, Vec<i64>))| ThreadPair {
+                from: merged.thread_name(from),
+                to: merged.thread_name(to),
+                asleep,
+                delay: delays.into_iter().collect(),
+            };
+        let mut pairs: Vec<ThreadPair> = pairs.into_iter().map(pair).collect();
         pairs.sort_by_key(|pair| std::cmp::Reverse(pair.delay.count()));
-        let (turns, turn_delays) = turns(merged);
+        let (role_passes, role_delays) = role_passes(merged);
         Self {
-            handed,
-            taken,
-            unseen,
+            handoffs,
+            without_handoff,
+            unmatched,
             asleep: asleep.into_iter().collect(),
             spinning: spinning.into_iter().collect(),
             pairs,
-            turns,
-            turn_delays,
+            role_passes,
+            role_delays,
         }
     }
 }
 
-fn is_answer(told: &crate::merge::Mark, woken: &crate::merge::Mark) -> bool {
-    woken.b == told.b && woken.at >= told.at
+fn is_matching(notified: &crate::merge::RpcRecord, woken: &crate::merge::RpcRecord) -> bool {
+    woken.b == notified.b && woken.at >= notified.at
 }
 
-/// How often the turn was passed, and how long that took if it woke somebody.
-fn turns(merged: &Merged) -> (usize, Distribution) {
-    // Who was told and has not been seen since, by process and waiter.
-    let mut told: HashMap<(usize, u64), i64> = HashMap::new();
+/// Returns the number of times that the poll role was passed, and the delays if the waiter slept.
+fn role_passes(merged: &MergedTraces) -> (usize, Distribution) {
+    // Time at which a waiter was notified and has not run since, by process and waiter.
+    let mut notified: HashMap<(usize, u64), i64> = HashMap::new();
     let (mut count, mut delays) = (0, Vec::new());
-    for Stamped { at, thread, record } in &merged.records {
+    for TimedRecord { at, thread, record } in &merged.records {
         let key = (merged.threads[*thread].process, record.b);
         match record.event() {
             Some(Event::PassTurn) if record.b != 0 => {
                 count += 1;
-                told.insert(key, *at);
+                notified.insert(key, *at);
             }
-            Some(Event::Wake) => delays.extend(told.remove(&key).map(|since| at - since)),
-            // It goes to sleep again: it had been awake when it was told.
+            Some(Event::Wake) => delays.extend(notified.remove(&key).map(|since| at - since)),
+            // It goes to sleep again: it was awake when it was notified.
             Some(Event::Sleep) => {
-                told.remove(&key);
+                notified.remove(&key);
             }
             _ => {}
         }

@@ -1,20 +1,20 @@
-//! Which questions can be asked of traces?
+//! Reports on merged traces, one module for each question.
 //!
-//! Each module answers one, from [`Merged`](crate::merge::Merged) traces; its head says what it shows, from which
-//! events, and how each number comes about. What they give is data; how it looks is the business of who shows it.
+//! Each report is built from [`MergedTraces`](crate::merge::MergedTraces); the head of its module lists the events and
+//! the definition of each number. Reports contain data; [`crate::view`] renders them.
 //!
 //! ```text
-//!   timeline   where do the microseconds of short RPCs go?
-//!   delays     how long do packets take, stage by stage?
-//!   rtt        how are round trips distributed, and what have the slowest in common?
-//!   rpcs       what happened to each RPC?
-//!   grants     is enough granted, and does the link idle while work waits?
-//!   handoffs   how long does it take from ready to running, and who woke whom?
-//!   lost       what was asked for again, and why?
-//!   cores      when did nothing run?
+//!   timeline   stages of short RPCs
+//!   delays     stages of packets
+//!   rtt        round trips, and what the slowest have in common
+//!   rpcs       single RPCs
+//!   grants     granted bytes, and idle links
+//!   handoffs   delays from ready to running
+//!   losses     causes of RESENDs
+//!   cores      gaps in which a thread did not run
 //! ```
 //!
-//! All times are nanoseconds, but in JSON, where names ending with `_us` are microseconds.
+//! All times are in nanoseconds. In JSON, names ending with `_us` are in microseconds.
 
 pub mod cores;
 pub mod delays;
@@ -22,17 +22,17 @@ mod distribution;
 mod filter;
 pub mod grants;
 pub mod handoffs;
-pub mod lost;
+mod intervals;
+pub mod losses;
 pub mod rpcs;
 pub mod rtt;
 #[cfg(test)]
 pub(crate) mod scenario;
 pub mod stages;
-mod stretches;
 #[cfg(test)]
 mod tests;
-mod threads;
+mod thread_records;
 pub mod timeline;
 
 pub use distribution::{Distribution, PERCENTILES, micros};
-pub use filter::Filter;
+pub use filter::RpcFilter;

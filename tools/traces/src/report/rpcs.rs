@@ -1,17 +1,17 @@
-//! What happened to each RPC?
+//! Single RPCs: addresses, lengths, round trip and rates of each.
 //!
-//! One line for each: when it was called, who called whom, how long its messages are, its round trip (`call` to
-//! `returned`). For messages of several packets also
+//! The round trip is from `call` to `returned`. For messages of several packets:
 //!
-//! - until the first grant: from `queued` to the sender's first `grant_received`;
-//! - transmit: bytes from the first `to_kernel` to the last, by the time between them, at the sender;
-//! - receive: bytes from the first `data_received` to the last, by the time between them, at the receiver. Of both the
-//!   bytes of the first burst do not count, as the clock starts with them;
-//! - copy: bytes by the time from each `from_kernel` to the last `data_received` of that batch: how fast the receiver
-//!   takes packets apart and copies them into the message.
+//! - first grant: from `queued` to the sender's first `grant_received`;
+//! - transmit: bytes from the first to the last `data_sent` divided by the time between them, at the sender;
+//! - receive: bytes from the first to the last `data_received` divided by the time between them, at the receiver. In
+//!   both rates the bytes of the first burst do not count, since the time begins with it;
+//! - copy: bytes divided by the sum of the times from each `from_kernel` to the last `data_received` of that batch: the
+//!   rate at which the receiver parses packets and copies them into the message.
 
-use super::{Distribution, Filter, micros};
-use crate::merge::{Call, Mark, Merged};
+use super::distribution::{Distribution, micros};
+use super::filter::RpcFilter;
+use crate::merge::{MergedTraces, RpcRecord, TracedRpc};
 use apus_trace::Side::{self, Client, Server};
 use apus_trace::event::{DataFields, Event};
 use serde::Serialize;
@@ -19,89 +19,89 @@ use serde::ser::{SerializeMap, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// The report.
+/// Report on single RPCs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Rpcs {
-    /// How many RPCs were chosen.
+pub struct RpcList {
+    /// Number of matching RPCs.
     pub rpcs: usize,
-    /// The first ones of them in the order that was asked for.
-    pub lines: Vec<Line>,
-    /// Round trips of all that have ended.
+    /// The first of them, in the requested order.
+    pub lines: Vec<RpcLine>,
+    /// Round trips of all completed RPCs.
     pub rtt: Distribution,
-    /// From `queued` until the first grant, of all messages that got one.
+    /// Times from `queued` to the first grant, for all messages that received one.
     pub first_grant: Distribution,
 }
 
-/// An RPC.
+/// An RPC in the report.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
-    /// Its id.
+pub struct RpcLine {
+    /// RPC id.
     pub id: u64,
-    /// When the first thing that is known happened to it, in nanoseconds on the common clock.
+    /// Time of its first record, in nanoseconds on the common clock.
     pub at: i64,
-    /// Who called.
-    pub client: End,
-    /// Who was called.
-    pub server: End,
-    /// Its round trip in nanoseconds; `None` if the trace has not both ends of it.
+    /// The client.
+    pub client: RpcEnd,
+    /// The server.
+    pub server: RpcEnd,
+    /// Round trip in nanoseconds; `None` if the trace lacks the call or the return.
     pub rtt: Option<i64>,
-    /// The request and the response.
-    pub messages: [Message; 2],
-    /// What should be rare and happened to it, like `resend_sent`.
+    /// Request and response.
+    pub messages: [MessageRates; 2],
+    /// Names of its anomalies, for instance `resend_sent`.
     pub remarks: Vec<&'static str>,
 }
 
 /// One end of an RPC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct End {
-    /// Its address, as the process knows it whose trace is there.
+pub struct RpcEnd {
+    /// Its address, as the traced process knows it.
     pub address: String,
-    /// The process, if its trace is there.
+    /// Name of the process, if it is traced.
     pub process: Option<String>,
 }
 
-/// A request or a response.
+/// Times and rates of a request or a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Message {
-    /// Bytes, if known.
+pub struct MessageRates {
+    /// Length in bytes, if known.
     pub length: Option<u64>,
-    /// From `queued` until the first grant, in nanoseconds.
+    /// Nanoseconds from `queued` to the first grant.
     pub first_grant: Option<i64>,
-    /// Gigabit a second.
+    /// Transmit rate in Gbit/s.
     pub transmit: Option<f64>,
-    /// Gigabit a second.
+    /// Receive rate in Gbit/s.
     pub receive: Option<f64>,
-    /// Gigabit a second.
+    /// Copy rate in Gbit/s.
     pub copy: Option<f64>,
 }
 
-/// In which order RPCs are shown.
+/// Display order of RPCs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Order {
-    /// The earliest first.
+pub enum RpcOrder {
+    /// Earliest first.
     Time,
-    /// The longest round trip first.
+    /// Longest round trip first.
     #[default]
     Rtt,
-    /// The longest message first.
+    /// Longest message first.
     Length,
-    /// Those that waited longest for a grant first.
+    /// Longest wait for the first grant first.
     FirstGrant,
-    /// The slowest transmission first.
+    /// Lowest transmit rate first.
     Transmit,
-    /// The slowest reception first.
+    /// Lowest receive rate first.
     Receive,
-    /// The slowest copying first.
+    /// Lowest copy rate first.
     Copy,
 }
 
-impl Rpcs {
-    /// Of the RPCs that `filter` admits, `limit` lines at most.
+impl RpcList {
+    /// Builds the report on the RPCs that match `filter`, with at most `limit` lines.
     #[must_use]
-    pub fn of(merged: &Merged, filter: &Filter, order: Order, limit: usize) -> Self {
-        let mut lines: Vec<Line> =
-            filter.calls(merged).map(|call| Line::of(merged, call)).collect();
+    pub fn of(merged: &MergedTraces, filter: &RpcFilter, order: RpcOrder, limit: usize) -> Self {
+        let mut lines: Vec<RpcLine> =
+            filter.rpcs(merged).map(|rpc| RpcLine::of(merged, rpc)).collect();
         let rtt = lines.iter().filter_map(|line| line.rtt).collect();
         let grants = lines.iter().flat_map(|line| line.messages).filter_map(|it| it.first_grant);
         let (first_grant, rpcs) = (grants.collect(), lines.len());
@@ -111,8 +111,8 @@ impl Rpcs {
     }
 }
 
-impl Order {
-    /// All of them, with the words that name them.
+impl RpcOrder {
+    /// All orders with their names.
     pub const ALL: [(Self, &'static str); 7] = [
         (Self::Time, "time"),
         (Self::Rtt, "rtt"),
@@ -123,12 +123,12 @@ impl Order {
         (Self::Copy, "copy"),
     ];
 
-    /// The least comes first; what is not known comes last.
-    fn rank(self, line: &Line) -> f64 {
-        let least = |of: fn(&Message) -> Option<f64>| {
+    /// Returns the sort key of a line: lower values first, unknown values last.
+    fn rank(self, line: &RpcLine) -> f64 {
+        let least = |of: fn(&MessageRates) -> Option<f64>| {
             line.messages.iter().filter_map(of).fold(f64::INFINITY, f64::min)
         };
-        let greatest = |of: fn(&Message) -> Option<f64>| {
+        let greatest = |of: fn(&MessageRates) -> Option<f64>| {
             -line.messages.iter().filter_map(of).fold(f64::NEG_INFINITY, f64::max)
         };
         match self {
@@ -143,95 +143,103 @@ impl Order {
     }
 }
 
-impl fmt::Display for Order {
+impl fmt::Display for RpcOrder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = Self::ALL.iter().find(|(order, _)| order == self).map_or("", |(_, name)| name);
         formatter.write_str(name)
     }
 }
 
-impl FromStr for Order {
+impl FromStr for RpcOrder {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(_, name)| *name == text).map(|(order, _)| *order);
+        let order = Self::ALL.iter().find(|(_, name)| *name == text).map(|(order, _)| *order);
         let names = || Self::ALL.map(|(_, name)| name).join(", ");
-        found.ok_or_else(|| format!("`{text}` is none of {}", names()))
+        order.ok_or_else(|| format!("`{text}` is none of {}", names()))
     }
 }
 
-impl Line {
-    fn of(merged: &Merged, call: &Call) -> Self {
-        let way = &merged.ways[call.way];
-        // The first address is that of the first end.
-        let mut addresses = [way.addresses.endpoint, way.addresses.address];
-        addresses.rotate_left(call.client);
-        let names = [Client, Server].map(|side| call.process(side, &merged.ways));
-        let end = |end: usize| End {
+impl RpcLine {
+    fn of(merged: &MergedTraces, rpc: &TracedRpc) -> Self {
+        let association = &merged.associations[rpc.association];
+        // The first address is that of the association's first end.
+        let mut addresses = [association.addresses.endpoint, association.addresses.address];
+        addresses.rotate_left(rpc.client);
+        let names = [Client, Server].map(|side| rpc.process(side, &merged.associations));
+        let end = |end: usize| RpcEnd {
             address: addresses[end].to_string(),
             process: names[end].map(|process| merged.process_name(process)),
         };
-        let rare = |mark: &Mark| mark.event.scope() == apus_trace::event::EventScope::Anomaly;
-        let mut remarks: Vec<&'static str> =
-            call.marks.iter().filter(|mark| rare(mark)).map(|mark| mark.event.name()).collect();
+        let rare =
+            |record: &RpcRecord| record.event.scope() == apus_trace::event::EventScope::Anomaly;
+        let mut remarks: Vec<&'static str> = rpc
+            .records
+            .iter()
+            .filter(|record| rare(record))
+            .map(|record| record.event.name())
+            .collect();
         remarks.sort_unstable();
         remarks.dedup();
         Self {
-            id: call.id,
-            at: call.begin(),
+            id: rpc.id,
+            at: rpc.begin(),
             client: end(0),
             server: end(1),
-            rtt: call.rtt(),
-            messages: [Client, Server].map(|sender| Message::of(call, sender)),
+            rtt: rpc.rtt(),
+            messages: [Client, Server].map(|sender| MessageRates::of(rpc, sender)),
             remarks,
         }
     }
 }
 
-impl Message {
-    /// The message that `sender` sends.
-    fn of(call: &Call, sender: Side) -> Self {
-        let queued = call.first(sender, Event::Queued);
-        let granted = call.first(sender, Event::GrantReceived);
+impl MessageRates {
+    /// Computes the figures of the message that `sender` transmits.
+    fn of(rpc: &TracedRpc, sender: Side) -> Self {
+        let queued = rpc.first(sender, Event::Queued);
+        let granted = rpc.first(sender, Event::GrantReceived);
         let first_grant = queued.zip(granted).map(|(queued, granted)| granted.at - queued.at);
-        let sent: Vec<&Mark> = call.all(sender, Event::DataSent).collect();
-        let came: Vec<&Mark> = call.all(sender.other(), Event::DataReceived).collect();
+        let sent: Vec<&RpcRecord> = rpc.all(sender, Event::DataSent).collect();
+        let arrival: Vec<&RpcRecord> = rpc.all(sender.other(), Event::DataReceived).collect();
         Self {
-            length: call.length(sender),
+            length: rpc.length(sender),
             first_grant,
             transmit: rate(&sent),
-            receive: rate(&came),
-            copy: copied(call, sender.other(), &came),
+            receive: rate(&arrival),
+            copy: copy_rate(rpc, sender.other(), &arrival),
         }
     }
 }
 
-/// Gigabit a second from the first to the last of these bursts. `None` of less than two moments.
-fn rate(bursts: &[&Mark]) -> Option<f64> {
+/// Returns the rate from the first to the last of these bursts in Gbit/s; `None` with fewer than two distinct times.
+fn rate(bursts: &[&RpcRecord]) -> Option<f64> {
     let (first, rest) = bursts.split_first()?;
     let nanos = rest.last()?.at - first.at;
     let bytes: u64 = rest.iter().map(|burst| length(burst)).sum();
     gigabits(bytes, nanos)
 }
 
-/// How fast the receiver handled what had come in each batch.
-fn copied(call: &Call, receiver: Side, came: &[&Mark]) -> Option<f64> {
-    // A message of one packet is parsed for longer than it is copied.
-    if came.len() < 2 {
+/// Returns the rate at which the receiver handled its batches, in Gbit/s.
+fn copy_rate(rpc: &TracedRpc, receiver: Side, arrival: &[&RpcRecord]) -> Option<f64> {
+    // For a message of one packet, parsing takes longer than copying.
+    if arrival.len() < 2 {
         return None;
     }
-    let batches: Vec<i64> = call.all(receiver, Event::FromKernel).map(|batch| batch.at).collect();
+    let batches: Vec<i64> = rpc.all(receiver, Event::FromKernel).map(|batch| batch.at).collect();
     let mut nanos = 0;
     for (index, begin) in batches.iter().enumerate() {
         let end = batches.get(index + 1).copied().unwrap_or(i64::MAX);
-        let last = came.iter().rfind(|mark| (*begin..end).contains(&mark.at));
+        let last = arrival.iter().rfind(|record| (*begin..end).contains(&record.at));
         nanos += last.map_or(0, |last| last.at - begin);
     }
     let first = batches.first()?;
-    gigabits(came.iter().filter(|mark| mark.at >= *first).map(|mark| length(mark)).sum(), nanos)
+    gigabits(
+        arrival.iter().filter(|record| record.at >= *first).map(|record| length(record)).sum(),
+        nanos,
+    )
 }
 
-const fn length(burst: &Mark) -> u64 {
+const fn length(burst: &RpcRecord) -> u64 {
     DataFields::from_numbers(burst.a, burst.b).length as u64
 }
 
@@ -239,7 +247,7 @@ fn gigabits(bytes: u64, nanos: i64) -> Option<f64> {
     (nanos > 0 && bytes > 0).then(|| bytes as f64 * 8.0 / nanos as f64)
 }
 
-impl Serialize for Line {
+impl Serialize for RpcLine {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.id)?;
@@ -254,7 +262,7 @@ impl Serialize for Line {
     }
 }
 
-impl Serialize for Message {
+impl Serialize for MessageRates {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let digits = |rate: Option<f64>| rate.map(|rate| (rate * 1e3).round() / 1e3);
         let mut map = serializer.serialize_map(None)?;

@@ -1,77 +1,79 @@
-//! How are round trips distributed, and what have the slowest in common?
+//! Round trips: their distribution, and what the slowest have in common.
 //!
-//! A round trip is from `call` to `returned` at the client. RPCs are put into classes by the longer of their two
-//! messages, as a long message takes longer for a good reason; how slow an RPC was is its round trip by the median of its
-//! class. The slowest 1 % by this measure are held against the middle half (percentiles 25 to 75):
+//! A round trip is from `call` to `returned` at the client. RPCs are divided into classes by their longer message,
+//! since a longer message legitimately takes longer. The slowness of an RPC is its round trip divided by the median of
+//! its class. The slowest 1 % are compared with the middle half (percentiles 25 to 75):
 //!
-//! - stage by stage ([`super::stages`]): where the additional time was spent, as means;
-//! - by circumstances, each of which an RPC was in or not: how many of the slowest were, and how many of all others.
+//! - by stage ([`super::stages`]): mean additional time;
+//! - by circumstance, which an RPC was in or not: share among the slowest, and share among all others.
 
-use super::cores::{Cores, LEAST_GAP};
+use super::cores::{CoreUsage, MIN_GAP};
+use super::distribution::{Distribution, micros};
+use super::filter::RpcFilter;
 use super::stages::{STAGES, Stage, in_order, stage, stages};
-use super::threads::Threads;
-use super::{Distribution, Filter, micros};
-use crate::merge::{Call, Merged};
+use super::thread_records::ThreadRecords;
+use crate::merge::{MergedTraces, TracedRpc};
 use apus_trace::Side::{self, Client, Server};
 use apus_trace::event::{DataFields, Event};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::collections::BTreeMap;
 
-/// Classes of lengths: up to so many bytes; then all longer ones.
-const UPTO: [u64; 6] = [100, 1_000, 10_000, 100_000, 1_000_000, u64::MAX];
+/// Upper bounds of the length classes in bytes.
+const CLASS_BOUNDS: [u64; 6] = [100, 1_000, 10_000, 100_000, 1_000_000, u64::MAX];
 
-/// Longer messages hold up short ones.
-const LONG: u64 = 10_000;
+/// Minimum length in bytes of messages that delay short ones.
+const LONG_MESSAGE: u64 = 10_000;
 
-/// More packets in one look at the socket have waited for each other.
-const MANY: u32 = 8;
+/// Number of packets received by one poll above which they delayed each other.
+const MANY_PACKETS: u32 = 8;
 
-/// The first RPCs between two hosts find cold caches.
-const FIRST: usize = 10;
+/// Number of first RPCs between two endpoints that find cold caches.
+const COLD_RPCS: usize = 10;
 
-/// How many of the slowest are named.
-const NAMED: usize = 10;
+/// Number of slowest RPCs in the report.
+const MAX_EXAMPLES: usize = 10;
 
-/// The report.
+/// Report on round trips.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Rtt {
-    /// Those of which there are RPCs, the shortest first.
-    pub classes: Vec<Class>,
-    /// RPCs that were chosen of which the trace lacks the call or the return.
+pub struct RoundTrips {
+    /// Length classes that occur, the shortest first.
+    pub classes: Vec<LengthClass>,
+    /// Number of matching RPCs of which the trace lacks the call or the return.
     pub incomplete: usize,
-    /// The slowest 1 %; nothing if there are no RPCs.
+    /// The slowest 1 %; `None` if there are no RPCs.
     pub slowest: Option<Slowest>,
 }
 
-/// RPCs of about the same length.
+/// RPCs of similar length.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Class {
-    /// The longer of both messages has so many bytes at most; `None`: there is no bound.
+pub struct LengthClass {
+    /// Upper bound for the longer message in bytes; `None` for the last class.
     pub upto_bytes: Option<u64>,
-    /// Their round trips.
+    /// Round trips.
     pub rtt: Distribution,
 }
 
-/// What the slowest have in common.
+/// Common properties of the slowest RPCs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Slowest {
-    /// How many they are.
+    /// Number of slowest RPCs.
     pub rpcs: usize,
-    /// The least slow of them took so many times the median of its class.
+    /// Slowness of the fastest of them: multiple of its class's median.
     pub slower_than_median: f64,
-    /// Where they spent their time, in the order of the stages.
+    /// Their stages, in order.
     pub stages: Vec<Excess>,
-    /// What they were in, the most telling first.
+    /// Their circumstances, the greatest difference first.
     pub circumstances: Vec<Circumstance>,
-    /// The slowest of all, to look at them one by one.
-    pub named: Vec<Named>,
+    /// The slowest RPCs, for closer inspection.
+    #[serde(rename = "named")]
+    pub examples: Vec<SlowRpc>,
 }
 
-/// A stage of the slowest beside the usual.
+/// Mean duration of a stage among the slowest, and usually.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Excess {
-    /// Which.
+    /// The stage.
     pub stage: Stage,
     /// Mean of the slowest, in nanoseconds.
     pub slowest: f64,
@@ -79,10 +81,10 @@ pub struct Excess {
     pub usual: f64,
 }
 
-/// What an RPC can be in.
+/// Frequency of a circumstance.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Circumstance {
-    /// In words.
+    /// Description of the circumstance.
     pub what: String,
     /// Share of the slowest, 0 to 1.
     pub of_slowest: f64,
@@ -90,51 +92,52 @@ pub struct Circumstance {
     pub of_others: f64,
 }
 
-/// An RPC.
+/// One of the slowest RPCs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Named {
-    /// Its id.
+pub struct SlowRpc {
+    /// RPC id.
     pub id: u64,
-    /// When it was called, in nanoseconds on the common clock.
+    /// Time of its first record, in nanoseconds on the common clock.
     pub at: i64,
-    /// Its round trip in nanoseconds.
+    /// Round trip in nanoseconds.
     pub rtt: i64,
-    /// The stage that took most beyond the usual.
+    /// The stage that exceeded its usual duration most.
     pub most: Option<Stage>,
 }
 
-/// An RPC with its round trip.
-struct Ended<'a> {
-    call: &'a Call,
+/// A completed RPC.
+struct CompletedRpc<'a> {
+    rpc: &'a TracedRpc,
     rtt: i64,
     class: usize,
-    /// By the median of its class.
+    /// Round trip divided by the median of its class.
     slowness: f64,
 }
 
-impl Rtt {
-    /// Of the RPCs that `filter` admits.
+impl RoundTrips {
+    /// Builds the report on the RPCs that match `filter`.
     #[must_use]
-    pub fn of(merged: &Merged, filter: &Filter) -> Self {
+    pub fn of(merged: &MergedTraces, filter: &RpcFilter) -> Self {
         let mut classes: BTreeMap<usize, Vec<i64>> = BTreeMap::new();
         let (mut all, mut incomplete) = (Vec::new(), 0);
-        for call in filter.calls(merged) {
-            let Some(rtt) = call.rtt() else {
+        for rpc in filter.rpcs(merged) {
+            let Some(rtt) = rpc.rtt() else {
                 incomplete += 1;
                 continue;
             };
-            let class = class(call);
+            let class = class(rpc);
             classes.entry(class).or_default().push(rtt);
-            all.push(Ended { call, rtt, class, slowness: 0.0 });
+            all.push(CompletedRpc { rpc, rtt, class, slowness: 0.0 });
         }
         let classes: BTreeMap<usize, Distribution> =
             classes.into_iter().map(|(class, rtts)| (class, rtts.into_iter().collect())).collect();
-        for ended in &mut all {
-            ended.slowness = ended.rtt as f64 / classes[&ended.class].median().max(1) as f64;
+        for completed in &mut all {
+            completed.slowness =
+                completed.rtt as f64 / classes[&completed.class].median().max(1) as f64;
         }
-        all.sort_by(|a, b| b.slowness.total_cmp(&a.slowness).then(a.call.id.cmp(&b.call.id)));
-        let upto = |class: usize| Some(UPTO[class]).filter(|bytes| *bytes != u64::MAX);
-        let line = |(class, rtt)| Class { upto_bytes: upto(class), rtt };
+        all.sort_by(|a, b| b.slowness.total_cmp(&a.slowness).then(a.rpc.id.cmp(&b.rpc.id)));
+        let upto = |class: usize| Some(CLASS_BOUNDS[class]).filter(|bytes| *bytes != u64::MAX);
+        let line = |(class, rtt)| LengthClass { upto_bytes: upto(class), rtt };
         Self {
             slowest: (!all.is_empty()).then(|| Slowest::of(merged, &all)),
             classes: classes.into_iter().map(line).collect(),
@@ -143,14 +146,14 @@ impl Rtt {
     }
 }
 
-fn class(call: &Call) -> usize {
-    let longer = [Client, Server].into_iter().filter_map(|side| call.length(side)).max();
-    UPTO.iter().position(|upto| longer.unwrap_or(0) <= *upto).unwrap_or(0)
+fn class(rpc: &TracedRpc) -> usize {
+    let longer = [Client, Server].into_iter().filter_map(|side| rpc.length(side)).max();
+    CLASS_BOUNDS.iter().position(|upto| longer.unwrap_or(0) <= *upto).unwrap_or(0)
 }
 
 impl Slowest {
-    /// `all` has the slowest first.
-    fn of(merged: &Merged, all: &[Ended<'_>]) -> Self {
+    /// Builds the comparison; `all` begins with the slowest.
+    fn of(merged: &MergedTraces, all: &[CompletedRpc<'_>]) -> Self {
         let count = all.len().div_ceil(100);
         let (slowest, others) = all.split_at(count);
         let middle = if all.len() < 4 { all } else { &all[all.len() / 4..all.len() * 3 / 4] };
@@ -166,25 +169,29 @@ impl Slowest {
             slower_than_median: (slowest[count - 1].slowness * 100.0).round() / 100.0,
             stages: stages.collect(),
             circumstances: circumstances(merged, slowest, others),
-            named: slowest.iter().take(NAMED).map(|ended| ended.named(&usual)).collect(),
+            examples: slowest
+                .iter()
+                .take(MAX_EXAMPLES)
+                .map(|completed| completed.summary(&usual))
+                .collect(),
         }
     }
 }
 
-impl Ended<'_> {
-    fn named(&self, usual: &[f64; STAGES]) -> Named {
-        let most = stages(self.call).and_then(|stages| {
+impl CompletedRpc<'_> {
+    fn summary(&self, usual: &[f64; STAGES]) -> SlowRpc {
+        let most = stages(self.rpc).and_then(|stages| {
             let beyond = |number: &usize| stages[*number].unwrap_or(0) as f64 - usual[*number];
             in_order().max_by(|a, b| beyond(a).total_cmp(&beyond(b))).map(stage)
         });
-        Named { id: self.call.id, at: self.call.begin(), rtt: self.rtt, most }
+        SlowRpc { id: self.rpc.id, at: self.rpc.begin(), rtt: self.rtt, most }
     }
 }
 
-/// Mean of each stage, in nanoseconds.
-fn means(all: &[Ended<'_>]) -> [f64; STAGES] {
+/// Returns the mean of each stage in nanoseconds.
+fn means(all: &[CompletedRpc<'_>]) -> [f64; STAGES] {
     let mut sums = [0.0; STAGES];
-    for times in all.iter().filter_map(|ended| stages(ended.call)) {
+    for times in all.iter().filter_map(|completed| stages(completed.rpc)) {
         for (sum, time) in sums.iter_mut().zip(times) {
             *sum += time.unwrap_or(0) as f64;
         }
@@ -192,22 +199,23 @@ fn means(all: &[Ended<'_>]) -> [f64; STAGES] {
     sums.map(|sum| sum / all.len().max(1) as f64)
 }
 
-/// Circumstances that more of the slowest were in than of the others; the greatest difference first.
+/// Returns the circumstances that are more frequent among the slowest than among the others, the greatest difference
+/// first.
 fn circumstances(
-    merged: &Merged,
-    slowest: &[Ended<'_>],
-    others: &[Ended<'_>],
+    merged: &MergedTraces,
+    slowest: &[CompletedRpc<'_>],
+    others: &[CompletedRpc<'_>],
 ) -> Vec<Circumstance> {
-    let world = World::of(merged);
-    let count = |all: &[Ended<'_>]| {
+    let index = CircumstanceIndex::of(merged);
+    let count = |all: &[CompletedRpc<'_>]| {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        for what in all.iter().flat_map(|ended| world.circumstances(ended.call)) {
+        for what in all.iter().flat_map(|completed| index.circumstances(completed.rpc)) {
             *counts.entry(what).or_default() += 1;
         }
         counts
     };
     let (slow, usual) = (count(slowest), count(others));
-    let share = |count: usize, all: &[Ended<'_>]| count as f64 / all.len().max(1) as f64;
+    let share = |count: usize, all: &[CompletedRpc<'_>]| count as f64 / all.len().max(1) as f64;
     let circumstance = |(what, count): (String, usize)| {
         let of_others = share(usual.get(&what).copied().unwrap_or(0), others);
         let of_slowest = share(count, slowest);
@@ -221,125 +229,135 @@ fn circumstances(
     all
 }
 
-/// What is looked up for each RPC.
-struct World<'a> {
-    merged: &'a Merged,
-    threads: Threads,
-    cores: Cores,
-    /// When long messages were under way.
+/// Indices that the circumstances of an RPC are computed from.
+struct CircumstanceIndex<'a> {
+    merged: &'a MergedTraces,
+    threads: ThreadRecords,
+    cores: CoreUsage,
+    /// Begin, end and id of RPCs with long messages.
     long: Vec<(i64, i64, u64)>,
-    /// When the tenth RPC of a way began.
+    /// Begin of the tenth RPC of each association.
     warm: Vec<i64>,
 }
 
-impl<'a> World<'a> {
-    fn of(merged: &'a Merged) -> Self {
-        let long = merged.calls.iter().filter(|call| UPTO[class(call)] > LONG);
-        let mut begun = vec![Vec::new(); merged.ways.len()];
-        for call in &merged.calls {
-            begun[call.way].push(call.begin());
+impl<'a> CircumstanceIndex<'a> {
+    fn of(merged: &'a MergedTraces) -> Self {
+        let long = merged.rpcs.iter().filter(|rpc| CLASS_BOUNDS[class(rpc)] > LONG_MESSAGE);
+        let mut begun = vec![Vec::new(); merged.associations.len()];
+        for rpc in &merged.rpcs {
+            begun[rpc.association].push(rpc.begin());
         }
-        let tenth = |begun: Vec<i64>| begun.get(FIRST).copied().unwrap_or(i64::MIN);
+        let tenth = |begun: Vec<i64>| begun.get(COLD_RPCS).copied().unwrap_or(i64::MIN);
         Self {
             merged,
-            threads: Threads::of(merged),
-            cores: Cores::of(merged, LEAST_GAP),
-            long: long.map(|call| (call.begin(), call.end(), call.id)).collect(),
+            threads: ThreadRecords::of(merged),
+            cores: CoreUsage::of(merged, MIN_GAP),
+            long: long.map(|rpc| (rpc.begin(), rpc.end(), rpc.id)).collect(),
             warm: begun.into_iter().map(tenth).collect(),
         }
     }
 
-    /// All that an RPC was in.
-    fn circumstances(&self, call: &Call) -> Vec<String> {
+    /// Returns the circumstances of an RPC.
+    fn circumstances(&self, rpc: &TracedRpc) -> Vec<String> {
         let mut all = Vec::new();
         let mut note = |is: bool, what: &str| {
             if is {
                 all.push(what.to_owned());
             }
         };
-        let has = |events: &[Event]| events.iter().any(|event| call.has(*event));
-        note(has(&[Event::ResendSent, Event::ResendReceived]), "bytes were asked for again");
-        let again = call.marks.iter().any(|mark| {
-            mark.event == Event::DataSent && DataFields::from_numbers(mark.a, mark.b).retransmitted
+        let has = |events: &[Event]| events.iter().any(|event| rpc.has(*event));
+        note(has(&[Event::ResendSent, Event::ResendReceived]), "bytes were requested by RESEND");
+        let again = rpc.records.iter().any(|record| {
+            record.event == Event::DataSent
+                && DataFields::from_numbers(record.a, record.b).retransmitted
         });
-        note(again, "bytes were sent again");
-        note(call.has(Event::Lost), "packets came in another order, or not at all");
-        note(call.has(Event::Restart), "the request was sent again from its start");
-        note(call.has(Event::Throttled), "the pacer made it wait");
-        note(has(&[Event::BusySent, Event::BusyReceived]), "the peer was busy with something else");
+        note(again, "bytes were retransmitted");
+        note(rpc.has(Event::Lost), "packets were reordered or lost");
+        note(rpc.has(Event::Restart), "the request was restarted");
+        note(rpc.has(Event::Throttled), "the pacer delayed it");
+        note(has(&[Event::BusySent, Event::BusyReceived]), "BUSY was sent");
         note(has(&[Event::GrantReceived, Event::GrantSent]), "it needed grants");
         for (side, name) in [(Client, "client"), (Server, "server")] {
-            let told = call.all(side, Event::HandedOff).any(|mark| mark.b != 0);
-            note(told, &format!("the {name} handed it to another thread"));
-            note(self.poller_slept(call, side), &format!("the {name}'s poller was asleep"));
-            note(self.many_packets(call, side), &format!("the {name} got {MANY} packets at once"));
+            let notified = rpc.all(side, Event::HandedOff).any(|record| record.b != 0);
+            note(notified, &format!("the {name} handed it to another thread"));
+            note(self.poller_slept(rpc, side), &format!("the {name}'s poller was asleep"));
             note(
-                self.stalled(call, side),
-                &format!("a thread of the {name} that had it stood still"),
+                self.many_packets(rpc, side),
+                &format!("the {name} got {MANY_PACKETS} packets at once"),
             );
-            note(self.limited(call, side), &format!("a quota or feedback held the {name} up"));
-            if let Some(thread) = self.thread(call, side) {
+            note(
+                self.stalled(rpc, side),
+                &format!("a thread of the {name} that handled it paused"),
+            );
+            note(self.limited(rpc, side), &format!("a quota or feedback stopped the {name}"));
+            if let Some(thread) = self.thread(rpc, side) {
                 note(true, &format!("{name}'s thread {}", self.merged.thread_name(thread)));
             }
         }
-        note(self.beside_long(call), "a long message was under way");
-        note(call.begin() < self.warm[call.way], "one of the first RPCs between both");
-        let peer = self.merged.ways[call.way].addresses;
+        note(self.beside_long(rpc), "a long message was in progress");
         note(
-            self.merged.ways.len() > 1,
+            rpc.begin() < self.warm[rpc.association],
+            "one of the first RPCs between both endpoints",
+        );
+        let peer = self.merged.associations[rpc.association].addresses;
+        note(
+            self.merged.associations.len() > 1,
             &format!("between {} and {}", peer.endpoint, peer.address),
         );
         all
     }
 
-    /// The thread that got the message at that side, if the process has several.
-    fn thread(&self, call: &Call, side: Side) -> Option<usize> {
+    /// Returns the thread that received the message at that side, if the process has several threads.
+    fn thread(&self, rpc: &TracedRpc, side: Side) -> Option<usize> {
         let event = if side == Client { Event::Returned } else { Event::RequestReturned };
-        let thread = call.first(side, event)?.thread;
+        let thread = rpc.first(side, event)?.thread;
         let process = self.merged.threads[thread].process;
         let several = self.merged.threads.iter().filter(|it| it.process == process).count() > 1;
         several.then_some(thread)
     }
 
-    /// Whether the thread that took the message from the kernel had to be woken for it.
-    fn poller_slept(&self, call: &Call, side: Side) -> bool {
-        let Some(came) = call.first(side, Event::FromKernel) else { return false };
-        let left = call.all(side.other(), Event::ToKernel).rfind(|mark| mark.at <= came.at);
-        left.is_some_and(|left| self.threads.has(came.thread, Event::Wake, left.at, came.at))
-    }
-
-    fn many_packets(&self, call: &Call, side: Side) -> bool {
-        call.all(side, Event::FromKernel).any(|came| {
-            // The look is recorded before what was found in it.
-            let looks = self.threads.between(came.thread, came.at - LEAST_GAP, came.at);
-            let look = looks.iter().rfind(|it| it.record.event() == Some(Event::Look));
-            look.is_some_and(|look| look.record.a >= MANY)
+    /// Returns whether the thread that received the message from the kernel had to be woken for it.
+    fn poller_slept(&self, rpc: &TracedRpc, side: Side) -> bool {
+        let Some(arrival) = rpc.first(side, Event::FromKernel) else { return false };
+        let departure =
+            rpc.all(side.other(), Event::ToKernel).rfind(|record| record.at <= arrival.at);
+        departure.is_some_and(|departure| {
+            self.threads.has(arrival.thread, Event::Wake, departure.at, arrival.at)
         })
     }
 
-    fn stalled(&self, call: &Call, side: Side) -> bool {
-        let (begin, end) = (call.begin(), call.end());
-        let had = |thread| call.at(side).any(|mark| mark.thread == thread);
-        let during = |at: i64, lasted: i64| at < end && at + lasted > begin;
-        self.cores.stalls.iter().any(|it| during(it.at, it.lasted) && had(it.thread))
+    fn many_packets(&self, rpc: &TracedRpc, side: Side) -> bool {
+        rpc.all(side, Event::FromKernel).any(|arrival| {
+            // The poll is recorded before the packets that it returned.
+            let looks = self.threads.between(arrival.thread, arrival.at - MIN_GAP, arrival.at);
+            let look = looks.iter().rfind(|it| it.record.event() == Some(Event::Look));
+            look.is_some_and(|look| look.record.a >= MANY_PACKETS)
+        })
     }
 
-    fn limited(&self, call: &Call, side: Side) -> bool {
-        let Some(process) = call.process(side, &self.merged.ways) else { return false };
+    fn stalled(&self, rpc: &TracedRpc, side: Side) -> bool {
+        let (begin, end) = (rpc.begin(), rpc.end());
+        let had = |thread| rpc.at(side).any(|record| record.thread == thread);
+        let during = |at: i64, lasted: i64| at < end && at + lasted > begin;
+        self.cores.stalls.iter().any(|it| during(it.at, it.duration) && had(it.thread))
+    }
+
+    fn limited(&self, rpc: &TracedRpc, side: Side) -> bool {
+        let Some(process) = rpc.process(side, &self.merged.associations) else { return false };
         let threads = self.merged.threads.iter().enumerate();
         let mut threads = threads.filter(|(_, thread)| thread.process == process);
         threads.any(|(thread, _)| {
             [Event::QuotaHit, Event::FeedbackStop]
                 .into_iter()
-                .any(|event| self.threads.has(thread, event, call.begin(), call.end()))
+                .any(|event| self.threads.has(thread, event, rpc.begin(), rpc.end()))
         })
     }
 
-    fn beside_long(&self, call: &Call) -> bool {
+    fn beside_long(&self, rpc: &TracedRpc) -> bool {
         let during = |(begin, end, id): &(i64, i64, u64)| {
-            *id != call.id && *begin < call.end() && *end > call.begin()
+            *id != rpc.id && *begin < rpc.end() && *end > rpc.begin()
         };
-        UPTO[class(call)] <= LONG && self.long.iter().any(during)
+        CLASS_BOUNDS[class(rpc)] <= LONG_MESSAGE && self.long.iter().any(during)
     }
 }
 
@@ -354,7 +372,7 @@ impl Serialize for Excess {
     }
 }
 
-impl Serialize for Named {
+impl Serialize for SlowRpc {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.id)?;

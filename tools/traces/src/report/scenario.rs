@@ -1,38 +1,38 @@
-//! Which traces have known answers?
+//! Synthetic traces with known results, for tests.
 //!
-//! A [`Scenario`] is written down in true time, in nanoseconds; each host sees it by a clock of its own, which is ahead
-//! and runs too fast as the test likes.
+//! A [`Scenario`] is defined in true time, in nanoseconds. Each host records it with its own clock, whose offset and
+//! rate the test chooses.
 
-use crate::merge::Merged;
+use crate::merge::MergedTraces;
 use apus_trace::clock::{Calibration, ClockReading, ClockSource};
 use apus_trace::event::{DataFields, Event};
 use apus_trace::{Head, Peer, PeerIndex, Record, Rpc, Side, Thread, Trace};
 use std::collections::BTreeMap;
 
-/// 2023, in nanoseconds since 1970.
+/// A date in 2023, in nanoseconds since 1970.
 const WALL: i64 = 1_700_000_000_000_000_000;
 const SECOND: i64 = 1_000_000_000;
 
-/// What happened, in several processes.
+/// Events in several processes.
 #[derive(Clone, Default)]
 pub(crate) struct Scenario {
-    processes: Vec<Known>,
+    processes: Vec<ScenarioProcess>,
 }
 
 #[derive(Clone)]
-struct Known {
+struct ScenarioProcess {
     clock: HostClock,
     trace: Trace,
 }
 
-/// The clock of a host.
+/// Clock of a host.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct HostClock {
-    /// How far its wall clock is ahead, in nanoseconds.
+    /// Offset of its wall clock in nanoseconds.
     pub(crate) ahead: i64,
-    /// How much too fast it is, in millionths.
+    /// Rate error in ppm; positive if the clock is fast.
     pub(crate) ppm: f64,
-    /// How long the host has been up at true time 0, in nanoseconds beyond two seconds.
+    /// Uptime of the host at true time 0, in nanoseconds beyond two seconds.
     pub(crate) up: i64,
 }
 
@@ -44,16 +44,16 @@ impl HostClock {
     }
 }
 
-/// A thread: its process, and its place there.
+/// Index of the process, and of the thread within it.
 pub(crate) type ThreadId = (usize, usize);
 
 impl Scenario {
-    /// A client and a server with one thread each, on one host.
+    /// Creates a client and a server with one thread each, on one host.
     pub(crate) fn pair() -> (Self, ThreadId, ThreadId) {
         Self::pair_with([HostClock::default(); 2])
     }
 
-    /// The same on hosts with these clocks.
+    /// Creates a client and a server with one thread each, on hosts with these clocks.
     pub(crate) fn pair_with(clocks: [HostClock; 2]) -> (Self, ThreadId, ThreadId) {
         let mut scenario = Self::default();
         let client = scenario.process("client", clocks[0], ["10.0.0.1:999", "10.0.0.2:4000"]);
@@ -62,7 +62,7 @@ impl Scenario {
         (scenario, threads[0], threads[1])
     }
 
-    /// Another process, with one peer.
+    /// Adds a process with one peer.
     pub(crate) fn process(&mut self, program: &str, clock: HostClock, peer: [&str; 2]) -> usize {
         let [endpoint, address] = peer.map(|text| text.parse().unwrap());
         let names = |events: &[Event]| {
@@ -88,11 +88,11 @@ impl Scenario {
             events: names(Event::ALL),
             values: BTreeMap::from(lists.map(list)),
         };
-        self.processes.push(Known { clock, trace: Trace { head, threads: Vec::new() } });
+        self.processes.push(ScenarioProcess { clock, trace: Trace { head, threads: Vec::new() } });
         self.processes.len() - 1
     }
 
-    /// Another thread.
+    /// Adds a thread.
     pub(crate) fn thread(&mut self, process: usize, name: &str) -> ThreadId {
         let threads = &mut self.processes[process].trace.threads;
         let tid = 1_000 + threads.len() as u32;
@@ -101,22 +101,22 @@ impl Scenario {
         (process, threads.len() - 1)
     }
 
-    /// A thread does something at that time.
-    pub(crate) fn note(
+    /// Records a thread event.
+    pub(crate) fn record_thread(
         &mut self,
         at: i64,
         (process, thread): ThreadId,
         event: Event,
         numbers: (u32, u64),
     ) {
-        let Known { clock, trace } = &mut self.processes[process];
+        let ScenarioProcess { clock, trace } = &mut self.processes[process];
         let ticks = clock.point(at).ticks;
         let record = Record::of_thread(ticks, event, numbers.0, numbers.1);
         trace.threads[thread].records.push(record);
     }
 
-    /// Something happens to an RPC of the client (process 0) with the server at that time.
-    pub(crate) fn mark(
+    /// Records an event of an RPC between the client (process 0) and the server.
+    pub(crate) fn record_rpc(
         &mut self,
         at: i64,
         (process, thread): ThreadId,
@@ -124,7 +124,7 @@ impl Scenario {
         event: Event,
         numbers: (u32, u64),
     ) {
-        let Known { clock, trace } = &mut self.processes[process];
+        let ScenarioProcess { clock, trace } = &mut self.processes[process];
         let side = if process == 0 { Side::Client } else { Side::Server };
         let rpc = Rpc::new(id, side, PeerIndex(1));
         let ticks = clock.point(at).ticks;
@@ -132,7 +132,7 @@ impl Scenario {
         trace.threads[thread].records.push(record);
     }
 
-    /// An RPC of two short messages; each of the 15 stages takes so long. Returns when it is over.
+    /// Records an RPC of two short messages whose 15 stages have these durations. Returns its end.
     pub(crate) fn exchange(
         &mut self,
         at: i64,
@@ -164,16 +164,16 @@ impl Scenario {
             (client, Woken, told),
             (client, Returned, (0, response)),
         ];
-        self.mark(at, client, id, Call, (0, request));
+        self.record_rpc(at, client, id, Call, (0, request));
         let mut now = at;
         for ((thread, event, numbers), took) in points.into_iter().zip(times) {
             now += took;
-            self.mark(now, thread, id, event, numbers);
+            self.record_rpc(now, thread, id, event, numbers);
         }
         now
     }
 
-    /// The trace of a process, as its file would have it.
+    /// Returns the trace of a process, as its file would contain it.
     pub(crate) fn trace(&self, process: usize) -> Trace {
         let mut trace = self.processes[process].trace.clone();
         for thread in &mut trace.threads {
@@ -182,20 +182,20 @@ impl Scenario {
         trace
     }
 
-    /// What all of it says together.
-    pub(crate) fn merged(&self) -> Merged {
+    /// Returns the merged traces.
+    pub(crate) fn merged(&self) -> MergedTraces {
         let processes = 0..self.processes.len();
         let traces = processes.map(|process| (format!("{process}.tt"), self.trace(process)));
-        Merged::of(traces.collect()).unwrap()
+        MergedTraces::of(traces.collect()).unwrap()
     }
 }
 
-/// The numbers of a burst that is one packet.
+/// Returns the numbers of a burst of one packet.
 pub(crate) const fn burst(offset: u32, length: u32) -> (u32, u64) {
     DataFields { length, offset, packets: 1, priority: 0, retransmitted: false }.to_numbers()
 }
 
-/// The same, sent again.
+/// Returns the numbers of a retransmitted burst of one packet.
 pub(crate) const fn again(offset: u32, length: u32) -> (u32, u64) {
     DataFields { length, offset, packets: 1, priority: 0, retransmitted: true }.to_numbers()
 }

@@ -1,28 +1,29 @@
-//! Through which stages does an RPC go?
+//! Stages of an RPC.
 //!
-//! A request and its response pass the points below in this order. A stage is the time from one point to the next that
-//! the RPC has: a thread that takes its message itself is neither handed it nor woken, and then that stage takes no
-//! time. So the stages of an RPC add up to what the client measured, from its call to its return.
+//! A request and its response pass the points below in this order. A stage is the time from one point to the next one
+//! that the RPC has. A thread that takes its message itself is neither notified nor woken, so these stages are absent.
+//! The stages of an RPC always add up to its round trip as the client measures it.
 //!
-//! Of a message of several packets `to_kernel` is when the first one left, `from_kernel` when the batch came that
-//! completed it. Where the server's trace is missing, one stage stands for all between the client's packets.
+//! For a message of several packets, `to_kernel` is the departure of its first packet, and `from_kernel` the arrival of
+//! the batch that completes it. If the server has no trace, one stage contains all the time between the client's
+//! packets.
 
-use crate::merge::{Call, Mark};
+use crate::merge::{RpcRecord, TracedRpc};
 use apus_trace::Side;
 use apus_trace::event::Event;
 
-/// A stage, named after what ends it.
+/// A stage, named after the point at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Stage {
-    /// Where it is: `client`, `server` or `network`.
+    /// Location: `client`, `server` or `network`.
     pub place: &'static str,
-    /// What is done, in a word or two.
+    /// Short name of the activity.
     pub name: &'static str,
-    /// From which event to which, and who had the time.
+    /// First and last event, and the components that use the time.
     pub meaning: &'static str,
 }
 
-/// What ends a stage: which side has it, and the event, of the network or of shared memory.
+/// End of a stage: its side, and its event over the network and through shared memory.
 struct Point {
     side: Side,
     event: Event,
@@ -46,7 +47,7 @@ use Event::{
 };
 use Side::{Client, Server};
 
-/// After the first point, which is the client's call.
+/// All points but the first, which is the client's call.
 const POINTS: [Point; STAGES - 1] = [
     point(Client, [Queued; 2], "client", "submit", "call to queued: arguments, the core's lock"),
     point(
@@ -61,35 +62,35 @@ const POINTS: [Point; STAGES - 1] = [
         [FromKernel, FromKernel],
         "network",
         "request",
-        "to_kernel to from_kernel: both kernels, the wire, and until the server looks",
+        "to_kernel to from_kernel: both kernels, the network, and the time until the server polls",
     ),
     point(
         Server,
         [Parsed, LocalReceived],
         "server",
         "receive",
-        "from_kernel to parsed: the packets before it, and its own",
+        "from_kernel to parsed: earlier packets of the batch, and its own",
     ),
     point(
         Server,
         [HandedOff; 2],
         "server",
         "hand off",
-        "parsed to handed_off: queued where it is waited for",
+        "parsed to handed_off: queued until a waiter is chosen",
     ),
     point(
         Server,
         [Woken; 2],
         "server",
         "wake up",
-        "handed_off to woken: the scheduler, or a spinning thread that sees it",
+        "handed_off to woken: the scheduler, or a spinning thread that finds it",
     ),
     point(
         Server,
         [RequestReturned; 2],
         "server",
         "return",
-        "to request_returned: the lock again, the message to the application",
+        "woken to request_returned: the lock again, the message to the application",
     ),
     point(
         Server,
@@ -104,68 +105,74 @@ const POINTS: [Point; STAGES - 1] = [
     point(Client, [Parsed, LocalReceived], "client", "receive", "from_kernel to parsed"),
     point(Client, [HandedOff; 2], "client", "hand off", "parsed to handed_off"),
     point(Client, [Woken; 2], "client", "wake up", "handed_off to woken"),
-    point(Client, [Returned; 2], "client", "return", "to returned: the message to the application"),
+    point(
+        Client,
+        [Returned; 2],
+        "client",
+        "return",
+        "woken to returned: the message to the application",
+    ),
 ];
 
-/// Number of stages; the last one stands for network and server where the server's trace is missing.
+/// Number of stages. The last one contains network and server if the server has no trace.
 pub const STAGES: usize = 16;
 
-/// Where the last one is shown: before the client receives.
-const BEYOND: Stage = Stage {
+/// The last stage, displayed before the client receives.
+const UNTRACED: Stage = Stage {
     place: "network",
     name: "and server",
     meaning: "to_kernel to from_kernel of the client; name the server's trace to see more",
 };
 
-/// Number of [`BEYOND`].
-const BEYOND_AT: usize = STAGES - 1;
+/// Index of [`UNTRACED`].
+const UNTRACED_INDEX: usize = STAGES - 1;
 
-/// A stage by its number.
+/// Returns a stage by its index.
 #[must_use]
 pub fn stage(number: usize) -> Stage {
-    POINTS.get(number).map_or(BEYOND, |point| point.stage)
+    POINTS.get(number).map_or(UNTRACED, |point| point.stage)
 }
 
-/// The numbers of all stages, in the order in which they happen.
+/// Returns the indices of all stages, in display order.
 pub fn in_order() -> impl Iterator<Item = usize> {
     let server = POINTS.iter().position(|point| point.stage.place == "network").unwrap_or(0);
-    (0..server).chain([BEYOND_AT]).chain(server..BEYOND_AT)
+    (0..server).chain([UNTRACED_INDEX]).chain(server..UNTRACED_INDEX)
 }
 
-/// How long each stage of an RPC took in nanoseconds; `None` for those that it has not. `None` altogether if the trace
-/// does not have it from its call to its return.
+/// Returns the duration of each stage of an RPC in nanoseconds, `None` for absent stages. Returns `None` if the trace
+/// lacks the call or the return.
 #[must_use]
-pub fn stages(call: &Call) -> Option<[Option<i64>; STAGES]> {
-    let mut previous = call.first(Client, Called)?;
-    call.first(Client, Returned)?;
+pub fn stages(rpc: &TracedRpc) -> Option<[Option<i64>; STAGES]> {
+    let mut previous = rpc.first(Client, Called)?;
+    rpc.first(Client, Returned)?;
     let mut all = [None; STAGES];
     for (number, point) in POINTS.iter().enumerate() {
-        let Some(mark) = point.mark(call) else { continue };
+        let Some(record) = point.record(rpc) else { continue };
         let beyond = previous.side == Client
             && point.side == Client
             && matches!(point.event, FromKernel | Parsed)
             && matches!(previous.event, ToKernel | LocalSent);
-        all[if beyond { BEYOND_AT } else { number }] = Some(mark.at - previous.at);
-        previous = mark;
+        all[if beyond { UNTRACED_INDEX } else { number }] = Some(record.at - previous.at);
+        previous = record;
     }
     Some(all)
 }
 
-/// Whether it went through shared memory rather than the network.
+/// Returns whether the RPC used shared memory instead of the network.
 #[must_use]
-pub fn is_local(call: &Call) -> bool {
-    call.has(LocalSent) || call.has(LocalReceived)
+pub fn is_local(rpc: &TracedRpc) -> bool {
+    rpc.has(LocalSent) || rpc.has(LocalReceived)
 }
 
 impl Point {
-    fn mark<'a>(&self, call: &'a Call) -> Option<&'a Mark> {
+    fn record<'a>(&self, rpc: &'a TracedRpc) -> Option<&'a RpcRecord> {
         match self.event {
-            // Of the batches that came, the one that completed the message.
+            // The batch that completed the message.
             FromKernel => {
-                let whole = call.first(self.side, Parsed)?;
-                call.last_until(self.side, FromKernel, whole.at)
+                let whole = rpc.first(self.side, Parsed)?;
+                rpc.last_until(self.side, FromKernel, whole.at)
             }
-            event => call.first(self.side, event).or_else(|| call.first(self.side, self.local)),
+            event => rpc.first(self.side, event).or_else(|| rpc.first(self.side, self.local)),
         }
     }
 }
@@ -177,7 +184,7 @@ mod tests {
     #[test]
     fn each_stage_is_shown_once() {
         let mut order: Vec<usize> = in_order().collect();
-        assert_eq!(stage(order[2]), BEYOND, "after the client has sent");
+        assert_eq!(stage(order[2]), UNTRACED, "after the client has sent");
         order.sort_unstable();
         assert_eq!(order, (0..STAGES).collect::<Vec<_>>());
     }

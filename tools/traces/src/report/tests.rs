@@ -1,30 +1,30 @@
-//! Do reports say what is known to be true?
+//! Reports on scenarios with known results.
 
-use super::cores::{Cores, LEAST_GAP};
+use super::cores::{CoreUsage, MIN_GAP};
 use super::delays::Delays;
 use super::grants::{self, Grants};
 use super::handoffs::Handoffs;
-use super::lost::Lost;
-use super::rpcs::{Order, Rpcs};
-use super::rtt::Rtt;
+use super::losses::Losses;
+use super::rpcs::{RpcList, RpcOrder};
+use super::rtt::RoundTrips;
 use super::scenario::{HostClock, Scenario, ThreadId, again, burst};
 use super::timeline::Timeline;
-use super::{Distribution, Filter};
-use crate::merge::Merged;
+use super::{Distribution, RpcFilter};
+use crate::merge::MergedTraces;
 use apus_trace::event::Event;
 use apus_trace::{Side, Trace};
 
-fn all() -> Filter {
-    Filter::default()
+fn all() -> RpcFilter {
+    RpcFilter::default()
 }
 
-/// Stage by stage: 1000, 2000, ... 15,000 ns.
+/// Stage durations 1000, 2000, ... 15,000 ns.
 fn steps() -> [i64; 15] {
     std::array::from_fn(|stage| 1_000 * (stage as i64 + 1))
 }
 
-/// RPCs of 100 bytes, the second one with a slower service.
-fn two() -> Scenario {
+/// Two RPCs of 100 bytes, the second with a slower service.
+fn two_rpcs() -> Scenario {
     let (mut scenario, client, server) = Scenario::pair();
     let end = scenario.exchange(0, [client, server], 2, [100, 100], steps());
     let mut slow = steps();
@@ -38,8 +38,8 @@ mod timeline {
 
     #[test]
     fn stages_add_up_to_the_round_trip() {
-        let timeline = Timeline::of(&two().merged(), &all());
-        let [group] = &timeline.ways[..] else { panic!("{timeline:?}") };
+        let timeline = Timeline::of(&two_rpcs().merged(), &all());
+        let [group] = &timeline.groups[..] else { panic!("{timeline:?}") };
         let means: Vec<f64> = group.stages.iter().map(|line| line.times.mean()).collect();
         let mut expected: Vec<f64> = steps().iter().map(|nanos| *nanos as f64).collect();
         expected[7] += 25_000.0;
@@ -53,11 +53,11 @@ mod timeline {
 
     #[test]
     fn stages_have_their_names_and_places() {
-        let timeline = Timeline::of(&two().merged(), &all());
-        let named = |line: &super::super::timeline::Line| {
+        let timeline = Timeline::of(&two_rpcs().merged(), &all());
+        let named = |line: &super::super::timeline::StageLine| {
             format!("{} {}", line.stage.place, line.stage.name)
         };
-        let names: Vec<String> = timeline.ways[0].stages.iter().map(named).collect();
+        let names: Vec<String> = timeline.groups[0].stages.iter().map(named).collect();
         let expected = [
             "client submit",
             "client send",
@@ -79,13 +79,13 @@ mod timeline {
     }
 
     #[test]
-    fn without_the_servers_trace_the_stages_add_up_all_the_same() {
-        let client = vec![("client.tt".to_owned(), two().trace(0))];
-        let timeline = Timeline::of(&Merged::of(client).unwrap(), &all());
-        let group = &timeline.ways[0];
+    fn stages_add_up_without_the_servers_trace() {
+        let client = vec![("client.tt".to_owned(), two_rpcs().trace(0))];
+        let timeline = Timeline::of(&MergedTraces::of(client).unwrap(), &all());
+        let group = &timeline.groups[0];
         assert_eq!(group.differences()[0], 0.0);
         let beyond = group.stages.iter().find(|line| line.stage.name == "and server").unwrap();
-        // Stages 3 to 11, and half of 50 us.
+        // Stages 3 to 11, and half of 50 µs.
         assert_eq!(beyond.times.mean(), 63_000.0 + 25_000.0);
         assert_eq!(group.stages.len(), 7);
     }
@@ -98,37 +98,37 @@ mod timeline {
         let handed = [Event::HandedOff as u16, Event::Woken as u16];
         trace.threads[0].records.retain(|record| !handed.contains(&record.kind));
         let traces = vec![("c".to_owned(), trace), ("s".to_owned(), scenario.trace(1))];
-        let timeline = Timeline::of(&Merged::of(traces).unwrap(), &all());
-        let last = timeline.ways[0].stages.last().unwrap();
+        let timeline = Timeline::of(&MergedTraces::of(traces).unwrap(), &all());
+        let last = timeline.groups[0].stages.last().unwrap();
         assert_eq!(
             (last.stage.name, last.times.mean()),
             ("return", 13_000.0 + 14_000.0 + 15_000.0)
         );
-        assert_eq!(timeline.ways[0].differences(), [0.0; 2]);
+        assert_eq!(timeline.groups[0].differences(), [0.0; 2]);
     }
 
     #[test]
     fn an_rpc_that_has_not_ended_is_counted_and_left_out() {
-        let mut scenario = two();
-        scenario.mark(900_000, (0, 0), 6, Event::Call, (0, 100));
+        let mut scenario = two_rpcs();
+        scenario.record_rpc(900_000, (0, 0), 6, Event::Call, (0, 100));
         let timeline = Timeline::of(&scenario.merged(), &all());
-        assert_eq!((timeline.incomplete, timeline.ways[0].rtt.count()), (1, 2));
+        assert_eq!((timeline.incomplete, timeline.groups[0].rtt.count()), (1, 2));
     }
 
     #[test]
     fn long_messages_are_filtered() {
         let (mut scenario, client, server) = Scenario::pair();
         scenario.exchange(0, [client, server], 2, [100, 90_000], steps());
-        let short = Filter { max_bytes: Some(1_000), ..all() };
-        assert_eq!(Timeline::of(&scenario.merged(), &short).ways, []);
-        let elsewhere = Filter { peer: Some("10.0.0.3".to_owned()), ..all() };
-        assert_eq!(Timeline::of(&scenario.merged(), &elsewhere).ways, []);
-        let here = Filter { peer: Some(":4000".to_owned()), min_us: Some(120), ..all() };
-        assert_eq!(Timeline::of(&scenario.merged(), &here).ways[0].rtt.count(), 1);
+        let short = RpcFilter { max_bytes: Some(1_000), ..all() };
+        assert_eq!(Timeline::of(&scenario.merged(), &short).groups, []);
+        let elsewhere = RpcFilter { peer: Some("10.0.0.3".to_owned()), ..all() };
+        assert_eq!(Timeline::of(&scenario.merged(), &elsewhere).groups, []);
+        let here = RpcFilter { peer: Some(":4000".to_owned()), min_us: Some(120), ..all() };
+        assert_eq!(Timeline::of(&scenario.merged(), &here).groups[0].rtt.count(), 1);
     }
 
     #[test]
-    fn memory_is_told_apart() {
+    fn shared_memory_is_a_separate_group() {
         let (mut scenario, client, server) = Scenario::pair();
         for (at, thread, event) in [
             (0, client, Event::Call),
@@ -141,12 +141,12 @@ mod timeline {
             (2_000, client, Event::LocalReceived),
             (2_100, client, Event::Returned),
         ] {
-            scenario.mark(at, thread, 2, event, (0, 100));
+            scenario.record_rpc(at, thread, 2, event, (0, 100));
         }
         let timeline = Timeline::of(&scenario.merged(), &all());
-        let group = &timeline.ways[0];
+        let group = &timeline.groups[0];
         assert_eq!(
-            (group.way, group.rtt.mean(), group.sum_of_means()),
+            (group.medium, group.rtt.mean(), group.sum_of_means()),
             ("memory", 2_100.0, 2_100.0)
         );
         let receive = group.stages.iter().find(|line| line.stage.name == "receive").unwrap();
@@ -154,7 +154,7 @@ mod timeline {
     }
 }
 
-/// Two hundred RPCs, of which the two slowest waited for the server's application, asked again, and were stalled.
+/// Two hundred RPCs. The two slowest waited for the server's application and sent a RESEND.
 fn mostly_fast() -> Scenario {
     let (mut scenario, client, server) = Scenario::pair();
     let mut at = 0;
@@ -163,7 +163,7 @@ fn mostly_fast() -> Scenario {
         let slow = [70, 140].contains(&index);
         if slow {
             times[7] += 300_000;
-            scenario.mark(at + 100_000, client, id, Event::ResendSent, burst(0, 100));
+            scenario.record_rpc(at + 100_000, client, id, Event::ResendSent, burst(0, 100));
         }
         at = 1_000 + scenario.exchange(at, [client, server], id, [100, 100], times);
     }
@@ -174,8 +174,8 @@ mod rtt {
     use super::*;
 
     #[test]
-    fn what_the_slowest_have_in_common_is_named() {
-        let rtt = Rtt::of(&mostly_fast().merged(), &all());
+    fn common_circumstances_of_the_slowest_are_found() {
+        let rtt = RoundTrips::of(&mostly_fast().merged(), &all());
         let [class] = &rtt.classes[..] else { panic!("{rtt:?}") };
         assert_eq!((class.upto_bytes, class.rtt.count()), (Some(100), 200));
         assert_eq!((class.rtt.median(), class.rtt.percentile(100.0)), (120_000, 420_000));
@@ -186,11 +186,11 @@ mod rtt {
         let others = slowest.stages.iter().filter(|it| it.stage.name != "service");
         assert!(others.into_iter().all(|it| it.slowest == it.usual));
         let first = &slowest.circumstances[0];
-        assert_eq!(first.what, "bytes were asked for again");
+        assert_eq!(first.what, "bytes were requested by RESEND");
         assert_eq!((first.of_slowest, first.of_others), (1.0, 0.0));
         assert!(slowest.circumstances.iter().all(|it| it.of_slowest > it.of_others));
-        assert_eq!(slowest.named.iter().map(|it| it.id).collect::<Vec<_>>(), [142, 282]);
-        assert_eq!(slowest.named[0].most.unwrap().name, "service");
+        assert_eq!(slowest.examples.iter().map(|it| it.id).collect::<Vec<_>>(), [142, 282]);
+        assert_eq!(slowest.examples[0].most.unwrap().name, "service");
     }
 
     #[test]
@@ -203,25 +203,25 @@ mod rtt {
             times[2] += more + if id == 7 { 100_000 } else { 0 };
             at = 1_000 + scenario.exchange(at, [client, server], 2 * id, [length, 10], times);
         }
-        let rtt = Rtt::of(&scenario.merged(), &all());
+        let rtt = RoundTrips::of(&scenario.merged(), &all());
         assert_eq!(rtt.classes.len(), 2);
         assert_eq!(rtt.classes[1].upto_bytes, Some(1_000_000));
-        // Slower than others of its length; the long one is not.
-        assert_eq!(rtt.slowest.unwrap().named[0].id, 14);
+        // Slower than other RPCs of its length; the long RPC is not.
+        assert_eq!(rtt.slowest.unwrap().examples[0].id, 14);
     }
 
     #[test]
-    fn of_nothing_nothing_is_said() {
+    fn a_trace_without_rpcs_has_no_classes() {
         let (scenario, ..) = Scenario::pair();
-        let rtt = Rtt::of(&scenario.merged(), &all());
+        let rtt = RoundTrips::of(&scenario.merged(), &all());
         assert_eq!((rtt.classes.len(), rtt.slowest), (0, None));
     }
 }
 
-/// A request of 3 packets of 1000 bytes: the first unscheduled, the second granted, the third lost and sent again.
-fn long() -> Scenario {
+/// A request of 3 packets of 1000 bytes: the first unscheduled, the second granted, the third lost and retransmitted.
+fn long_request() -> Scenario {
     let (mut scenario, client, server) = Scenario::pair();
-    let marks: [(i64, ThreadId, Event, (u32, u64)); 22] = [
+    let records: [(i64, ThreadId, Event, (u32, u64)); 22] = [
         (0, client, Event::Call, (0, 3_000)),
         (1_000, client, Event::Queued, (0, 3_000)),
         (2_000, client, Event::DataSent, burst(0, 1_000)),
@@ -245,8 +245,8 @@ fn long() -> Scenario {
         (58_000, server, Event::RequestReturned, (0, 3_000)),
         (70_000, client, Event::Returned, (0, 10)),
     ];
-    for (at, thread, event, numbers) in marks {
-        scenario.mark(at, thread, 2, event, numbers);
+    for (at, thread, event, numbers) in records {
+        scenario.record_rpc(at, thread, 2, event, numbers);
     }
     scenario
 }
@@ -255,8 +255,8 @@ mod packets {
     use super::*;
 
     #[test]
-    fn packets_are_followed_from_burst_to_piece() {
-        let delays = Delays::of(&long().merged(), &all());
+    fn bursts_are_paired_with_received_pieces() {
+        let delays = Delays::of(&long_request().merged(), &all());
         let times = |kind: &str| {
             let kind = delays.kinds.iter().find(|it| it.name == kind).unwrap();
             let time = |(name, times): &(&'static str, Distribution)| (*name, times.median());
@@ -281,14 +281,14 @@ mod packets {
 
     #[test]
     fn pieces_of_an_unknown_sender_are_counted() {
-        let server = vec![("s".to_owned(), long().trace(1))];
-        let delays = Delays::of(&Merged::of(server).unwrap(), &all());
+        let server = vec![("s".to_owned(), long_request().trace(1))];
+        let delays = Delays::of(&MergedTraces::of(server).unwrap(), &all());
         assert_eq!((delays.kinds.len(), delays.unpaired), (0, 3));
     }
 
     #[test]
     fn an_rpc_has_its_rates_and_its_first_grant() {
-        let rpcs = Rpcs::of(&long().merged(), &all(), Order::Rtt, 10);
+        let rpcs = RpcList::of(&long_request().merged(), &all(), RpcOrder::Rtt, 10);
         let [line] = &rpcs.lines[..] else { panic!("{rpcs:?}") };
         let [request, response] = &line.messages;
         assert_eq!((line.id, line.rtt, request.length), (2, Some(70_000), Some(3_000)));
@@ -305,35 +305,35 @@ mod packets {
     }
 
     #[test]
-    fn rpcs_come_in_the_order_that_is_asked_for() {
-        let mut scenario = two();
-        scenario.mark(0, (0, 0), 6, Event::Queued, (0, 500));
+    fn rpcs_have_the_requested_order() {
+        let mut scenario = two_rpcs();
+        scenario.record_rpc(0, (0, 0), 6, Event::Queued, (0, 500));
         let ids = |order, limit| {
-            let rpcs = Rpcs::of(&scenario.merged(), &all(), order, limit);
+            let rpcs = RpcList::of(&scenario.merged(), &all(), order, limit);
             rpcs.lines.iter().map(|line| line.id).collect::<Vec<_>>()
         };
-        assert_eq!(ids(Order::Rtt, 9), [4, 2, 6], "what has not ended comes last");
-        assert_eq!(ids(Order::Length, 1), [6]);
-        assert_eq!(ids(Order::Time, 9)[2], 4);
-        for (order, name) in Order::ALL {
+        assert_eq!(ids(RpcOrder::Rtt, 9), [4, 2, 6], "what has not ended comes last");
+        assert_eq!(ids(RpcOrder::Length, 1), [6]);
+        assert_eq!(ids(RpcOrder::Time, 9)[2], 4);
+        for (order, name) in RpcOrder::ALL {
             assert_eq!((name.parse(), order.to_string().as_str()), (Ok(order), name));
         }
-        assert!("size".parse::<Order>().unwrap_err().contains("time, rtt, length"));
+        assert!("size".parse::<RpcOrder>().unwrap_err().contains("time, rtt, length"));
     }
 
     #[test]
-    fn grants_are_outstanding_and_available_for_so_long() {
-        let grants = Grants::of(&long().merged(), grants::LEAST_GAP);
+    fn outstanding_and_available_bytes_are_integrated_over_time() {
+        let grants = Grants::of(&long_request().merged(), grants::MIN_GAP);
         let [client, server] = &grants.processes[..] else { panic!("{grants:?}") };
-        // 2000 bytes from 5.7 to 12.2 us, 1000 from there until the message is whole at 57.2.
+        // 2000 bytes from 5.7 to 12.2 µs, 1000 from there until the message is complete at 57.2 µs.
         let outstanding = &server.outstanding;
         assert_eq!((outstanding.messages, outstanding.time, outstanding.max), (1, 51_500, 2_000));
         let mean = (2_000.0 * 6_500.0 + 1_000.0 * 45_000.0) / 51_500.0;
         assert!((outstanding.mean - mean).abs() < 1e-6, "{outstanding:?}");
-        // 2000 bytes from 9.0 to 9.4 us.
+        // 2000 bytes from 9.0 to 9.4 µs.
         let available = &client.available;
         assert_eq!((available.time, available.max, available.mean), (400, 2_000, 2_000.0));
-        // Work waits from the first packet to the last one, and no packet comes in the middle of it.
+        // Work waits from the first packet to the last one, with one gap in between.
         let link = server.link;
         assert_eq!((link.bytes, link.waiting), (3_000, 51_600));
         assert_eq!((link.gaps, link.idle, link.longest), (1, 44_900, 44_900));
@@ -341,69 +341,69 @@ mod packets {
     }
 
     #[test]
-    fn an_idle_link_has_a_culprit() {
+    fn idle_time_has_a_cause() {
         let (mut scenario, client, server) = Scenario::pair();
-        let marks = [
+        let records = [
             (0, client, Event::DataSent, burst(0, 1_000)),
             (5_000, server, Event::DataReceived, burst(0, 1_000)),
-            // Nothing is granted for 100 us.
+            // Nothing is granted for 100 µs.
             (105_000, server, Event::GrantSent, (0, 3_000)),
             (105_010, client, Event::GrantReceived, (0, 3_000)),
             (105_020, client, Event::DataSent, burst(1_000, 1_000)),
             (105_030, server, Event::DataReceived, burst(1_000, 1_000)),
-            // The sender does nothing for 200 us.
+            // The sender is idle for 200 µs.
             (305_000, client, Event::DataSent, burst(2_000, 1_000)),
             (305_030, server, Event::DataReceived, burst(2_000, 1_000)),
             (305_030, server, Event::Parsed, (0, 3_000)),
         ];
-        for (at, thread, event, numbers) in marks {
-            scenario.mark(at, thread, 2, event, numbers);
+        for (at, thread, event, numbers) in records {
+            scenario.record_rpc(at, thread, 2, event, numbers);
         }
-        let grants = Grants::of(&scenario.merged(), grants::LEAST_GAP);
+        let grants = Grants::of(&scenario.merged(), grants::MIN_GAP);
         assert_eq!(grants.processes[1].link.causes, [100_030, 200_000, 0]);
     }
 }
 
-mod lost {
+mod losses {
     use super::*;
 
     fn causes(scenario: &Scenario) -> Vec<(String, Option<i64>)> {
-        let lost = Lost::of(&scenario.merged(), &all());
-        lost.resends.into_iter().map(|resend| (resend.cause, resend.wait)).collect()
+        let losses = Losses::of(&scenario.merged(), &all());
+        losses.resends.into_iter().map(|resend| (resend.cause, resend.wait)).collect()
     }
 
     #[test]
-    fn what_was_sent_and_did_not_come_was_lost_on_the_way() {
-        assert_eq!(causes(&long()), [("on the way".to_owned(), Some(7_100))]);
-        let mut scenario = long();
-        scenario.mark(40_000, (1, 0), 2, Event::Dropped, (1, 0));
+    fn bytes_sent_and_not_received_were_lost_on_the_way() {
+        assert_eq!(causes(&long_request()), [("on the way".to_owned(), Some(7_100))]);
+        let mut scenario = long_request();
+        scenario.record_rpc(40_000, (1, 0), 2, Event::Dropped, (1, 0));
         assert_eq!(causes(&scenario), [("dropped here: no room".to_owned(), Some(7_100))]);
-        let rare = Lost::of(&scenario.merged(), &all()).rare;
+        let rare = Losses::of(&scenario.merged(), &all()).rare;
         let dropped = rare.iter().find(|rare| rare.event == "dropped").unwrap();
         assert_eq!((dropped.reason.as_deref(), dropped.count), (Some("no room"), 1));
     }
 
     #[test]
-    fn each_cause_is_told() {
+    fn each_cause_is_recognized() {
         let (mut scenario, client, server) = Scenario::pair();
         let everything = burst(0, u32::MAX);
-        let marks = [
-            // 2: asked for, and came by the burst that had been sent before.
+        let records = [
+            // 2: the original transmission arrives after the RESEND.
             (2, 0, client, Event::DataSent, burst(0, 500)),
             (2, 90_000, server, Event::ResendSent, burst(0, 500)),
             (2, 95_000, server, Event::DataReceived, burst(0, 500)),
-            // 4: had been received already.
+            // 4: already received.
             (4, 0, client, Event::DataSent, burst(0, 500)),
             (4, 5_000, server, Event::DataReceived, burst(0, 500)),
             (4, 90_000, server, Event::ResendSent, burst(0, 500)),
-            // 6: only half of it was sent.
+            // 6: only the first half was sent.
             (6, 0, client, Event::DataSent, burst(0, 500)),
             (6, 90_000, server, Event::ResendSent, burst(500, 500)),
-            // 8: the application takes its time.
+            // 8: the application has not replied.
             (8, 0, client, Event::DataSent, burst(0, 500)),
             (8, 5_000, server, Event::Parsed, (0, 500)),
             (8, 90_000, client, Event::ResendSent, everything),
-            // 10: the request comes later.
+            // 10: the request arrives later.
             (10, 0, client, Event::Queued, (0, 500)),
             (10, 0, client, Event::DataSent, burst(0, 500)),
             (10, 90_000, client, Event::ResendSent, everything),
@@ -414,12 +414,12 @@ mod lost {
             (12, 5_000, server, Event::DataReceived, burst(0, 500)),
             (12, 90_000, client, Event::ResendSent, everything),
         ];
-        for (id, at, thread, event, numbers) in marks {
-            scenario.mark(at, thread, id, event, numbers);
+        for (id, at, thread, event, numbers) in records {
+            scenario.record_rpc(at, thread, id, event, numbers);
         }
-        let mut found = Lost::of(&scenario.merged(), &all()).resends;
-        found.sort_by_key(|resend| resend.id);
-        let causes: Vec<&str> = found.iter().map(|resend| resend.cause.as_str()).collect();
+        let mut resends = Losses::of(&scenario.merged(), &all()).resends;
+        resends.sort_by_key(|resend| resend.id);
+        let causes: Vec<&str> = resends.iter().map(|resend| resend.cause.as_str()).collect();
         let expected = [
             "late",
             "came before",
@@ -429,9 +429,9 @@ mod lost {
             "request not sent yet",
         ];
         assert_eq!(causes, expected);
-        assert_eq!((found[0].wait, found[3].length), (Some(5_000), None));
+        assert_eq!((resends[0].wait, resends[3].length), (Some(5_000), None));
         let server = vec![("s".to_owned(), scenario.trace(1))];
-        let alone = Lost::of(&Merged::of(server).unwrap(), &all());
+        let alone = Losses::of(&MergedTraces::of(server).unwrap(), &all());
         let unknown = alone.causes.iter().find(|it| it.cause.starts_with("unknown")).unwrap();
         assert_eq!(unknown.resends, 2);
     }
@@ -441,69 +441,70 @@ mod threads {
     use super::*;
 
     #[test]
-    fn a_handoff_is_from_told_to_running() {
+    fn a_handoff_lasts_from_notified_to_running() {
         let (mut scenario, client, server) = Scenario::pair();
         let worker = scenario.thread(1, "worker");
         let numbers = (0, 9);
-        // Told while it sleeps, told while it spins, and nobody to be told.
-        scenario.note(500, worker, Event::Sleep, (1, 9));
-        scenario.mark(1_000, server, 2, Event::HandedOff, numbers);
-        scenario.note(8_000, worker, Event::Wake, (1, 9));
-        scenario.mark(8_100, worker, 2, Event::Woken, numbers);
-        scenario.mark(20_000, server, 4, Event::HandedOff, numbers);
-        scenario.mark(20_300, worker, 4, Event::Woken, numbers);
-        scenario.mark(30_000, server, 6, Event::HandedOff, (0, 0));
-        scenario.mark(40_000, server, 8, Event::HandedOff, numbers);
-        // The turn goes to a sleeper, and to one that spins.
-        scenario.note(50_000, worker, Event::Sleep, (1, 9));
-        scenario.note(60_000, server, Event::PassTurn, numbers);
-        scenario.note(64_000, worker, Event::Wake, (1, 9));
-        scenario.note(70_000, server, Event::PassTurn, numbers);
-        scenario.note(80_000, worker, Event::Sleep, (1, 9));
-        scenario.note(90_000, worker, Event::Wake, (1, 9));
+        // Notified while asleep, notified while spinning, no waiter, and notified without a later record.
+        scenario.record_thread(500, worker, Event::Sleep, (1, 9));
+        scenario.record_rpc(1_000, server, 2, Event::HandedOff, numbers);
+        scenario.record_thread(8_000, worker, Event::Wake, (1, 9));
+        scenario.record_rpc(8_100, worker, 2, Event::Woken, numbers);
+        scenario.record_rpc(20_000, server, 4, Event::HandedOff, numbers);
+        scenario.record_rpc(20_300, worker, 4, Event::Woken, numbers);
+        scenario.record_rpc(30_000, server, 6, Event::HandedOff, (0, 0));
+        scenario.record_rpc(40_000, server, 8, Event::HandedOff, numbers);
+        // The poll role is passed to a sleeping waiter, and to a spinning one.
+        scenario.record_thread(50_000, worker, Event::Sleep, (1, 9));
+        scenario.record_thread(60_000, server, Event::PassTurn, numbers);
+        scenario.record_thread(64_000, worker, Event::Wake, (1, 9));
+        scenario.record_thread(70_000, server, Event::PassTurn, numbers);
+        scenario.record_thread(80_000, worker, Event::Sleep, (1, 9));
+        scenario.record_thread(90_000, worker, Event::Wake, (1, 9));
         let _ = client;
-        let found = Handoffs::of(&scenario.merged(), &all());
-        assert_eq!((found.handed, found.taken, found.unseen), (3, 1, 1));
-        assert_eq!((found.asleep.values(), found.spinning.values()), (&[7_100][..], &[300][..]));
-        let [pair] = &found.pairs[..] else { panic!("{found:?}") };
+        let report = Handoffs::of(&scenario.merged(), &all());
+        assert_eq!((report.handoffs, report.without_handoff, report.unmatched), (3, 1, 1));
+        assert_eq!((report.asleep.values(), report.spinning.values()), (&[7_100][..], &[300][..]));
+        let [pair] = &report.pairs[..] else { panic!("{report:?}") };
         assert_eq!((pair.asleep, pair.delay.count()), (1, 2));
         assert!(pair.from == "1: main" && pair.to == "1: worker", "{pair:?}");
-        assert_eq!((found.turns, found.turn_delays.values()), (2, &[4_000][..]));
+        assert_eq!((report.role_passes, report.role_delays.values()), (2, &[4_000][..]));
     }
 
     #[test]
-    fn a_gap_in_work_is_a_stall_and_waiting_is_none() {
+    fn a_gap_in_work_is_a_stall_and_waiting_is_not() {
         let (mut scenario, client, server) = Scenario::pair();
         // Waits for 10 ms, asleep and awake.
-        scenario.note(0, client, Event::Sleep, (0, 0));
-        scenario.note(5_000_000, client, Event::Wake, (0, 0));
-        // A pass of 300 us with a look in its first 10 us and a send in its last 5 us.
-        scenario.note(10_010_000, client, Event::Look, (3, 10_000));
-        scenario.note(10_300_000, client, Event::Send, (3, 5_000));
-        scenario.note(10_300_000, client, Event::Pass, (3, 300_000));
-        // The other process stood still at the same time, in a call.
-        scenario.mark(10_005_000, server, 2, Event::Reply, (0, 0));
-        scenario.mark(10_290_000, server, 2, Event::ToKernel, (1, 0));
-        let cores = Cores::of(&scenario.merged(), LEAST_GAP);
-        let found: Vec<_> = cores.stalls.iter().map(|it| (it.at, it.lasted, it.others)).collect();
-        assert_eq!(found, [(10_005_000, 285_000, 1), (10_010_000, 285_000, 1)]);
+        scenario.record_thread(0, client, Event::Sleep, (0, 0));
+        scenario.record_thread(5_000_000, client, Event::Wake, (0, 0));
+        // A pass of 300 µs with a poll in its first 10 µs and a send in its last 5 µs.
+        scenario.record_thread(10_010_000, client, Event::Look, (3, 10_000));
+        scenario.record_thread(10_300_000, client, Event::Send, (3, 5_000));
+        scenario.record_thread(10_300_000, client, Event::Pass, (3, 300_000));
+        // The other process pauses at the same time, within a call.
+        scenario.record_rpc(10_005_000, server, 2, Event::Reply, (0, 0));
+        scenario.record_rpc(10_290_000, server, 2, Event::ToKernel, (1, 0));
+        let cores = CoreUsage::of(&scenario.merged(), MIN_GAP);
+        let stalls: Vec<_> =
+            cores.stalls.iter().map(|it| (it.at, it.duration, it.others)).collect();
+        assert_eq!(stalls, [(10_005_000, 285_000, 1), (10_010_000, 285_000, 1)]);
         assert_eq!(cores.stalls[0].between, ["reply", "to_kernel"]);
         assert_eq!(cores.stalls[1].between, ["look", "begin of send"]);
         assert_eq!(cores.simultaneous(), 2);
         let usage = &cores.threads[0];
-        assert_eq!((usage.slept, usage.worked, usage.seen), (5_000_000, 300_000, 10_300_000));
+        assert_eq!((usage.asleep, usage.working, usage.span), (5_000_000, 300_000, 10_300_000));
         assert_eq!(usage.gaps.count(), 1);
-        assert_eq!(Cores::of(&scenario.merged(), 300_000).stalls, []);
+        assert_eq!(CoreUsage::of(&scenario.merged(), 300_000).stalls, []);
     }
 
     #[test]
-    fn a_system_call_that_takes_long_is_a_stall() {
+    fn a_long_system_call_is_a_stall() {
         let (mut scenario, client, _) = Scenario::pair();
-        scenario.note(1_000_000, client, Event::Send, (1, 400_000));
-        let cores = Cores::of(&scenario.merged(), LEAST_GAP);
+        scenario.record_thread(1_000_000, client, Event::Send, (1, 400_000));
+        let cores = CoreUsage::of(&scenario.merged(), MIN_GAP);
         let [stall] = &cores.stalls[..] else { panic!("{cores:?}") };
         assert_eq!(
-            (stall.lasted, stall.between.each_ref().map(String::as_str)),
+            (stall.duration, stall.between.each_ref().map(String::as_str)),
             (400_000, ["begin of send", "send"])
         );
     }
@@ -514,7 +515,7 @@ mod hostile {
     use apus_trace::{PeerIndex, Record, Rpc};
     use proptest::prelude::*;
 
-    /// Any record, with ids and events that meet often.
+    /// Generates records whose ids and events often coincide.
     fn record() -> impl Strategy<Value = Record> {
         let event = prop::sample::select(Event::ALL);
         let ticks = prop_oneof![0..5_000_000_000_u64, any::<u64>()];
@@ -552,24 +553,24 @@ mod hostile {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
 
-        /// Whatever a file says, every report comes to its end, and so does what they become.
+        /// Every report and export terminates, whatever a file contains.
         #[test]
-        fn nothing_that_a_file_says_does_harm(traces in traces()) {
-            let merged = Merged::of(traces).unwrap();
+        fn any_file_is_reported_without_panic(traces in traces()) {
+            let merged = MergedTraces::of(traces).unwrap();
             let json = serde_json::to_string(&(
                 Timeline::of(&merged, &all()),
-                Rtt::of(&merged, &all()),
+                RoundTrips::of(&merged, &all()),
                 Delays::of(&merged, &all()),
-                Rpcs::of(&merged, &all(), Order::Time, 100),
+                RpcList::of(&merged, &all(), RpcOrder::Time, 100),
                 Grants::of(&merged, 0),
                 Handoffs::of(&merged, &all()),
-                Lost::of(&merged, &all()),
-                Cores::of(&merged, 0),
+                Losses::of(&merged, &all()),
+                CoreUsage::of(&merged, 0),
             ));
             prop_assert!(json.is_ok());
             prop_assert!(!crate::perfetto::export(&merged).is_empty());
-            for call in &merged.calls {
-                if let (Some(stages), Some(rtt)) = (super::super::stages::stages(call), call.rtt()) {
+            for rpc in &merged.rpcs {
+                if let (Some(stages), Some(rtt)) = (super::super::stages::stages(rpc), rpc.rtt()) {
                     let sum: i64 = stages.into_iter().flatten().sum();
                     prop_assert_eq!(sum, rtt);
                 }

@@ -1,54 +1,54 @@
-//! How do threads and their gaps look?
+//! View of core usage: threads and their gaps.
 
-use crate::merge::Merged;
-use crate::report::cores::{Cores, Stall, Usage};
+use crate::merge::MergedTraces;
+use crate::report::cores::{CoreUsage, Stall, ThreadUsage};
 use serde_json::json;
 
-use super::Shown;
-use super::cells::{counted, line, percent, whole};
-use apus_report::chart::{Axis, Bar, Bars, Group, Stroke, Plot, short_number};
+use super::cells::{format_count, format_nanos, format_percent, line};
+use super::report_view::ReportView;
+use apus_report::chart::{Axis, Bar, Bars, Group, Plot, Stroke, short_number};
 use apus_report::result::Table;
 
-/// Gaps that are shown one by one; machines get all of them.
-const MOST: usize = 20;
+/// Number of gaps in the table; JSON contains all of them.
+const MAX_LINES: usize = 20;
 
-/// The report; gaps count from `least` nanoseconds on.
+/// Renders the report on core usage, with gaps longer than `min_gap` nanoseconds.
 #[must_use]
-pub fn cores(merged: &Merged, least: i64) -> Shown {
-    let found = Cores::of(merged, least);
-    let question = "when did nothing run?";
-    let config = json!({ "gap_us": least as f64 / 1e3 });
-    let mut shown = Shown::new("cores", question, merged, config, &found);
-    shown.table(threads(&found.threads));
-    shown.table(stalls(&found.stalls));
-    let (count, least) = (found.stalls.len(), whole(least));
-    let stood = format!("{} longer than {least} us", counted(count, "gap"));
-    shown.sentence(match (count, found.simultaneous()) {
-        (0, _) => format!("No thread stood still for more than {least} us while it had work."),
-        (_, 0) => format!("{stood} in which a thread had work, never two of a host at once."),
+pub fn cores(merged: &MergedTraces, min_gap: i64) -> ReportView {
+    let report = CoreUsage::of(merged, min_gap);
+    let question = "when did threads with work not run?";
+    let config = json!({ "gap_us": min_gap as f64 / 1e3 });
+    let mut view = ReportView::new("cores", question, merged, config, &report);
+    view.table(threads(&report.threads));
+    view.table(stalls(&report.stalls));
+    let (count, shortest) = (report.stalls.len(), format_nanos(min_gap));
+    let gaps = format!("{} longer than {shortest} us", format_count(count, "gap"));
+    view.sentence(match (count, report.simultaneous()) {
+        (0, _) => format!("No thread with work paused for more than {shortest} us."),
+        (_, 0) => format!("{gaps} in which a thread had work, never two on one host at the same time."),
         (_, at_once) => format!(
-            "{stood} in which a thread had work; {at_once} of them together with another one of the host: then the host \
-             pauses, not a thread."
+            "{gaps} in which a thread had work. {at_once} of them coincide with a gap of another thread on the host: then \
+             the whole host pauses."
         ),
     });
-    if !found.threads.is_empty() {
-        shown.plot(plot(&found.threads));
+    if !report.threads.is_empty() {
+        view.plot(plot(&report.threads));
     }
-    shown
+    view
 }
 
-fn threads(all: &[Usage]) -> Table {
-    let row = |it: &Usage| {
-        let share = |nanos: i64| percent(nanos as f64 / it.seen.max(1) as f64);
+fn threads(all: &[ThreadUsage]) -> Table {
+    let row = |it: &ThreadUsage| {
+        let share = |nanos: i64| format_percent(nanos as f64 / it.span.max(1) as f64);
         vec![
             it.thread.clone(),
             it.cpu.to_string(),
-            whole(it.seen),
-            share(it.worked),
-            share(it.slept),
+            format_nanos(it.span),
+            share(it.working),
+            share(it.asleep),
             it.gaps.count().to_string(),
-            whole(i64::try_from(it.gaps.sum()).unwrap_or(i64::MAX)),
-            whole(it.gaps.percentile(100.0)),
+            format_nanos(i64::try_from(it.gaps.sum()).unwrap_or(i64::MAX)),
+            format_nanos(it.gaps.percentile(100.0)),
         ]
     };
     Table {
@@ -71,20 +71,26 @@ fn stalls(all: &[Stall]) -> Table {
     let row = |it: &Stall| {
         let [before, after] = &it.between;
         let others = if it.others == 0 { String::new() } else { it.others.to_string() };
-        vec![it.name.clone(), whole(it.at), whole(it.lasted), format!("{before} → {after}"), others]
+        vec![
+            it.name.clone(),
+            format_nanos(it.at),
+            format_nanos(it.duration),
+            format!("{before} → {after}"),
+            others,
+        ]
     };
-    let shown = all.len().min(MOST);
+    let view = all.len().min(MAX_LINES);
     Table {
-        title: format!("the longest {shown} of {} gaps in work", all.len()),
-        header: line(["thread", "at us", "lasted us", "between", "other threads at once"]),
-        lines: all.iter().take(MOST).map(row).collect(),
+        title: format!("the longest {view} of {} gaps in work", all.len()),
+        header: line(["thread", "at us", "lasted us", "between", "other threads at the same time"]),
+        lines: all.iter().take(MAX_LINES).map(row).collect(),
     }
 }
 
-fn plot(all: &[Usage]) -> Plot {
-    let group = |it: &Usage| {
-        let share = |nanos: i64| 100.0 * nanos as f64 / it.seen.max(1) as f64;
-        let (worked, slept) = (share(it.worked), share(it.slept));
+fn plot(all: &[ThreadUsage]) -> Plot {
+    let group = |it: &ThreadUsage| {
+        let share = |nanos: i64| 100.0 * nanos as f64 / it.span.max(1) as f64;
+        let (worked, slept) = (share(it.working), share(it.asleep));
         let rest = (100.0 - worked - slept).max(0.0);
         let bar = |name: &str, colour, value: f64| Bar {
             name: name.to_owned(),
@@ -105,7 +111,7 @@ fn plot(all: &[Usage]) -> Plot {
     let title = "How threads spent their time";
     let groups = all.iter().map(group).collect();
     let bars = Bars { description: title, label: "threads", y, groups, stacked: true };
-    let caption = "Work is what the trace shows as such: looks, sends, passes, calls and replies under way. Whoever \
-                   spins records nothing, and the application neither.";
+    let caption = "Work is what the trace records as such: polls, sends, passes, calls and replies in progress. A spinning \
+                   thread records nothing, nor does the application.";
     Plot::of_bars("cores", title, caption, &bars)
 }

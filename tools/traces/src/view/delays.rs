@@ -1,24 +1,23 @@
-//! How do the delays of packets look?
+//! View of packet delays.
 
-use crate::merge::Merged;
-use crate::report::delays::{Delays, Kind};
-use crate::report::{Filter, PERCENTILES};
+use crate::merge::MergedTraces;
+use crate::report::delays::{Delays, PacketDelays};
+use crate::report::{PERCENTILES, RpcFilter};
 
-use super::Shown;
-use super::cells::{heads, percentiles};
-use super::shown::curve;
+use super::cells::{percentile_headers, percentiles};
+use super::report_view::{ReportView, percentile_plot};
 use apus_report::result::Table;
 
-/// The report on packets of the RPCs that `filter` admits.
+/// Renders the report on packets of the RPCs that match `filter`.
 #[must_use]
-pub fn delays(merged: &Merged, filter: &Filter) -> Shown {
-    let found = Delays::of(merged, filter);
+pub fn delays(merged: &MergedTraces, filter: &RpcFilter) -> ReportView {
+    let report = Delays::of(merged, filter);
     let question = "how long do packets take, stage by stage?";
-    let mut shown = Shown::new("delays", question, merged, filter, &found);
-    for kind in &found.kinds {
-        shown.table(table(kind));
+    let mut view = ReportView::new("delays", question, merged, filter, &report);
+    for kind in &report.kinds {
+        view.table(table(kind));
     }
-    let whole: Vec<_> = found
+    let whole: Vec<_> = report
         .kinds
         .iter()
         .filter_map(|kind| {
@@ -27,24 +26,24 @@ pub fn delays(merged: &Merged, filter: &Filter) -> Shown {
         })
         .collect();
     if whole.is_empty() {
-        shown.note(super::shown::nothing(merged, "packet whose both ends are traced"));
+        view.note(super::report_view::empty_note(merged, "packet traced at both ends"));
     } else {
-        let caption = "From leaving the sender's protocol to being handled by the receiver's: so many percent of all \
-                       packets of a kind took that long at most.";
-        shown.plot(curve("delays", "How long packets lived", caption, &whole));
+        let caption = "From the sender's transport to the receiver's: share of the packets of a kind that took at most \
+                       this time.";
+        view.plot(percentile_plot("delays", "Packet delays", caption, &whole));
     }
-    if found.unpaired > 0 {
-        let count = found.unpaired;
-        shown.note(format!(
-            "{count} pieces came whose sending is not in any trace: name the traces of both ends"
+    if report.unpaired > 0 {
+        let count = report.unpaired;
+        view.note(format!(
+            "{count} received pieces have no matching burst in any trace: name the traces of both ends"
         ));
     }
-    shown
+    view
 }
 
-fn table(kind: &Kind) -> Table {
+fn table(kind: &PacketDelays) -> Table {
     let mut header = vec!["stage".to_owned(), "packets".to_owned()];
-    header.extend(heads(&PERCENTILES));
+    header.extend(percentile_headers(&PERCENTILES));
     let row = |(name, times): &(&'static str, crate::report::Distribution)| {
         let mut cells = vec![(*name).to_owned(), times.count().to_string()];
         cells.extend(percentiles(times, &PERCENTILES));

@@ -1,46 +1,47 @@
-//! How do grants look over time?
+//! View of grants over time.
 
-use crate::merge::Merged;
-use crate::report::grants::{CAUSES, Grants, Level, Process};
+use crate::merge::MergedTraces;
+use crate::report::grants::{ByteLevel, CAUSES, Grants, ProcessGrants};
 use serde_json::json;
 
-use super::Shown;
-use super::cells::{line, percent, whole};
-use apus_report::chart::{Axis, Chart, Line, Stroke, Plot, Point, Scale, short_number, steps};
+use super::cells::{format_nanos, format_percent, line};
+use super::report_view::ReportView;
+use apus_report::chart::{Axis, Chart, Line, Plot, Point, Scale, Stroke, short_number, steps};
 use apus_report::result::{Table, short};
 
-/// The report; gaps between packets count from `least` nanoseconds on.
+/// Renders the report on grants, with gaps of at least `min_gap` nanoseconds between packets.
 #[must_use]
-pub fn grants(merged: &Merged, least: i64) -> Shown {
-    let found = Grants::of(merged, least);
+pub fn grants(merged: &MergedTraces, min_gap: i64) -> ReportView {
+    let report = Grants::of(merged, min_gap);
     let question = "is enough granted, and does the link idle while work waits?";
-    let config = json!({ "gap_us": least as f64 / 1e3 });
-    let mut shown = Shown::new("grants", question, merged, config, &found);
-    shown.table(levels(&found));
-    shown.table(links(&found));
-    if let Some(plot) = plot(merged, &found) {
-        shown.plot(plot);
+    let config = json!({ "gap_us": min_gap as f64 / 1e3 });
+    let mut view = ReportView::new("grants", question, merged, config, &report);
+    view.table(levels(&report));
+    view.table(links(&report));
+    if let Some(plot) = plot(merged, &report) {
+        view.plot(plot);
     }
-    if found.processes.is_empty() {
-        shown.note(super::shown::nothing(merged, "message of several packets"));
+    if report.processes.is_empty() {
+        view.note(super::report_view::empty_note(merged, "message of several packets"));
     } else if !merged.traces_all() {
-        shown.note(
-            "only some RPCs are traced: what the others sent is not seen, so idle times are too long, and bytes too few"
+        view.note(
+            "only some RPCs are traced: packets of the others are missing, so idle times are too long and byte counts too small"
                 .to_owned(),
         );
     }
-    shown
+    view
 }
 
-fn levels(found: &Grants) -> Table {
-    let row = |name: &str, what: &str, level: &Level| {
-        let cells = [short(level.mean / 1e3), short(level.max as f64 / 1e3), percent(level.none)];
+fn levels(report: &Grants) -> Table {
+    let row = |name: &str, what: &str, level: &ByteLevel| {
+        let cells =
+            [short(level.mean / 1e3), short(level.max as f64 / 1e3), format_percent(level.none)];
         let mut line =
-            vec![format!("{name}: {what}"), level.messages.to_string(), whole(level.time)];
+            vec![format!("{name}: {what}"), level.messages.to_string(), format_nanos(level.time)];
         line.extend(cells);
         line
     };
-    let lines = |process: &Process| {
+    let lines = |process: &ProcessGrants| {
         let name = &process.name;
         [("outstanding", &process.outstanding), ("available", &process.available)]
             .into_iter()
@@ -49,41 +50,41 @@ fn levels(found: &Grants) -> Table {
             .collect::<Vec<_>>()
     };
     Table {
-        title: "bytes granted and not come (outstanding), granted and not sent (available)"
+        title: "bytes granted and not received (outstanding), granted and not sent (available)"
             .to_owned(),
         header: line(["process", "messages", "time us", "mean kB", "max kB", "none"]),
-        lines: found.processes.iter().flat_map(lines).collect(),
+        lines: report.processes.iter().flat_map(lines).collect(),
     }
 }
 
-fn links(found: &Grants) -> Table {
-    let row = |Process { name, link, .. }: &Process| {
-        let share = |nanos: i64| percent(nanos as f64 / link.waiting.max(1) as f64);
+fn links(report: &Grants) -> Table {
+    let row = |ProcessGrants { name, link, .. }: &ProcessGrants| {
+        let share = |nanos: i64| format_percent(nanos as f64 / link.waiting.max(1) as f64);
         let mut cells = vec![
             name.clone(),
             short(link.bytes as f64 / 1e3),
-            whole(link.waiting),
+            format_nanos(link.waiting),
             share(link.idle),
             link.gaps.to_string(),
-            whole(link.longest),
+            format_nanos(link.longest),
         ];
         cells.extend(link.causes.map(share));
         cells
     };
     let mut header = line(["receiver", "kB", "work waited us", "link idle", "gaps", "longest us"]);
     header.extend(CAUSES.map(|cause| format!("idle: {cause}")));
-    let waiting = found.processes.iter().filter(|process| process.link.waiting > 0);
+    let waiting = report.processes.iter().filter(|process| process.link.waiting > 0);
     Table {
-        title: "idle links while a message had come in part".to_owned(),
+        title: "idle links while a message had arrived in part".to_owned(),
         header,
         lines: waiting.map(row).collect(),
     }
 }
 
-fn plot(merged: &Merged, found: &Grants) -> Option<Plot> {
+fn plot(merged: &MergedTraces, report: &Grants) -> Option<Plot> {
     let start = merged.records.first()?.at;
     let mut lines = Vec::new();
-    for (place, process) in found.processes.iter().enumerate() {
+    for (place, process) in report.processes.iter().enumerate() {
         for (what, level, stroke) in [
             ("outstanding", &process.outstanding, Stroke::Plain),
             ("available", &process.available, Stroke::Faint),
@@ -114,7 +115,7 @@ fn plot(merged: &Merged, found: &Grants) -> Option<Plot> {
         y: Axis::linear("kB", values.into_iter(), short_number),
         lines,
     };
-    let caption = "Means over equal parts of the time. Solid: granted by a receiver, and not come. Dashed: granted to a \
-                   sender, and not sent.";
+    let caption = "Means over equal parts of the time. Solid: granted by a receiver and not received. Dashed: granted to \
+                   a sender and not sent.";
     Some(Plot::of_lines("grants", "Granted bytes over time", caption, &chart))
 }

@@ -1,14 +1,13 @@
-//! How do the reports on time traces look?
+//! Views: renders the reports on time traces.
 //!
-//! [`crate::report`] finds out, and this shows: each report as tables for people, as one JSON object, and as
-//! charts. Every report begins with what traces it is about and how their clocks were brought together, since nothing
-//! it says is more certain than that.
+//! [`crate::report`] computes a report; a view renders it as tables, as one JSON object, and as an HTML page with
+//! charts. Every view begins with the traces and the alignment of their clocks, since no figure is more precise than
+//! that. `apus trace` prints views.
 //!
 //! ```text
-//!   timeline, delays, rtt, rpcs, grants, handoffs, lost, cores   a report each
-//!     └── shown      what every report has: JSON, page, files
-//!           └── origin, cells     the traces and clocks; how durations are written
-//!   record         traces to look at, of a client and a server on this machine
+//!   timeline, delays, rtt, rpcs, grants, handoffs, losses, cores   one report each
+//!     └── report_view   common parts: JSON, page, files
+//!           └── origin, cells     traces and clocks; format of table cells
 //! ```
 
 mod cells;
@@ -16,21 +15,21 @@ mod cores;
 mod delays;
 mod grants;
 mod handoffs;
-mod lost;
+mod losses;
 mod origin;
+mod report_view;
 mod rpcs;
 mod rtt;
-mod shown;
 mod timeline;
 
 pub use cores::cores;
 pub use delays::delays;
 pub use grants::grants;
 pub use handoffs::handoffs;
-pub use lost::lost;
+pub use losses::losses;
+pub use report_view::ReportView;
 pub use rpcs::rpcs;
 pub use rtt::rtt;
-pub use shown::Shown;
 pub use timeline::timeline;
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! Which traces is a report about, and how were their clocks brought together?
+//! Origin of a report: its traces, and the alignment of their clocks.
 
-use crate::merge::{ClockLink, Merged, Placement};
+use crate::merge::{ClockAlignment, MergedTraces, Placement};
 use serde_json::{Value, json};
 
-use super::cells::{line, micros};
+use super::cells::{format_micros, line};
 use apus_report::result::Table;
 
-/// The traces, for people.
-pub(super) fn traces(merged: &Merged) -> Table {
+/// Returns the table of traces.
+pub(super) fn traces(merged: &MergedTraces) -> Table {
     let row = |(place, process): (usize, &crate::merge::Process)| {
         let head = &process.head;
         let (records, threads) = amounts(merged, place);
@@ -34,26 +34,26 @@ pub(super) fn traces(merged: &Merged) -> Table {
     }
 }
 
-fn amounts(merged: &Merged, process: usize) -> (usize, usize) {
+fn amounts(merged: &MergedTraces, process: usize) -> (usize, usize) {
     let is_of = |thread: usize| merged.threads[thread].process == process;
-    let records = merged.records.iter().filter(|stamped| is_of(stamped.thread)).count();
+    let records = merged.records.iter().filter(|entry| is_of(entry.thread)).count();
     (records, (0..merged.threads.len()).filter(|thread| is_of(*thread)).count())
 }
 
-fn frozen(merged: &Merged, process: usize, frozen: apus_trace::Frozen) -> String {
+fn frozen(merged: &MergedTraces, process: usize, frozen: apus_trace::Frozen) -> String {
     let values = &merged.processes[process].head.values;
     let names = values.get("freeze_reason");
     let name = names.and_then(|names| names.get(frozen.reason as usize));
     name.cloned().unwrap_or_else(|| format!("{:?}", frozen.reason).to_lowercase())
 }
 
-/// The clocks, for people; nothing if there is one.
-pub(super) fn clocks(merged: &Merged) -> Option<Table> {
-    let name = |clock: &ClockLink| {
+/// Returns the table of clocks; `None` if there is only one.
+pub(super) fn clocks(merged: &MergedTraces) -> Option<Table> {
+    let name = |clock: &ClockAlignment| {
         let names = clock.processes.iter().map(|process| merged.processes[*process].source.clone());
         names.collect::<Vec<_>>().join(", ")
     };
-    let row = |clock: &ClockLink| {
+    let row = |clock: &ClockAlignment| {
         let ahead = format!("{:+.3}", clock.ahead as f64 / 1e6);
         let (how, ppm, uncertainty, packets) = match clock.placement {
             Placement::Reference => {
@@ -62,7 +62,7 @@ pub(super) fn clocks(merged: &Merged) -> Option<Table> {
             Placement::Traffic { against, ppm, uncertainty, packets: [came, went] } => (
                 format!("packets, against {}", name(&merged.clocks[against])),
                 format!("{ppm:+.2}"),
-                format!("± {}", micros(uncertainty)),
+                format!("± {}", format_micros(uncertainty)),
                 format!("{came} there, {went} back"),
             ),
             Placement::WallClock => {
@@ -85,14 +85,14 @@ pub(super) fn clocks(merged: &Merged) -> Option<Table> {
     })
 }
 
-/// That several traces have the same clock, if so.
-pub(super) fn one_clock(merged: &Merged) -> Option<String> {
+/// Returns a sentence if several traces have the same clock.
+pub(super) fn one_clock(merged: &MergedTraces) -> Option<String> {
     let same = merged.clocks.len() == 1 && merged.processes.len() > 1;
-    same.then(|| "All traces have the clock of one host: nothing had to be aligned.".to_owned())
+    same.then(|| "All traces use the clock of one host: no alignment was needed.".to_owned())
 }
 
-/// Both, for machines.
-pub(super) fn json(merged: &Merged) -> [Value; 2] {
+/// Returns traces and clocks for JSON.
+pub(super) fn json(merged: &MergedTraces) -> [Value; 2] {
     let trace = |(place, process): (usize, &crate::merge::Process)| {
         let head = &process.head;
         let (records, threads) = amounts(merged, place);
@@ -102,7 +102,7 @@ pub(super) fn json(merged: &Merged) -> [Value; 2] {
             "frozen": head.frozen.map(|it| frozen(merged, place, it)),
         })
     };
-    let clock = |clock: &ClockLink| {
+    let clock = |clock: &ClockAlignment| {
         let processes: Vec<_> =
             clock.processes.iter().map(|process| &merged.processes[*process].source).collect();
         let ahead = clock.ahead as f64 / 1e3;

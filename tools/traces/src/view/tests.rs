@@ -1,16 +1,16 @@
-//! Do reports look as they should, whatever they found?
+//! Views of reports, with and without data.
 
 use std::collections::BTreeMap;
 
-use crate::merge::Merged;
-use crate::report::Filter;
-use crate::report::rpcs::Order;
+use crate::merge::MergedTraces;
+use crate::report::RpcFilter;
+use crate::report::rpcs::RpcOrder;
 use apus_trace::clock::{Calibration, ClockReading, ClockSource};
 use apus_trace::{Event, Head, Peer, PeerIndex, Record, Rpc, Side, Thread, Trace};
 
-use super::Shown;
+use super::report_view::ReportView;
 
-/// A host that is `ahead` nanoseconds ahead, with a thread that recorded these: when, of an RPC or not, what.
+/// Creates a trace of one thread on a host whose clock is `ahead` nanoseconds ahead.
 fn trace(
     program: &str,
     ahead: u64,
@@ -53,8 +53,8 @@ fn trace(
     (format!("{program}.tt"), Trace { head, threads })
 }
 
-/// An RPC of two packets with a grant and a RESEND, and a stall.
-fn merged() -> Merged {
+/// Creates an RPC of two packets with a grant and a RESEND, and a gap.
+fn merged() -> MergedTraces {
     use Event::{
         Call, DataReceived, DataSent, FromKernel, GrantReceived, GrantSent, GrantUsed, HandedOff,
         Parsed, Pass, Queued, Reply, RequestReturned, ResendSent, Returned, Send, ToKernel, Woken,
@@ -100,34 +100,34 @@ fn merged() -> Merged {
             (26_000, None, Send, 1, 400),
         ],
     );
-    Merged::of(vec![one, two]).unwrap()
+    MergedTraces::of(vec![one, two]).unwrap()
 }
 
-/// All reports.
-fn reports(merged: &Merged) -> Vec<Shown> {
-    let all = Filter::default();
+/// Renders all reports.
+fn reports(merged: &MergedTraces) -> Vec<ReportView> {
+    let all = RpcFilter::default();
     vec![
         super::timeline(merged, &all),
         super::delays(merged, &all),
         super::rtt(merged, &all),
-        super::rpcs(merged, &all, Order::Rtt, 20),
+        super::rpcs(merged, &all, RpcOrder::Rtt, 20),
         super::grants(merged, 1_000),
         super::handoffs(merged, &all),
-        super::lost(merged, &all),
+        super::losses(merged, &all),
         super::cores(merged, 50_000),
     ]
 }
 
 #[test]
-fn people_read_tables() {
-    let shown: Vec<String> = reports(&merged()).iter().map(ToString::to_string).collect();
-    insta::assert_snapshot!(shown.join("\n════\n\n"));
+fn text_has_tables() {
+    let view: Vec<String> = reports(&merged()).iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(view.join("\n════\n\n"));
 }
 
 #[test]
-fn machines_read_one_object_each() {
-    for shown in reports(&merged()) {
-        let json: serde_json::Value = serde_json::from_str(&shown.json()).unwrap();
+fn json_is_one_object() {
+    for view in reports(&merged()) {
+        let json: serde_json::Value = serde_json::from_str(&view.json()).unwrap();
         assert!(json["experiment"].as_str().unwrap().starts_with("trace "));
         assert_eq!(json["traces"][1]["source"], "server.tt");
         assert_eq!(json["clocks"][1]["by"], "packets");
@@ -144,26 +144,26 @@ fn machines_read_one_object_each() {
 }
 
 #[test]
-fn pages_hold_their_charts_and_say_what_they_are_about() {
-    for shown in reports(&merged()) {
-        let html = shown.html();
+fn pages_contain_charts_and_origin() {
+    for view in reports(&merged()) {
+        let html = view.html();
         assert!(html.contains("client&#x27;s &lt;host&gt;"), "names are escaped");
-        let charts = shown.svg_files();
+        let charts = view.svg_files();
         assert!(!charts.is_empty());
         for (name, svg) in charts {
             assert!(name.ends_with(".svg") && svg.starts_with("<svg "), "{name}");
         }
-        assert_eq!(html.matches("<svg class=\"chart\"").count(), shown.svg_files().len());
+        assert_eq!(html.matches("<svg class=\"chart\"").count(), view.svg_files().len());
     }
 }
 
 #[test]
-fn traces_without_anything_make_reports_all_the_same() {
+fn empty_traces_have_reports() {
     let empty = trace("idle", 0, ["10.0.0.1:1", "10.0.0.2:2"], &[]);
-    let merged = Merged::of(vec![empty]).unwrap();
-    for shown in reports(&merged) {
-        assert!(!shown.to_string().is_empty() && !shown.html().is_empty());
+    let merged = MergedTraces::of(vec![empty]).unwrap();
+    for view in reports(&merged) {
+        assert!(!view.to_string().is_empty() && !view.html().is_empty());
     }
-    let timeline = super::timeline(&merged, &Filter::default()).to_string();
+    let timeline = super::timeline(&merged, &RpcFilter::default()).to_string();
     assert!(timeline.contains("only some RPCs are traced: trace all"), "{timeline}");
 }

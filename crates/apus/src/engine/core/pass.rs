@@ -1,107 +1,162 @@
-//! What does a pass of the loop hand to the protocol?
+//! The steps of a pass of the loop that need the core lock.
 //!
-//! A pass is written down in [`run`](crate::engine::run); each method here is one of its lines.
+//! [`poll_loop`](crate::engine::poll_loop) orders them; each method is one of its lines.
 
-use super::Core;
-use crate::engine::cpu::Part;
-use crate::engine::token::ThreadToken;
+use super::root::Core;
+use crate::engine::cpu::CpuPart;
+use crate::engine::local::LocalEvent;
 use crate::overload::Work;
-use apus_driver::{Arrival, Ecn, NetworkError, NetworkReport, ReceiveHalf};
-use apus_proto::{Transport, Unreachable};
-use apus_trace::recorder;
+use apus_driver::{NetworkReport, ReceiveHalf};
+use apus_proto::Instant;
 
 impl Core {
-    /// A pass of the loop begins, with so many packets.
-    pub(in crate::engine) fn begin_pass(&mut self, arrived: usize) {
-        self.look_at_clock();
-        self.producer = ThreadToken::current();
-        self.tracer.renew(&mut self.transport);
-        self.budget.begin();
-        self.spend(Work::Receive, arrived);
+    /// Begins a pass that has received `packets`.
+    pub(in crate::engine) fn begin_pass(&mut self, packets: usize) {
+        self.time.read_clock();
+        self.inbox.set_producer();
+        self.network.renew_probe_filter(&mut self.observation.tracer);
+        self.quota.begin_pass(packets);
     }
 
-    /// The same, with nothing but what came through memory: the clock can wait.
-    pub(in crate::engine) fn begin_local_pass(&mut self) {
-        self.producer = ThreadToken::current();
-    }
-
-    /// Such a pass ends.
-    pub(in crate::engine) fn end_local_pass(&mut self) {
-        self.backlog.pass(self.requests.len(), true, self.time);
-    }
-
-    /// So much of the present pass's quota was used.
-    pub(super) fn spend(&mut self, work: Work, amount: usize) {
-        let before = self.budget.exhausted(work);
-        self.budget.spend(work, amount);
-        if self.budget.exhausted(work) > before {
-            recorder::record(apus_trace::Event::QuotaHit, work as u32, 0);
-        }
-    }
-
-    /// Hands the packets of the last receive to the protocol.
-    pub(crate) fn handle_packets(&mut self, receive: &mut dyn ReceiveHalf) {
-        let now = self.time;
-        let began = self.cpu.begin(Part::Protocol);
-        self.backlog.look(now);
-        let Self { transport, paths, metrics, backlog, requests, tracer, .. } = self;
-        transport.set_request_room(backlog.room(requests.len(), now));
-        metrics.receive_batches += 1;
-        receive.drain(&mut |arrival: Arrival<'_>| {
-            metrics.packets_arrived += 1;
-            metrics.congestion_marks += u64::from(arrival.ecn == Ecn::CongestionExperienced);
-            if let Some(local) = arrival.to {
-                paths.note(arrival.from, local);
-            }
-            transport.handle_packet(now, arrival.from, arrival.packet);
-            tracer.fetch(transport);
-        });
-        self.cpu.end(Part::Protocol, began);
-    }
-
-    /// Tells the protocol what the network says about packets sent earlier.
-    pub(crate) fn handle_report(&mut self, report: &NetworkReport<'_>) {
-        self.look_at_clock();
-        let now = self.time;
-        self.metrics.reports += 1;
-        let trouble = match report.trouble {
-            NetworkError::PortClosed => Unreachable::PortClosed,
-            NetworkError::ProtocolUnreachable => Unreachable::Protocol,
-            NetworkError::HostUnreachable => Unreachable::Host,
-            NetworkError::NotPermitted => Unreachable::NotPermitted,
-            NetworkError::TooBig => return self.renew_packet_limit(report.peer),
-            // A trouble that a later driver may know.
-            _ => return,
-        };
-        if self.transport.recognizes_own_packet(report.peer, report.packet) {
-            self.transport.handle_unreachable(now, report.peer, trouble);
-        }
-    }
-
-    /// Does what has become due.
-    pub(crate) fn handle_timers(&mut self) {
-        let now = self.time;
-        let is_due =
-            |transport: &Transport| transport.next_timeout().is_some_and(|(at, _)| at <= now);
-        if is_due(&self.transport) {
-            // The protocol has a quota of its own: what is left over is still due.
-            self.transport.handle_timeout(now);
-            self.tracer.fetch(&mut self.transport);
-            if is_due(&self.transport) {
-                self.spend(Work::Timers, usize::MAX);
-            }
-        }
-        self.handle_local_timers();
-    }
-
-    /// Does what the quotas have left over: perhaps nobody goes on with it soon.
-    pub(in crate::engine) fn finish(&mut self) {
-        if self.more_to_send {
+    /// Handles what came through shared memory. Does not read the clock, as the events need no time.
+    pub(in crate::engine) fn handle_local(&mut self, events: &mut Vec<LocalEvent>) {
+        self.inbox.set_producer();
+        if self.local_context().is_some_and(|mut local| local.handle(events)) {
             self.transmit();
         }
-        if self.more_to_deliver {
+    }
+
+    /// Ends a pass that has received from shared memory alone.
+    pub(in crate::engine) fn end_local_pass(&mut self) {
+        self.inbox.end_pass(true, self.time.now());
+    }
+
+    /// Hands the packets of the last receive to the protocol. The receive began and ended at these ticks of
+    /// the trace.
+    pub(in crate::engine) fn handle_packets(
+        &mut self,
+        receive: &mut dyn ReceiveHalf,
+        packets: usize,
+        (began, ended): (u64, u64),
+    ) {
+        if packets == 0 {
+            return;
+        }
+        let now = self.time.now();
+        self.observation.tracer.batch_received(began, ended, packets);
+        let cpu = self.observation.cpu().begin(CpuPart::Protocol);
+        self.inbox.note_poll(now);
+        let room = self.inbox.room(now);
+        self.network.handle_packets(receive, now, room, &mut self.observation);
+        self.observation.cpu().end(CpuPart::Protocol, cpu);
+    }
+
+    /// Tells the protocol what the network reports about a packet that was sent earlier.
+    pub(in crate::engine) fn handle_report(&mut self, report: &NetworkReport<'_>) {
+        let now = self.time.read_clock();
+        self.observation.counters.reports += 1;
+        self.network.handle_report(report, now);
+    }
+
+    /// Does what is due.
+    pub(in crate::engine) fn handle_timers(&mut self) {
+        let now = self.time.now();
+        if self.network.handle_timers(now, &mut self.observation.tracer) {
+            self.quota.spend(Work::Timers, usize::MAX);
+        }
+        if let Some(mut local) = self.local_context() {
+            local.handle_timers();
+        }
+    }
+
+    /// Makes the messages of this pass visible, up to the pass's quota; the rest follows in the next pass,
+    /// before anything else is received. Stops receiving if too many requests wait. `drained`: the socket is
+    /// empty.
+    pub(in crate::engine) fn deliver_in_pass(&mut self, drained: bool) {
+        let quota = self.quota.left(Work::Deliveries);
+        self.deliver_within(quota);
+        if self.quota.more_to_deliver() {
+            self.quota.spend(Work::Deliveries, quota);
+        }
+        self.inbox.end_pass(drained, self.time.now());
+    }
+
+    /// Makes messages visible. [`Core::assign`] then notifies waiters.
+    pub(super) fn deliver(&mut self) {
+        self.deliver_within(usize::MAX);
+    }
+
+    fn deliver_within(&mut self, quota: usize) {
+        let more = self.delivery().deliver(quota);
+        self.quota.set_more_to_deliver(more);
+    }
+
+    /// Notifies waiters for which there is a message, the newest first, and those for the acknowledgement of
+    /// everything.
+    pub(in crate::engine) fn assign(&mut self) {
+        self.observation.counters.handoffs += self.inbox.assign(&mut self.wakes);
+        if !self.drain.is_empty() && self.is_drained() {
+            self.drain.notify(&mut self.wakes);
+        }
+    }
+
+    /// Does what the quotas have left over, as there may not be another pass soon.
+    pub(in crate::engine) fn finish(&mut self) {
+        if self.quota.more_to_send() {
+            self.transmit();
+        }
+        if self.quota.more_to_deliver() {
             self.deliver();
             self.assign();
         }
+    }
+
+    /// Passes the poll role of the calling thread to a follower, or frees it.
+    pub(in crate::engine) fn pass_role(&mut self) {
+        self.finish();
+        let passed = self.polling.pass_role(&mut self.wakes);
+        self.observation.counters.turn_passes += u64::from(passed);
+    }
+
+    /// Returns whether a quota ended the last pass before everything was done.
+    pub(in crate::engine) const fn has_more_to_do(&self) -> bool {
+        self.quota.more_to_send() || self.quota.more_to_deliver()
+    }
+
+    /// Returns whether a quota ended the last delivery: the next pass must not receive before it has made up
+    /// for that.
+    pub(in crate::engine) const fn has_more_to_deliver(&self) -> bool {
+        self.quota.more_to_deliver()
+    }
+
+    /// Returns whether as much waits for the application as may be received.
+    pub(in crate::engine) fn is_receive_full(&self) -> bool {
+        self.transport().is_receive_full()
+    }
+
+    /// Returns when the loop must take the core lock even if nothing arrives: at the next timer, or at once
+    /// if a check is requested or packets wait for room in the socket.
+    pub(in crate::engine) fn next_due(&self) -> Instant {
+        let is_full = self.is_socket_full() && !self.polling.sleeps_for_room();
+        if self.polling.is_check_requested() || self.has_more_to_do() || is_full {
+            return Instant::ZERO;
+        }
+        let network = self.network.next_timeout();
+        self.local.as_ref().map_or(network, |local| network.min(local.next_due()))
+    }
+
+    /// Returns whether the socket is full.
+    pub(in crate::engine) fn is_socket_full(&self) -> bool {
+        !self.network.has_room()
+    }
+
+    /// Returns whether requests wait and the network has not been polled for a while; then it counts as
+    /// polled.
+    pub(in crate::engine) fn take_poll_due(&mut self) -> bool {
+        if self.cork.holds_messages() && self.cork.is_corked() {
+            // Commands that a cork holds back do not read the clock.
+            self.time.read_clock();
+        }
+        self.inbox.take_poll_due(self.time.now())
     }
 }

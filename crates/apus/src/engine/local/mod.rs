@@ -1,45 +1,50 @@
-//! How do calls go to peers of the same host?
+//! Calls to peers on the same host, through memory that both processes map ([`apus_local`]).
 //!
-//! Through memory that both processes map ([`apus_local`]), if the peer's address is on this host and it agrees. The
-//! endpoint finds that out by itself: the first calls to a peer go over the network while it is greeted, and if
-//! it answers, the others go through memory. Whoever calls sees no difference but the time.
+//! The endpoint finds out by itself whether a peer's address is on this host and whether the peer agrees. The
+//! first calls to a peer go over the network while the connection is made; the later ones go through shared
+//! memory. The application sees no difference but the time.
 //!
 //! ```text
-//!   Submission ─▶ Routes: a pair? ─┬ no ──▶ Transport ─▶ network       (core lock)
-//!                                  └ yes ─▶ Pair::send                 (core lock, sending lock of the pair)
-//!   Locked::drop ─▶ Path::greet: who was to be greeted                 (no lock)
-//!   pass ─▶ Inlet: Local::receive ─▶ Taken                             (receiving locks of the pairs, one by one)
-//!        ─▶ Core::handle_local ─▶ requests, calls                      (core lock)
+//!   Core::call ─▶ Routes: a pair? ─┬ no ──▶ Network ─▶ driver         (core lock)
+//!                                  └ yes ─▶ Pair::send                (core lock, send lock of the pair)
+//!   Locked::drop ─▶ Path::connect                                     (no lock)
+//!   pass ─▶ Receiver: Local::receive ─▶ LocalEvent                    (receive locks of the pairs, one by one)
+//!        ─▶ LocalContext::handle ─▶ Inbox, Calls                      (core lock)
 //! ```
 //!
-//! # What is the same on both ways
+//! # Promises that hold on both paths
 //!
-//! - **At most once.** If a pair ends before the response to a call came, the call fails if the server may have
-//!   read the request; if not, or if the call was said to be idempotent, it goes over the network instead.
-//! - **Limits.** `max_client_rpcs` and `max_receive_bytes` count both ways together, `max_server_rpcs` each of them; what
-//!   a pair may hold of messages that are under way are `max_send_bytes_per_peer` and `max_receive_bytes_per_peer`.
-//!   Too many requests that wait are refused, whichever way they came ([`super::backlog`]).
-//! - **Deadlines and cancelling.** A call ends here at once; the server is told.
+//! - **At most once.** If a pair ends before the response to a call arrives, the call fails if the server may
+//!   have read the request. If not, or if the call is idempotent, it is repeated over the network.
+//! - **Limits.** `max_client_rpcs` and `max_receive_bytes` count both paths together, `max_server_rpcs` each
+//!   of them. `max_send_bytes_per_peer` and `max_receive_bytes_per_peer` limit what a pair may hold. Requests
+//!   beyond the bound of the backlog are refused on both paths ([`super::backlog`]).
+//! - **Deadlines and cancelling.** A call ends here at once; the server is notified.
 //!
 //! # Lock order
 //!
-//! The core lock comes before those of [`apus_local`] (registry, pairs). Messages are read without the core lock.
+//! The core lock comes before those of [`apus_local`] (registry, pairs). Messages are read without the core
+//! lock.
 //!
 //! # Invariants
 //!
-//! - **W1** An end of a call is believed only of the pair that the call was sent over.
-//! - **W2** `Underway::serving` is the number of requests that came through memory and have neither been answered nor
-//!   let go.
+//! - **LOCALCALL-1** The end of a call is accepted only from the pair that the call was sent over.
+//! - **LOCALCALL-2** [`ServedRequests`](served_requests) counts the requests that came through shared memory
+//!   and have neither been answered nor dropped.
 
 mod calls;
-mod held;
-mod inlet;
+mod context;
+mod cork;
+mod event;
+mod outstanding_calls;
 mod path;
 mod requests;
 mod routes;
-mod way;
+mod served_requests;
+mod state;
 
-pub(super) use calls::Underway;
-pub(crate) use inlet::Inlet;
+pub(crate) use calls::LocalCallOptions;
+pub(crate) use context::LocalContext;
+pub(crate) use event::LocalEvent;
 pub(crate) use path::Path;
-pub(crate) use way::{Origin, Way};
+pub(crate) use state::LocalState;

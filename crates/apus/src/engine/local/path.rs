@@ -1,23 +1,28 @@
-//! How is the way through memory opened, and how does an endpoint meet its peers there?
+//! The shared-memory path of an endpoint: how it is opened, and how it connects to peers.
 
 use apus_local::{ConnectError, Local, LocalConfig, LocalLimits, PeerName};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
-/// An endpoint's way through memory.
+/// The shared-memory path of an endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     pub(super) local: Arc<Local>,
-    /// The address that local clients have: that of this host, in the family of the endpoint's socket.
+    /// The IP address of local clients: that of this host, in the family of the endpoint's socket.
     pub(super) host: IpAddr,
 }
 
 impl Path {
-    /// For an endpoint with this address. If it serves, it can be found from now on.
+    /// Returns the connections to local peers.
+    pub(crate) fn local(&self) -> Arc<Local> {
+        self.local.clone()
+    }
+
+    /// Opens the path of an endpoint at `address`. If it serves, clients find it from now on.
     ///
     /// # Errors
     ///
-    /// [`ConnectError`]: the name of the endpoint is taken, or the system has no descriptors left.
+    /// [`ConnectError`]: the name of the endpoint is in use, or the system grants no descriptors.
     pub(crate) fn open(
         address: SocketAddr,
         serve: bool,
@@ -41,11 +46,11 @@ impl Path {
         Ok(Self { local: Arc::new(local), host })
     }
 
-    /// Greets whoever listens at `to`, if that is on this host. The name that it has there; `None`: nobody, or nobody
-    /// who can be greeted.
+    /// Starts a connection to the endpoint at `to`, if that is an address of this host. Returns the
+    /// endpoint's name; `None` if there is none, or none to which a connection is possible now.
     ///
-    /// Makes system calls, 20 µs or so: not under a lock.
-    pub(crate) fn greet(&self, to: SocketAddr) -> Option<PeerName> {
+    /// Makes system calls of about 20 µs: the caller holds no lock.
+    pub(crate) fn connect(&self, to: SocketAddr) -> Option<PeerName> {
         let to = SocketAddr::new(to.ip().to_canonical(), to.port());
         if !is_of_this_host(to.ip()) {
             return None;
@@ -53,22 +58,22 @@ impl Path {
         for name in PeerName::candidates(to) {
             match self.local.start_connect(&name) {
                 Ok(()) => return Some(name),
-                Err(ConnectError::NobodyListens) => {}
-                // Another user's, too many pairs, a full queue: perhaps later.
+                Err(ConnectError::NotListening) => {}
+                // Another user's endpoint, too many pairs, a full queue: tried again later.
                 Err(_) => return None,
             }
         }
         None
     }
 
-    /// The address of the peer at the other end: its port is what it says.
+    /// Returns the address of the peer of a pair, with the port that the peer claims.
     pub(super) fn address_of(&self, pair: &apus_local::Pair) -> SocketAddr {
-        // The lowest 16 bits of what `open` has put there.
+        // The lowest 16 bits of the identity that `open` sets.
         SocketAddr::new(self.host, pair.peer().identity as u16)
     }
 }
 
-/// Whether `ip` is an address of this host: only those can be bound.
+/// Returns whether `ip` is an address of this host: only those can be bound.
 fn is_of_this_host(ip: IpAddr) -> bool {
     ip.is_loopback() || ip.is_unspecified() || UdpSocket::bind((ip, 0)).is_ok()
 }
@@ -78,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_of_this_host_are_greeted() {
+    fn only_addresses_of_this_host_are_connected_to() {
         let addresses = ["127.0.0.1", "127.8.9.1", "::1", "0.0.0.0", "192.0.2.1", "2001:db8::1"];
         let own = addresses.map(|ip| is_of_this_host(ip.parse().unwrap()));
         assert_eq!(own, [true, true, true, true, false, false]);

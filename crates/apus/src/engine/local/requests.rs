@@ -1,134 +1,137 @@
-//! What becomes of requests that come through memory?
+//! The server's side of shared memory: requests, their replies, and the requests to freeze the trace.
 
-use super::calls::command_error;
-use super::held::{Message, What};
-use super::inlet::{Inlet, Taken};
-use super::way::Origin;
-use crate::engine::core::{Arrived, Core};
+use super::context::{LocalContext, command_error};
+use super::cork::{Content, CorkedMessage};
+use super::event::LocalEvent;
+use super::state::LocalState;
+use crate::engine::message::{IncomingRequest, Origin};
+use crate::engine::tracer::Tracer;
 use apus_local::{Pair, SendError};
 use apus_proto::{CommandError, Payload, Refusal};
 use bytes::Bytes;
 use std::sync::Arc;
 
-impl Core {
-    /// Handles what came through memory with the last look.
-    pub(in crate::engine) fn handle_local(&mut self, inlet: &mut Inlet) {
-        let Some(taken) = inlet.taken() else { return };
-        let mut room = self.backlog.room(self.requests.len(), self.time);
-        for one in taken.drain(..) {
-            match one {
-                Taken::Request { pair, id, payload } => {
-                    let accepted = self.accept_locally(pair, id, payload, room);
+impl LocalContext<'_> {
+    /// Handles what came through shared memory. Returns whether packets must leave over the network.
+    #[must_use]
+    pub(crate) fn handle(&mut self, events: &mut Vec<LocalEvent>) -> bool {
+        let mut room = self.delivery.inbox.room(self.time.now());
+        let mut must_transmit = false;
+        for event in events.drain(..) {
+            match event {
+                LocalEvent::Request { pair, id, payload } => {
+                    let accepted = self.accept_request(pair, id, payload, room);
                     room -= usize::from(accepted);
                 }
-                Taken::Cancelled { pair, id } => self.cancelled_locally(pair, id),
-                Taken::Ended { pair, id, result } => self.end_locally(pair, id, result),
-                Taken::Freeze { pair } => self.asked_to_freeze(&pair),
-                Taken::Room => {
-                    self.flush_local();
-                    self.tell_room();
+                LocalEvent::Cancelled { pair, id } => self.cancel_request(pair, id),
+                LocalEvent::Ended { pair, id, result } => {
+                    must_transmit |= self.end_call(pair, id, result);
                 }
-                Taken::Gone { pair, why } => self.pair_ended(&pair, why),
+                LocalEvent::Freeze { pair } => self.freeze_requested(&pair),
+                LocalEvent::Room => {
+                    self.flush();
+                    self.delivery.notify_room();
+                }
+                LocalEvent::Disconnected { pair, why } => {
+                    self.pair_ended(&pair, why);
+                    must_transmit = true;
+                }
             }
         }
-        inlet.set_full(self.transport.is_receive_full());
+        must_transmit
     }
 
-    /// Takes a request in, or refuses it; whether it was taken.
-    fn accept_locally(&mut self, pair: Arc<Pair>, id: u64, payload: Bytes, room: usize) -> bool {
-        let limit = self.transport.config().max_server_rpcs();
-        let Some(local) = &mut self.local else { return false };
-        // Clients only come to an endpoint that serves: others have no name.
-        if room == 0 || local.serving >= limit {
-            self.metrics.local_refusals += 1;
-            // If it has ended, there is nobody to tell.
+    /// Accepts a request, or refuses it if there is no room. Returns whether it was accepted.
+    fn accept_request(&mut self, pair: Arc<Pair>, id: u64, payload: Bytes, room: usize) -> bool {
+        let limit = self.delivery.network.transport().config().max_server_rpcs();
+        let counters = &mut self.delivery.observation.counters;
+        // Only an endpoint that serves has a name that clients can connect to.
+        if room == 0 || self.local.served.open() >= limit {
+            counters.local_refusals += 1;
+            // Fails if the pair has ended: then no client waits.
             let _ = pair.refuse(id, Refusal::Overloaded);
             return false;
         }
-        local.serving += 1;
-        self.metrics.local_requests += 1;
-        self.transport.charge_external_payload(payload.len());
-        let from = local.path.address_of(&pair);
+        self.local.served.accept();
+        counters.local_requests += 1;
+        self.delivery.network.charge_external_payload(payload.len());
+        let from = self.local.path.address_of(&pair);
         let origin = Origin::Local(pair, id);
-        let rpc = self.tracer.came_locally(id, from, payload.len());
-        self.requests.push(Arrived { origin, from, payload, rpc }, self.producer);
+        let rpc = self.delivery.observation.tracer.local_request_received(id, from, payload.len());
+        self.delivery.inbox.push_request(IncomingRequest { origin, from, payload, rpc });
         true
     }
 
-    /// A peer has frozen its trace, and asks for ours.
-    fn asked_to_freeze(&mut self, pair: &Pair) {
-        if let Some(local) = &self.local {
-            self.tracer.asked_to_freeze(local.path.address_of(pair));
-        }
+    /// A peer has frozen its trace and asks for the same.
+    fn freeze_requested(&mut self, pair: &Pair) {
+        self.delivery.observation.tracer.freeze_requested_by(self.local.path.address_of(pair));
     }
 
-    /// Asks peers to freeze their traces; how many.
-    pub(in crate::engine) fn freeze_local_peers(&mut self) -> usize {
-        let Some(local) = &self.local else { return 0 };
-        let mut asked = 0;
-        for pair in local.path.local.pairs() {
-            // One that has ended has nobody to ask.
-            if pair.freeze().is_ok() {
-                asked += 1;
-                self.tracer.asks_to_freeze(local.path.address_of(&pair));
-            }
-        }
-        asked
+    /// A client does not wait for a response any more.
+    fn cancel_request(&mut self, pair: u64, id: u64) {
+        let limit = self.delivery.network.transport().config().max_server_rpcs();
+        self.local.served.cancel(pair, id, limit);
     }
 
-    /// A client does not want an answer any more. If it was given already, there is nothing to do.
-    fn cancelled_locally(&mut self, pair: u64, id: u64) {
-        let limit = self.transport.config().max_server_rpcs();
-        let Some(local) = &mut self.local else { return };
-        if local.serving == 0 {
-            local.cancelled.clear();
-        } else if (local.cancelled.len() as u64) < limit {
-            local.cancelled.insert((pair, id));
-        }
-        // Beyond that somebody cancels what he never asked for; the answers are sent, and nobody takes them.
-    }
-
-    /// Answers a request.
+    /// Replies to a request. The payload is taken if the reply is held back.
     ///
     /// # Errors
     ///
-    /// As for [`apus_proto::Command::Reply`]. [`CommandError::UnknownRpc`]: the client has gone, or does not want the answer.
-    pub(crate) fn reply_locally(
+    /// As for [`apus_proto::Transport::reply`]. [`CommandError::UnknownRpc`]: the client has gone, or does
+    /// not wait for the response.
+    pub(crate) fn reply(
         &mut self,
         pair: &Arc<Pair>,
         id: u64,
         payload: &mut Payload,
     ) -> Result<(), CommandError> {
-        let holds_back = self.holds_back_locally(payload)?;
-        let Some(local) = &mut self.local else { return Err(CommandError::UnknownRpc) };
-        if !local.cancelled.is_empty() && local.cancelled.remove(&(pair.number(), id)) {
-            local.serving -= 1;
+        let holds_back = self.holds_back(payload)?;
+        let served = &mut self.local.served;
+        if served.take_cancelled(pair.number(), id) {
+            served.finish();
             return Err(CommandError::UnknownRpc);
         }
         if holds_back {
-            local.serving -= 1;
-            let what = What::Reply { id, payload: std::mem::take(payload) };
-            self.hold_back_locally(Message { pair: pair.clone(), what });
+            served.finish();
+            let content = Content::Reply { id, payload: std::mem::take(payload) };
+            let message = CorkedMessage { pair: pair.clone(), content };
+            self.local.hold_back(message, self.delivery.calls);
             return Ok(());
         }
         match pair.send(id, payload.slices()) {
             Ok(_) => {
-                local.serving -= 1;
+                served.finish();
                 Ok(())
             }
             Err(error) => {
-                local.serving -= u64::from(matches!(error, SendError::Gone(_)));
+                if matches!(error, SendError::Disconnected(_)) {
+                    served.finish();
+                }
                 Err(command_error(error))
             }
         }
     }
+}
 
-    /// Lets a request go without an answer.
-    pub(crate) fn abandon_locally(&mut self, pair: &Pair, id: u64, why: Refusal) {
-        let Some(local) = &mut self.local else { return };
-        local.serving -= 1;
-        if !local.cancelled.remove(&(pair.number(), id)) {
+impl LocalState {
+    /// Drops a request without a reply.
+    pub(crate) fn abandon(&mut self, pair: &Pair, id: u64, why: Refusal) {
+        self.served.finish();
+        if !self.served.take_cancelled(pair.number(), id) {
             let _ = pair.refuse(id, why);
         }
+    }
+
+    /// Asks all peers to freeze their traces. Returns their number.
+    pub(crate) fn freeze_peers(&self, tracer: &mut Tracer) -> usize {
+        let mut asked = 0;
+        for pair in self.path.local.pairs() {
+            // Fails if the pair has ended.
+            if pair.freeze().is_ok() {
+                asked += 1;
+                tracer.freeze_requested_of(self.path.address_of(&pair));
+            }
+        }
+        asked
     }
 }

@@ -1,21 +1,23 @@
-//! Who is reached through memory, and who over the network?
+//! Which peers are reached through shared memory, and which over the network.
 //!
-//! Peers are greeted when they are called for the first time, and again after a while if that came to nothing. What
-//! is to be greeted is decided under the core lock, and done when the lock is free ([`Routes::take_greetings`]).
+//! The endpoint connects to a peer when it calls it for the first time, and again after a while if that
+//! fails. It decides so under the core lock, and makes the connection when the lock is free
+//! ([`Routes::take_connects`]).
 
 use apus_local::{Local, Pair, PeerName, PeerState};
 use apus_proto::Instant;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-/// The ways to all peers that were called. Lives under the core lock.
+/// The routes to all peers that were called.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
-    /// That of the last call: most callers talk to one server at a time.
+    /// The route of the last call: most clients call one server at a time.
     last: Option<(SocketAddr, Last)>,
     known: HashMap<SocketAddr, Route>,
-    to_greet: Vec<SocketAddr>,
+    to_connect: Vec<SocketAddr>,
 }
 
 #[derive(Clone, Debug)]
@@ -27,31 +29,32 @@ enum Last {
 #[derive(Debug)]
 enum Route {
     Pair(Arc<Pair>),
-    /// It is about to be greeted.
-    ToGreet,
-    /// It was greeted under this name.
-    Greeted {
+    /// A connection will be started when the core lock is free.
+    ToConnect,
+    /// A connection was started to the endpoint with this name.
+    Connecting {
         name: PeerName,
         since: Instant,
     },
-    /// It is greeted again when this time has come.
+    /// The network, and a connection is tried again at this time.
     NetworkUntil(Instant),
 }
 
-/// Nanoseconds after which a peer that was not reached is greeted again: it may have been started. Ours: greeting nobody
-/// takes 10 µs.
-const AGAIN: u64 = 1_000_000_000;
+/// Time after which a connection that failed is tried again: the peer may have been started. Chosen by us: an
+/// attempt without a peer takes 10 µs.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Nanoseconds for which the answer to a greeting is waited for. Ours: a server answers within 10 ms, unless it is
+/// Time that a peer has to accept a connection. Chosen by us: a server accepts within 10 ms unless it is
 /// stopped.
-const PATIENCE: u64 = 1_000_000_000;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Peers that are known at most. Ours: as many as there are ports; then the table starts anew, which costs a greeting
-/// each.
+/// Number of peers at which the table is cleared. Chosen by us: the number of ports. Each peer then costs a
+/// new connection.
 const MAX_ROUTES: usize = 65_536;
 
 impl Routes {
-    /// The pair through which calls to `to` go; `None`: over the network. The peer is greeted if it is time.
+    /// Returns the pair for calls to `to`; `None` stands for the network. Schedules a connection if it is
+    /// time.
     pub(super) fn pair(
         &mut self,
         to: SocketAddr,
@@ -64,7 +67,7 @@ impl Routes {
             None => false,
         };
         if !is_fresh {
-            self.last = self.look(to, now, local).map(|last| (to, last));
+            self.last = self.resolve(to, now, local).map(|last| (to, last));
         }
         match &self.last {
             Some((_, Last::Pair(pair))) => Some(pair),
@@ -72,33 +75,33 @@ impl Routes {
         }
     }
 
-    /// What is known of `to`, if it stays as it is for a while.
-    fn look(&mut self, to: SocketAddr, now: Instant, local: &Local) -> Option<Last> {
+    /// Returns the route to `to`, if it stays valid for a while.
+    fn resolve(&mut self, to: SocketAddr, now: Instant, local: &Local) -> Option<Last> {
         let route = match self.known.get(&to) {
             Some(Route::Pair(pair)) => return Some(Last::Pair(pair.clone())),
-            Some(Route::ToGreet) => return None,
+            Some(Route::ToConnect) => return None,
             Some(Route::NetworkUntil(until)) if now < *until => {
                 return Some(Last::NetworkUntil(*until));
             }
-            Some(Route::Greeted { name, since }) => match local.peer_state(name) {
+            Some(Route::Connecting { name, since }) => match local.peer_state(name) {
                 PeerState::Pair(pair) => Route::Pair(pair),
-                PeerState::Greeted if now.since(*since) < PATIENCE => return None,
-                PeerState::Greeted => {
-                    local.reject(name);
-                    Route::NetworkUntil(now.plus(AGAIN))
+                PeerState::Connecting if now - *since < CONNECT_TIMEOUT => return None,
+                PeerState::Connecting => {
+                    local.cancel_connect(name);
+                    Route::NetworkUntil(now + RETRY_INTERVAL)
                 }
-                // It has refused.
-                _ => Route::NetworkUntil(now.plus(AGAIN)),
+                // The peer has refused.
+                _ => Route::NetworkUntil(now + RETRY_INTERVAL),
             },
             Some(Route::NetworkUntil(_)) | None => {
-                self.to_greet.push(to);
-                Route::ToGreet
+                self.to_connect.push(to);
+                Route::ToConnect
             }
         };
         let last = match &route {
             Route::Pair(pair) => Some(Last::Pair(pair.clone())),
             Route::NetworkUntil(until) => Some(Last::NetworkUntil(*until)),
-            Route::ToGreet | Route::Greeted { .. } => None,
+            Route::ToConnect | Route::Connecting { .. } => None,
         };
         if self.known.len() >= MAX_ROUTES {
             self.known.clear();
@@ -107,27 +110,27 @@ impl Routes {
         last
     }
 
-    /// Who is to be greeted, if anybody is; once.
-    pub(crate) fn take_greetings(&mut self) -> Option<Vec<SocketAddr>> {
-        (!self.to_greet.is_empty()).then(|| std::mem::take(&mut self.to_greet))
+    /// Returns the addresses to connect to, if there are any; once.
+    pub(crate) fn take_connects(&mut self) -> Option<Vec<SocketAddr>> {
+        (!self.to_connect.is_empty()).then(|| std::mem::take(&mut self.to_connect))
     }
 
-    /// `to` was greeted under this name, or could not be.
-    pub(crate) fn greeted(&mut self, to: SocketAddr, name: Option<PeerName>, now: Instant) {
+    /// Notes that a connection to `to` was started under this name, or could not be.
+    pub(crate) fn connecting(&mut self, to: SocketAddr, name: Option<PeerName>, now: Instant) {
         let route = match name {
-            Some(name) => Route::Greeted { name, since: now },
-            None => Route::NetworkUntil(now.plus(AGAIN)),
+            Some(name) => Route::Connecting { name, since: now },
+            None => Route::NetworkUntil(now + RETRY_INTERVAL),
         };
         self.known.insert(to, route);
     }
 
-    /// A pair has ended. Its server is greeted again with the next call: it may have been started anew. Returns the
-    /// server's address.
+    /// Forgets a pair that has ended. The next call connects again: the server may have been restarted.
+    /// Returns the server's address.
     pub(super) fn forget(&mut self, number: u64) -> Option<SocketAddr> {
         self.last = None;
         let is_it = |route: &Route| matches!(route, Route::Pair(pair) if pair.number() == number);
         let mut address = None;
-        // A server that listens on all addresses of the host may have been called by several.
+        // A server that is bound to all addresses of the host may be known by several.
         self.known.retain(|to, route| {
             let ended = is_it(route);
             address = address.or(ended.then_some(*to));
@@ -136,7 +139,7 @@ impl Routes {
         address
     }
 
-    /// All pairs are let go.
+    /// Forgets all routes.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }

@@ -7,16 +7,16 @@
 //! | line | meaning |
 //! |---|---|
 //! | `config NAME=VALUE …` | first line only: parameters that differ from the defaults |
-//! | `meet P` | P and we have sessions with each other in both directions; nothing is printed |
-//! | `call P 1000 [deadline=5ms] [idempotent]` | we call |
+//! | `meet P` | P and the endpoint have sessions with each other in both directions; nothing is printed |
+//! | `call P 1000 [deadline=5ms] [idempotent]` | the endpoint calls |
 //! | `reply s1 500`, `abandon s1`, `cancel c1` | what the application does |
 //! | `limit P 1288`, `link 1000`, `serving off`, `shutdown`, `unreachable P port` | housekeeping |
 //! | `P: DATA s1 0..100/1000 unsched=500 …` | a packet from P; see [`packet`] |
 //! | `P: raw 00ff…` | bytes from P |
-//! | `taking off`, `take 1000` | the application lets messages lie; takes so many bytes of them |
-//! | `keep 100` | only the first 100 bytes of messages are kept; `keep all` |
+//! | `taking off`, `take 1000` | the application leaves messages; consumes this number of their bytes |
+//! | `keep 100` | only the first 100 bytes of messages are retained; `keep all` |
 //! | `+5ms`, `+100us` | time passes; timers fire |
-//! | `live` | prints what lives |
+//! | `live` | prints the gauges |
 //! | `count GROUP.NAME …` | prints counters |
 //!
 //! Out come `-> P …` for packets, `!! …` for events, `xx …` for drops and `= …` for errors of
@@ -28,10 +28,11 @@ mod transcript;
 mod words;
 
 use apus_proto::{
-    Call, Command, Config, DropReason, Instant, Profile, RpcKey, Transport, Unreachable,
+    Call, CommandError, Config, DropReason, Instant, Profile, RpcKey, Transport, Unreachable,
 };
 use content::content;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use words::{address, key_value, name, nanos, number};
 
 /// Our Homa port.
@@ -105,10 +106,19 @@ impl Script {
             "call" => self.call(&words),
             "reply" => {
                 let (rpc, payload) = (self.request(words[0]), content(number(words[1])));
-                self.command(Command::Reply { rpc, payload });
+                let replied = self.transport.reply(self.now, rpc, payload);
+                self.print_error(replied.map_err(|error| error.reason));
             }
-            "abandon" => self.command(Command::Abandon { rpc: self.request(words[0]) }),
-            "cancel" => self.command(Command::Cancel { rpc: self.our_call(words[0]).0 }),
+            "abandon" => {
+                let rpc = self.request(words[0]);
+                let done = self.transport.abandon(self.now, rpc);
+                self.print_error(done);
+            }
+            "cancel" => {
+                let rpc = self.our_call(words[0]).0;
+                let done = self.transport.cancel(self.now, rpc);
+                self.print_error(done);
+            }
             "meet" => self.meet(words[0]),
             "limit" => {
                 self.transport.set_packet_limit(address(words[0]), number(words[1]) as usize);
@@ -150,13 +160,15 @@ impl Script {
         };
         for word in &words[2..] {
             match key_value(word) {
-                ("deadline", time) => call.deadline = Some(self.now.plus(nanos(time))),
+                ("deadline", time) => {
+                    call.deadline = Some(self.now + Duration::from_nanos(nanos(time)));
+                }
                 ("idempotent", _) => call.idempotent = true,
                 (other, _) => panic!("no such option: {other}"),
             }
         }
         let call_to = call.to;
-        match self.transport.command(self.now, Command::Call(call)) {
+        match self.transport.call(self.now, call) {
             Ok(rpc) => {
                 let info = self.transport.info();
                 let id = info.iter().find(|info| info.rpc == rpc).unwrap().id;
@@ -166,8 +178,8 @@ impl Script {
         }
     }
 
-    fn command(&mut self, command: Command) {
-        if let Err(error) = self.transport.command(self.now, command) {
+    fn print_error(&mut self, done: Result<(), CommandError>) {
+        if let Err(error) = done {
             self.print(format_args!("  = {error}"));
         }
     }
@@ -194,7 +206,7 @@ impl Script {
 
     fn advance(&mut self, time: &str) {
         let start = self.now;
-        let end = start.plus(nanos(&time[1..]));
+        let end = start + Duration::from_nanos(nanos(&time[1..]));
         let mut rounds = 0;
         while let Some((at, _)) = self.transport.next_timeout() {
             if at > end {
@@ -203,7 +215,7 @@ impl Script {
             rounds += 1;
             assert!(rounds < 100_000, "timers do not come to rest");
             self.now = self.now.max(at);
-            let since = self.now.since(start) as f64 / 1e6;
+            let since = (self.now - start).as_nanos() as f64 / 1e6;
             self.fire(&format!("@{since:.2}ms "));
         }
         self.now = end;

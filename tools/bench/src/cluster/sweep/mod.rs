@@ -25,7 +25,7 @@ use super::site::Venue;
 use apus_report::findings::Findings;
 use apus_report::progress::Progress;
 use apus_testbed::error::Error;
-use apus_testbed::machine::Neighbours;
+use apus_testbed::machine::BackgroundLoad;
 
 /// Measures with each value of each of these settings; those with one value have it all the time. What has been
 /// found is kept in the file, if there is one, and results in the file are not measured again.
@@ -41,7 +41,7 @@ pub fn sweep(
     out: Option<&Path>,
 ) -> Result<Findings, Error> {
     let plan = Plan::new(options, settings, venue)?;
-    let neighbours = Neighbours::watch();
+    let neighbours = BackgroundLoad::watch();
     let mut finder = Finder::new(&plan, venue, out)?;
     let found = finder.all()?;
     let neighbours = neighbours.note();

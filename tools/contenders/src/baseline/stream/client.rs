@@ -1,4 +1,4 @@
-//! How does the client keep requests under way?
+//! Client on a stream: keeps requests outstanding.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -8,20 +8,21 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::Sends;
 use super::frames::{Inbox, frame};
-use crate::baseline::wait::Waiter;
+use super::send_mode::SendMode;
+use crate::baseline::waiter::Waiter;
 use crate::contender::{Plan, Side};
 use crate::meter::Meter;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
-/// Keeps as many requests under way on a connection to `server` as the plan says, for as long as it says.
+/// Keeps as many requests outstanding on a connection to `server` as the plan says, for as long as
+/// it says.
 pub(crate) fn drive(
     stream: OwnedFd,
     mut inbox: Inbox,
-    sends: Sends,
+    sends: SendMode,
     plan: &Plan,
     server: SocketAddr,
     stop: &Stop,
@@ -34,7 +35,8 @@ pub(crate) fn drive(
         let received = if requests.unsent.is_empty() {
             waiter.receive(|flags| Ok(recv(&requests.stream, inbox.room(), flags)?.0))
         } else {
-            // More is to be sent than the connection takes: go on with whatever is possible first.
+            // The connection does not take all requests: continue with whichever direction is
+            // possible first.
             match recv(&requests.stream, inbox.room(), RecvFlags::DONTWAIT) {
                 Err(Errno::AGAIN) if waiter.either(&requests.stream) => continue,
                 Err(Errno::AGAIN) => Ok(None),
@@ -61,27 +63,27 @@ pub(crate) fn drive(
     Ok(meter.finish())
 }
 
-/// Requests under way.
+/// Outstanding requests.
 struct Requests {
     stream: OwnedFd,
-    /// As many frames as one `send` carries at most, one behind the other.
+    /// Frames for one `send`, one after another.
     frames: Vec<u8>,
-    /// Bytes of one frame.
+    /// Length of one frame in bytes.
     frame: usize,
-    /// Part of `frames` that the current `send` has left.
+    /// Part of `frames` that the current `send` has not sent.
     unsent: Range<usize>,
-    /// When each request without a reply was sent, oldest first: replies come in order.
+    /// Time at which each request without a reply was sent, oldest first: replies arrive in order.
     sent: VecDeque<u64>,
-    /// How many there may be.
+    /// Most outstanding requests.
     limit: usize,
 }
 
 impl Requests {
-    fn new(plan: &Plan, sends: Sends, stream: OwnedFd) -> Self {
+    fn new(plan: &Plan, sends: SendMode, stream: OwnedFd) -> Self {
         let one = frame(&vec![0; plan.size]);
         let per_send = match sends {
-            Sends::One => 1,
-            Sends::Ready => plan.outstanding,
+            SendMode::One => 1,
+            SendMode::Ready => plan.outstanding,
         };
         Self {
             stream,
@@ -93,7 +95,7 @@ impl Requests {
         }
     }
 
-    /// Sends until as many are under way as may be, or the connection takes no more.
+    /// Sends until the limit of outstanding requests is reached or the connection is full.
     fn send(&mut self) -> Result<(), Errno> {
         loop {
             if self.unsent.is_empty() && !self.next() {
@@ -109,7 +111,7 @@ impl Requests {
         }
     }
 
-    /// Prepares the next `send`, if another request may be under way.
+    /// Prepares the next `send`, if another request may start.
     fn next(&mut self) -> bool {
         let room = self.limit - self.sent.len();
         let count = room.min(self.frames.len() / self.frame);
@@ -122,7 +124,7 @@ impl Requests {
         true
     }
 
-    /// When the oldest request was sent, which now has its reply.
+    /// Returns the time at which the oldest request was sent, and removes it.
     fn answered(&mut self) -> u64 {
         self.sent.pop_front().expect("a server answers each request once")
     }

@@ -1,13 +1,13 @@
-//! Where does one message end and the next one begin?
+//! Framing of messages on a byte stream.
 
 use std::mem;
 
-use super::memory::Memory;
+use super::buffer_pool::BufferPool;
 
-/// Bytes before each payload: its length, big-endian.
+/// Length of the prefix of each payload: its length, big-endian.
 pub(crate) const PREFIX: usize = 4;
 
-/// A payload with its prefix.
+/// Returns a payload with its prefix.
 pub(crate) fn frame(payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("plans hold sizes that messages can have");
     let mut frame = length.to_be_bytes().to_vec();
@@ -15,40 +15,41 @@ pub(crate) fn frame(payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Bytes that arrive on a connection, in frames.
+/// Receive buffer of a connection, divided into frames.
 ///
 /// # Invariants
 ///
-/// - **F1** `begin <= end <= bytes.len()`; `bytes[begin..end]` has arrived and was not taken.
-/// - **F2** `begin` is the beginning of a frame.
-/// - **F3** A frame that is longer than `chunk` begins at the beginning of `bytes` and is received up to
-///   its end and no further, so that its memory can be given away as it is.
+/// - INBOX-1: `begin <= end <= bytes.len()`; `bytes[begin..end]` has arrived and was not taken.
+/// - INBOX-2: `begin` is the beginning of a frame.
+/// - INBOX-3: A frame longer than `chunk` begins at the beginning of `bytes` and is received up to
+///   its end and no further, so that its buffer can be handed over without a copy.
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
-    /// Bytes that one call receives at most, if the frame that arrives is not longer.
+    /// Most bytes that one call receives, unless the arriving frame is longer.
     chunk: usize,
     begin: usize,
     end: usize,
-    /// Where `bytes` comes from, and goes when it is not needed.
-    memory: Memory,
+    /// Source of `bytes`, and destination when it is empty.
+    pool: BufferPool,
 }
 
 impl Inbox {
-    /// Bytes that one call receives at most on a byte stream. Ours: as large as the largest segment that
+    /// Most bytes that one call receives from a byte stream. Chosen by us: the largest segment that
     /// loopback delivers.
     const CHUNK: usize = 64 << 10;
 
-    /// An empty one that shares `memory` with others.
-    pub(crate) const fn new(memory: Memory) -> Self {
-        Self { bytes: Vec::new(), chunk: Self::CHUNK, begin: 0, end: 0, memory }
+    /// Returns an empty inbox that shares `pool` with others.
+    pub(crate) const fn new(pool: BufferPool) -> Self {
+        Self { bytes: Vec::new(), chunk: Self::CHUNK, begin: 0, end: 0, pool }
     }
 
-    /// For packets of at most so many bytes, each of them a frame: what a call has no room for is lost.
+    /// Returns an inbox for packets of at most `longest` bytes, each of them a frame. A packet
+    /// longer than the room for it is truncated.
     pub(crate) fn of_packets(longest: usize) -> Self {
         Self { chunk: longest.max(Self::CHUNK), ..Self::default() }
     }
 
-    /// Where the next bytes go; never empty.
+    /// Returns the buffer for the next bytes; never empty.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         if self.begin == self.end {
             (self.begin, self.end) = (0, 0);
@@ -56,7 +57,7 @@ impl Inbox {
         let frame = self.first_length().unwrap_or(PREFIX);
         let needed = frame.max(self.chunk);
         if self.bytes.is_empty() {
-            self.bytes = self.memory.take();
+            self.bytes = self.pool.take();
         }
         if self.begin + needed > self.bytes.len() || (frame > self.chunk && self.begin > 0) {
             self.bytes.copy_within(self.begin..self.end, 0);
@@ -66,10 +67,10 @@ impl Inbox {
         &mut self.bytes[self.end..self.begin + needed]
     }
 
-    /// So many bytes have arrived in [`Inbox::room`].
+    /// Records that `count` bytes have arrived in [`Inbox::room`].
     pub(crate) fn received(&mut self, count: usize) {
         self.end += count;
-        assert!(self.end <= self.bytes.len(), "F1");
+        assert!(self.end <= self.bytes.len(), "INBOX-1");
     }
 
     /// Takes all complete frames.
@@ -83,27 +84,27 @@ impl Inbox {
         Frames { bytes: &self.bytes[begin..self.begin], count }
     }
 
-    /// Takes a long frame with the memory that it is in, if nothing else has arrived: the memory, and
-    /// how many bytes of it are the frame.
+    /// Takes a long frame with its buffer, if nothing else has arrived. Returns the buffer and the
+    /// length of the frame in it.
     pub(crate) fn take_long(&mut self) -> Option<(Vec<u8>, usize)> {
         let length = self.first_length()?;
         if length <= self.chunk || length != self.end - self.begin {
             return None;
         }
-        assert_eq!(self.begin, 0, "F3");
+        assert_eq!(self.begin, 0, "INBOX-3");
         self.end = 0;
         Some((mem::take(&mut self.bytes), length))
     }
 
-    /// Gives the memory back if nothing is in it.
-    pub(crate) fn rest(&mut self) {
+    /// Returns the buffer to the pool if it is empty.
+    pub(crate) fn release(&mut self) {
         if self.begin == self.end {
             (self.begin, self.end) = (0, 0);
-            self.memory.give_back(mem::take(&mut self.bytes));
+            self.pool.give_back(mem::take(&mut self.bytes));
         }
     }
 
-    /// Length of the first frame with its prefix, once the prefix is there.
+    /// Returns the length of the first frame with its prefix, once the prefix has arrived.
     fn first_length(&self) -> Option<usize> {
         let prefix = self.bytes[self.begin..self.end].first_chunk()?;
         Some(PREFIX + u32::from_be_bytes(*prefix) as usize)
@@ -111,28 +112,28 @@ impl Inbox {
 }
 
 impl Default for Inbox {
-    /// With memory of its own.
+    /// Returns an inbox with a pool of its own.
     fn default() -> Self {
-        Self::new(Memory::default())
+        Self::new(BufferPool::default())
     }
 }
 
-/// Complete frames, one behind the other.
+/// Complete frames, one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frames<'a> {
-    /// All of them, prefixes included.
+    /// The bytes of all frames, prefixes included.
     pub(crate) bytes: &'a [u8],
-    /// How many they are.
+    /// Number of frames.
     pub(crate) count: usize,
 }
 
 impl<'a> Frames<'a> {
-    /// Bytes of payload.
+    /// Returns the bytes of payload.
     pub(crate) const fn payload(&self) -> usize {
         self.bytes.len() - self.count * PREFIX
     }
 
-    /// Each frame with its prefix.
+    /// Returns each frame with its prefix.
     pub(crate) fn iter(self) -> impl Iterator<Item = &'a [u8]> {
         let mut rest = self.bytes;
         std::iter::from_fn(move || {
@@ -148,7 +149,7 @@ impl<'a> Frames<'a> {
 mod tests {
     use super::*;
 
-    /// Receives `stream` in pieces of at most `piece` bytes and gives the payloads that come out.
+    /// Receives `stream` in pieces of at most `piece` bytes and returns the payloads.
     fn through(stream: &[u8], piece: usize) -> Vec<Vec<u8>> {
         let mut inbox = Inbox::default();
         let mut payloads = Vec::new();
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_out_as_they_went_in_however_the_stream_is_cut() {
+    fn frames_are_reassembled_however_the_stream_is_cut() {
         let sizes = [0, 1, 100, 3, 70_000, 5, 65_532, 65_536, 200_000, 2, 1000];
         let payloads: Vec<Vec<u8>> = sizes
             .iter()
@@ -200,8 +201,8 @@ mod tests {
     }
 
     #[test]
-    fn a_long_frame_can_be_taken_with_its_memory() {
-        let pool = Memory::default();
+    fn a_long_frame_can_be_taken_with_its_buffer() {
+        let pool = BufferPool::default();
         let mut inbox = Inbox::new(pool.clone());
         let (short, long) = (frame(&[1; 10]), frame(&[7; 100_000]));
         receive(&mut inbox, &[&short[..], &long[..50]].concat());
@@ -210,7 +211,7 @@ mod tests {
         receive(&mut inbox, &long[50..]);
         let (memory, length) = inbox.take_long().unwrap();
         assert!(memory[..length] == long);
-        assert_eq!(inbox.take().count, 0, "it was there once");
+        assert_eq!(inbox.take().count, 0, "taken once");
 
         let address = memory.as_ptr();
         pool.give_back(memory);
@@ -218,19 +219,19 @@ mod tests {
         receive(&mut inbox, &long[50..]);
         let (memory, length) = inbox.take_long().unwrap();
         assert!(memory[..length] == long);
-        assert_eq!(memory.as_ptr(), address, "the memory serves again");
+        assert_eq!(memory.as_ptr(), address, "the buffer is reused");
     }
 
     #[test]
-    fn a_long_frame_that_is_as_long_as_what_has_arrived_before_it_is_not_there_yet() {
-        let pool = Memory::default();
+    fn a_long_frame_is_incomplete_although_as_many_bytes_have_arrived() {
+        let pool = BufferPool::default();
         pool.give_back(vec![0; 300_000]);
         let mut inbox = Inbox::new(pool);
-        // Half a frame stays where it is while there is room behind it.
+        // Half a frame stays in place while there is room behind it.
         let (short, half) = (frame(&[1; 60_000]), frame(&[2; 60_000]));
         receive(&mut inbox, &[&short[..], &half[..10]].concat());
         assert_eq!(inbox.take().count, 1);
-        // Then a long one begins, whose length is where the bytes end.
+        // A long frame begins, whose length is the number of bytes in the buffer.
         let long = frame(&vec![3; short.len() + half.len() + 10 - PREFIX]);
         receive(&mut inbox, &[&half[10..], &long[..10]].concat());
         assert_eq!(inbox.take().count, 1);
@@ -242,30 +243,30 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_the_longest_packet_whatever_came_before() {
+    fn there_is_room_for_the_longest_packet_after_any_other() {
         let mut inbox = Inbox::of_packets(200_000);
         for length in [1, 70_000, 199_996, 3] {
-            assert!(inbox.room().len() >= 200_000, "its length is known when it has been received");
+            assert!(inbox.room().len() >= 200_000, "its length is unknown before it is received");
             receive(&mut inbox, &frame(&vec![5; length]));
             assert_eq!(inbox.take().payload(), length);
         }
     }
 
     #[test]
-    fn an_empty_inbox_gives_its_memory_to_others() {
-        let pool = Memory::default();
+    fn an_empty_inbox_returns_its_buffer_to_the_pool() {
+        let pool = BufferPool::default();
         let (mut one, mut other) = (Inbox::new(pool.clone()), Inbox::new(pool));
         receive(&mut one, &frame(&[1; 10]));
         let address = one.take().bytes.as_ptr();
-        one.rest();
+        one.release();
         assert_eq!(other.room().as_ptr(), address);
         receive(&mut other, &frame(&[2; 10])[..5]);
-        other.rest();
+        other.release();
         assert_ne!(one.room().as_ptr(), address, "half a frame keeps it");
     }
 
     #[test]
-    fn short_frames_are_not_taken_with_their_memory() {
+    fn short_frames_are_not_taken_with_their_buffer() {
         let mut inbox = Inbox::default();
         receive(&mut inbox, &frame(&[1; 10]));
         assert!(inbox.take_long().is_none());

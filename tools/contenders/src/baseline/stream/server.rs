@@ -1,20 +1,20 @@
-//! What does the server do with a connection?
+//! Server on a stream: echo and short replies.
 
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{SendFlags, recv, send};
 
-use super::Sends;
 use super::frames::{Frames, Inbox, frame};
-use crate::baseline::wait::{Waiter, wake_on_stop};
+use super::send_mode::SendMode;
+use crate::baseline::waiter::{Waiter, wake_on_stop};
 use crate::contender::{Plan, Replies, Side};
 use crate::meter::Meter;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
-/// The next connection, or `None` once the server is to stop.
+/// Accepts the next connection; `None` once the server is to stop.
 pub fn accept(listener: &impl AsFd, stop: &Stop) -> Result<Option<OwnedFd>, Error> {
     wake_on_stop(listener, stop)?;
     loop {
@@ -30,7 +30,7 @@ pub fn accept(listener: &impl AsFd, stop: &Stop) -> Result<Option<OwnedFd>, Erro
 pub(crate) fn serve(
     stream: &OwnedFd,
     inbox: Inbox,
-    sends: Sends,
+    sends: SendMode,
     replies: Replies,
     plan: &Plan,
     stop: &Stop,
@@ -45,18 +45,18 @@ pub(crate) fn serve(
 fn echo(
     stream: &OwnedFd,
     inbox: Inbox,
-    sends: Sends,
+    sends: SendMode,
     plan: &Plan,
     stop: &Stop,
 ) -> Result<Side, Error> {
     receive(stream, inbox, plan, stop, |frames| match sends {
-        Sends::Ready => send_all(stream, frames.bytes),
-        Sends::One => frames.iter().try_for_each(|frame| send_all(stream, frame)),
+        SendMode::Ready => send_all(stream, frames.bytes),
+        SendMode::One => frames.iter().try_for_each(|frame| send_all(stream, frame)),
     })?;
     Ok(Side::default())
 }
 
-/// Answers each message with a short one, and counts.
+/// Answers each message with a short reply, and counts.
 fn absorb(stream: &OwnedFd, inbox: Inbox, plan: &Plan, stop: &Stop) -> Result<Side, Error> {
     let reply = frame(&Replies::SHORT);
     let mut meter = None;
@@ -71,7 +71,7 @@ fn absorb(stream: &OwnedFd, inbox: Inbox, plan: &Plan, stop: &Stop) -> Result<Si
     Ok(meter.map_or_else(Side::default, Meter::finish))
 }
 
-/// Receives messages until the client closes the connection, and gives them to `answer`.
+/// Receives messages until the client closes the connection, and passes them to `answer`.
 fn receive(
     stream: &OwnedFd,
     mut inbox: Inbox,
@@ -94,7 +94,8 @@ fn receive(
     }
 }
 
-/// Sends all of it. The client always receives when it cannot send, so this does not wait for ever.
+/// Sends all of `bytes`. The client always receives when it cannot send, so this does not block
+/// forever.
 fn send_all(stream: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match send(stream, bytes, SendFlags::NOSIGNAL) {

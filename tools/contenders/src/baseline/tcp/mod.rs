@@ -1,18 +1,18 @@
-//! How fast are messages on a TCP connection?
+//! Messages on a TCP connection, the usual solution.
 //!
-//! What most users have. How messages are framed and exchanged is told in `stream`.
+//! `stream` describes how messages are framed and exchanged.
 //!
-//! Settings, and what was tried:
+//! Settings, and the alternatives that were measured:
 //!
 //! - `TCP_NODELAY`: without it, two small messages wait for each other's acknowledgement.
-//! - Congestion control `cubic`, or `reno` where that may not be chosen. BBR, which some systems use by
-//!   default, paces what it sends, and on loopback there is nothing to be paced for: with it a
-//!   connection carried 54 to 60 Gbit/s, with Reno 75, and 35,000 requests of W4 a second with their
-//!   echoes, with Reno 77,000. Cubic is like Reno here.
-//! - `SO_SNDBUF` of 256 KiB (the system doubles it). Left to itself the buffer grows to megabytes,
-//!   and bytes fall out of the caches between sender and receiver: 61,000 instead of 72,000 requests
-//!   of W4 a second. 128 or 512 KiB make little difference, and nor does a receive buffer of a fixed
-//!   size.
+//! - Congestion control `cubic`, or `reno` where `cubic` is not allowed. BBR, the default of some
+//!   systems, paces transmission, which has no benefit on loopback: a connection carried 54 to 60
+//!   Gbit/s with BBR and 75 with Reno, and 35,000 requests of W4 a second with their echoes with
+//!   BBR and 77,000 with Reno. Cubic performs like Reno here.
+//! - `SO_SNDBUF` of 256 KiB (the system doubles it). With automatic tuning the buffer grows to
+//!   megabytes, and bytes leave the caches between sender and receiver: 61,000 instead of 72,000
+//!   requests of W4 a second. 128 or 512 KiB make little difference, nor does a fixed receive
+//!   buffer.
 
 pub mod socket;
 
@@ -20,7 +20,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use self::socket::{Settings, listen_at, open};
 use super::stream::frames::Inbox;
-use super::stream::{Sends, client, server};
+use super::stream::{SendMode, client, server};
 use crate::contender::{Contender, Plan, Replies, Side};
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
@@ -28,17 +28,17 @@ use apus_testbed::process::Control;
 /// Length-prefixed messages on one connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Tcp {
-    /// How many messages one `send` carries.
-    pub sends: Sends,
-    /// What the server answers.
+    /// Number of messages that one `send` carries.
+    pub sends: SendMode,
+    /// Replies of the server.
     pub replies: Replies,
 }
 
 impl Contender for Tcp {
     fn name(&self) -> &'static str {
         match self.sends {
-            Sends::One => "tcp",
-            Sends::Ready => "tcp-batched",
+            SendMode::One => "tcp",
+            SendMode::Ready => "tcp-batched",
         }
     }
 
@@ -49,7 +49,7 @@ impl Contender for Tcp {
     fn serve(&self, plan: &Plan, control: &mut Control) -> Result<Side, Error> {
         let (listener, address) = listen_at(Ipv4Addr::LOCALHOST.into(), &Settings::LOOPBACK)?;
         control.ready(address)?;
-        // The listener's settings are inherited.
+        // The connection inherits the listener's settings.
         let Some(stream) = server::accept(&listener, control.stop())? else {
             return Ok(Side::default());
         };

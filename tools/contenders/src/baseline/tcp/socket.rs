@@ -1,4 +1,4 @@
-//! How is a TCP connection set up?
+//! TCP sockets and their options.
 
 use std::fmt;
 use std::fs;
@@ -13,32 +13,34 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen,
 
 use apus_testbed::error::{Doing, Error};
 
-/// Bytes of the send buffer that are asked for; the module says why.
+/// Requested send buffer in bytes; the module head has the reason.
 pub const LOOPBACK_SEND_BUFFER: usize = 256 << 10;
 
-/// Congestion controls that do not pace, the usual one first; the module says why.
+/// Congestion controls that do not pace, the default one first; the module head has the reason.
 const CONGESTION_CONTROLS: [&str; 2] = ["cubic", "reno"];
 
-/// Settings of a connection that experiments differ in.
+/// Options of a connection in which experiments differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The congestion control; `None` takes the usual one that does not pace.
+    /// Congestion control; `None` uses the first available one of those that do not pace.
     pub(crate) congestion: Option<String>,
-    /// Bytes of the send buffer; `None` lets the system tune it.
+    /// Send buffer in bytes; `None` leaves the tuning to the system.
     pub(crate) send_buffer: Option<usize>,
 }
 
 impl Settings {
-    /// For loopback; the module says why.
+    /// Settings for loopback; the module head has the reason.
     pub const LOOPBACK: Self = Self { congestion: None, send_buffer: Some(LOOPBACK_SEND_BUFFER) };
 
-    /// Before the connection exists: the buffers' sizes decide which windows are offered.
+    /// Applied before the connection exists: the buffer sizes determine the windows that are
+    /// offered.
     fn apply(&self, socket: impl AsFd) -> Result<(), Error> {
         if let Some(wanted) = &self.congestion {
             set_tcp_congestion(&socket, wanted)
                 .doing(|| format!("choose the congestion control {wanted}"))?;
         } else {
-            // Without privileges only some may be chosen. If none of these may, the system's has to do.
+            // An unprivileged process may choose only some. If none of these is allowed, the
+            // system's default remains.
             let _ =
                 CONGESTION_CONTROLS.iter().find(|name| set_tcp_congestion(&socket, name).is_ok());
         }
@@ -48,7 +50,7 @@ impl Settings {
     }
 }
 
-/// The settings in words.
+/// Formats the settings in words.
 impl fmt::Display for Settings {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let congestion = new(AddressFamily::INET).and_then(|socket| {
@@ -65,28 +67,28 @@ impl fmt::Display for Settings {
     }
 }
 
-/// The congestion controls that this kernel offers.
+/// Returns the congestion controls that this kernel offers.
 pub(crate) fn offered_controls() -> Vec<String> {
     let offered = fs::read_to_string(OFFERED_CONTROLS).unwrap_or_default();
     offered.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Where Linux lists them: tcp(7), `tcp_available_congestion_control`.
+/// List of congestion controls: tcp(7), `tcp_available_congestion_control`.
 const OFFERED_CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// Something that accepts connections at `at`, and its address.
+/// Opens a listener at any port of `at`, and returns its address.
 pub fn listen_at(at: IpAddr, settings: &Settings) -> Result<(TcpListener, SocketAddr), Error> {
     let listener = listener(SocketAddr::from((at, 0)), settings)?;
     let address = listener.local_addr().doing(|| "find out the port".to_owned())?;
     Ok((listener, address))
 }
 
-/// Another listener at an address that has one already: the system spreads connections over them.
+/// Opens another listener at an address that has one: the system spreads connections over them.
 pub(crate) fn listen_too(address: SocketAddr, settings: &Settings) -> Result<TcpListener, Error> {
     listener(address, settings)
 }
 
-/// Connections that wait to be accepted. Ours: more than all that a cluster opens at once.
+/// Most connections that wait for `accept`. Chosen by us: more than a cluster opens at once.
 const BACKLOG: i32 = 4096;
 
 fn listener(address: SocketAddr, settings: &Settings) -> Result<TcpListener, Error> {
@@ -99,7 +101,7 @@ fn listener(address: SocketAddr, settings: &Settings) -> Result<TcpListener, Err
     Ok(socket.into())
 }
 
-/// A connection to `server`.
+/// Connects to `server`.
 pub fn open(server: SocketAddr, settings: &Settings) -> Result<OwnedFd, Error> {
     let stream = of_family(server)?;
     settings.apply(&stream)?;

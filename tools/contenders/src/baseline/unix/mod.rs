@@ -1,27 +1,32 @@
-//! How fast are messages on a unix socket?
+//! Messages on a unix socket, the usual solution within a host.
 //!
-//! What users of one host have. How messages are framed and exchanged is told in `stream`: one `send` for each
-//! message, and whatever has arrived is taken in one call of `recv`.
+//! `stream` describes how messages are framed and exchanged: one `send` for each message, and one
+//! `recv` for everything that has arrived.
 //!
-//! - `unix-stream` is SOCK_STREAM. A reader takes many small messages in one call, and messages have any length.
-//! - `unix-seqpacket` is SOCK_SEQPACKET, which keeps messages apart: a call for each of them on both sides. A
-//!   message is one packet and must fit into the socket's buffer. It carries the same length before the payload,
-//!   so that nothing else differs; these 4 bytes cost nothing that can be measured. With small messages it is
-//!   a tenth faster than a stream here, spinning (3.0 and 3.3 us there and back, 0.60 and 0.53 M/s).
+//! - `unix-stream` is SOCK_STREAM. A receiver takes many small messages in one call, and messages
+//!   have any length.
+//! - `unix-seqpacket` is SOCK_SEQPACKET, which preserves message kind: one call for each
+//!   message on both sides. A message is one packet and must fit into the socket's buffer. Its
+//!   payload has the same length prefix, so that nothing else differs; these 4 bytes have no
+//!   measurable cost. Small messages are a tenth faster than on a stream here, spinning (3.0 and
+//!   3.3 us there and back, 0.60 and 0.53 M/s).
 //!
-//! Settings, and what was tried: `SO_SNDBUF` of 512 KiB for streams (the system doubles it, and cuts it to
-//! `net.core.wmem_max`). With what it has by itself, 208 KiB, 500 kB messages between sides that sleep wait for each
-//! other: 40 instead of 80 Gbit/s; 208, 416, 1000 and 4000 KiB asked for give 68, 80, 77 and 77. Spinning, and for
-//! small messages, it makes no difference. Packets are left as they are: a longer one takes memory in one piece,
-//! which the system may not have.
+//! Settings, and the alternatives that were measured: `SO_SNDBUF` of 512 KiB for streams (the
+//! system doubles it, and reduces it to `net.core.wmem_max`). With the default of 208 KiB, 500 kB
+//! messages between sides that sleep wait for each other: 40 instead of 80 Gbit/s; requests of 208,
+//! 416, 1000 and 4000 KiB give 68, 80, 77 and 77. Spinning, and for small messages, it makes no
+//! difference. Packet sockets keep the default: a longer packet needs contiguous memory, which the
+//! system may not have.
 
 pub mod socket;
+
+pub use self::socket::UnixKind;
 
 use std::net::SocketAddr;
 
 use self::socket::{STREAM_SEND_BUFFER, enlarge, listen, longest_packet, open};
 use super::stream::frames::{Inbox, PREFIX};
-use super::stream::{Sends, client, server};
+use super::stream::{SendMode, client, server};
 use crate::contender::{Contender, Plan, Replies, Side};
 use apus_testbed::error::Error;
 use apus_testbed::process::Control;
@@ -29,52 +34,41 @@ use apus_testbed::process::Control;
 /// Length-prefixed messages on one unix socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Unix {
-    /// Whether the socket keeps messages apart.
-    pub boundaries: Boundaries,
-    /// What the server answers.
+    /// Kind of the socket.
+    pub kind: UnixKind,
+    /// Replies of the server.
     pub replies: Replies,
 }
 
-/// Whether a socket keeps messages apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Boundaries {
-    /// It does not: SOCK_STREAM.
-    Lost,
-    /// It does: SOCK_SEQPACKET.
-    Kept,
-}
-
-impl Boundaries {
-    /// Memory for what arrives.
-    fn inbox(self) -> Inbox {
-        match self {
-            Self::Lost => Inbox::default(),
-            Self::Kept => Inbox::of_packets(longest_packet().unwrap_or_default()),
-        }
+/// Returns the receive buffer for this kind.
+fn inbox(kind: UnixKind) -> Inbox {
+    match kind {
+        UnixKind::Stream => Inbox::default(),
+        UnixKind::Seqpacket => Inbox::of_packets(longest_packet().unwrap_or_default()),
     }
 }
 
 impl Contender for Unix {
     fn name(&self) -> &'static str {
-        match self.boundaries {
-            Boundaries::Lost => "unix-stream",
-            Boundaries::Kept => "unix-seqpacket",
+        match self.kind {
+            UnixKind::Stream => "unix-stream",
+            UnixKind::Seqpacket => "unix-seqpacket",
         }
     }
 
     fn settings(&self) -> String {
-        let kind = match self.boundaries {
-            Boundaries::Lost => format!("SOCK_STREAM, SO_SNDBUF {} KiB", STREAM_SEND_BUFFER >> 10),
-            Boundaries::Kept => "SOCK_SEQPACKET, buffers as the system has them".to_owned(),
+        let kind = match self.kind {
+            UnixKind::Stream => format!("SOCK_STREAM, SO_SNDBUF {} KiB", STREAM_SEND_BUFFER >> 10),
+            UnixKind::Seqpacket => "SOCK_SEQPACKET, buffers as the system has them".to_owned(),
         };
-        format!("one connection, {kind}, {}", Sends::One.settings())
+        format!("one connection, {kind}, {}", SendMode::One.settings())
     }
 
-    fn sits_out(&self, plan: &Plan) -> Option<String> {
-        if self.boundaries == Boundaries::Lost {
+    fn exclusion(&self, plan: &Plan) -> Option<String> {
+        if self.kind == UnixKind::Stream {
             return None;
         }
-        // If the system does not say, it will say why when the socket is opened.
+        // If this fails, opening the socket fails later with the reason.
         let longest = longest_packet().ok()?.saturating_sub(PREFIX);
         let size = plan.size;
         (size > longest).then(|| {
@@ -83,19 +77,19 @@ impl Contender for Unix {
     }
 
     fn serve(&self, plan: &Plan, control: &mut Control) -> Result<Side, Error> {
-        let place = listen(self.boundaries)?;
-        control.ready(place.address)?;
-        let Some(stream) = server::accept(&place.listener, control.stop())? else {
+        let server_socket = listen(self.kind)?;
+        control.ready(server_socket.address)?;
+        let Some(stream) = server::accept(&server_socket.listener, control.stop())? else {
             return Ok(Side::default());
         };
-        enlarge(&stream, self.boundaries)?;
-        let inbox = self.boundaries.inbox();
-        server::serve(&stream, inbox, Sends::One, self.replies, plan, control.stop())
+        enlarge(&stream, self.kind)?;
+        let inbox = inbox(self.kind);
+        server::serve(&stream, inbox, SendMode::One, self.replies, plan, control.stop())
     }
 
     fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error> {
-        let stream = open(server, self.boundaries)?;
-        let inbox = self.boundaries.inbox();
-        client::drive(stream, inbox, Sends::One, plan, server, control.stop())
+        let stream = open(server, self.kind)?;
+        let inbox = inbox(self.kind);
+        client::drive(stream, inbox, SendMode::One, plan, server, control.stop())
     }
 }

@@ -1,4 +1,4 @@
-//! How do two processes come to share a unix socket?
+//! Unix sockets that two processes find by an address of the host.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
@@ -9,88 +9,97 @@ use rustix::net::{
     socket_with, socketpair,
 };
 
-use super::Boundaries;
 use apus_testbed::error::{Doing, Error};
 
-/// Something that accepts connections.
-pub struct Place {
-    /// The listening socket.
+/// Kind of a unix socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnixKind {
+    /// SOCK_STREAM, without message kind.
+    Stream,
+    /// SOCK_SEQPACKET, with message kind.
+    Seqpacket,
+}
+
+/// A listening socket.
+pub struct UnixListener {
+    /// The socket.
     pub listener: OwnedFd,
-    /// Where clients reach it: its name is made of this.
+    /// Address from which clients derive the socket's name.
     pub address: SocketAddr,
-    /// Keeps others from taking the same name.
-    pub _held: UdpSocket,
+    /// Keeps other processes from using the same name.
+    pub _reserved: UdpSocket,
 }
 
-/// Holds an address of this host: as long as its socket is open nobody else has it, so that names made of it
-/// belong to the holder alone. They end with the process, and belong to a network namespace as ports do.
-pub fn hold_address() -> Result<(UdpSocket, SocketAddr), Error> {
+/// Reserves an address of this host. While the socket is open no other process has the address, so
+/// names derived from it belong to this process alone. These names end with the process, and belong
+/// to a network namespace as ports do.
+pub fn reserve_address() -> Result<(UdpSocket, SocketAddr), Error> {
     let any_port = (Ipv4Addr::LOCALHOST, 0);
-    let held = UdpSocket::bind(any_port).doing(|| format!("bind {}", any_port.0))?;
-    let address = held.local_addr().doing(|| "find out the port".to_owned())?;
-    Ok((held, address))
+    let reserved = UdpSocket::bind(any_port).doing(|| format!("bind {}", any_port.0))?;
+    let address = reserved.local_addr().doing(|| "find out the port".to_owned())?;
+    Ok((reserved, address))
 }
 
-/// Connections that wait to be accepted. Ours: more than the clients of any experiment.
+/// Most connections that wait for `accept`. Chosen by us: more than the clients of any experiment.
 const BACKLOG: i32 = 4096;
 
-/// Listens under a name that nobody else has.
-pub fn listen(boundaries: Boundaries) -> Result<Place, Error> {
-    let (held, address) = hold_address()?;
-    let listener = new(boundaries)?;
+/// Listens under a name that no other process has.
+pub fn listen(kind: UnixKind) -> Result<UnixListener, Error> {
+    let (reserved, address) = reserve_address()?;
+    let listener = new(kind)?;
     bind(&listener, &name(address)?)
         .and_then(|()| listen_on(&listener, BACKLOG))
         .doing(|| format!("listen at the unix socket of {address}"))?;
-    Ok(Place { listener, address, _held: held })
+    Ok(UnixListener { listener, address, _reserved: reserved })
 }
 
-/// A connection to whoever listens under the name of `server`.
-pub fn open(server: SocketAddr, boundaries: Boundaries) -> Result<OwnedFd, Error> {
-    let stream = new(boundaries)?;
+/// Connects to the listener with the name of `server`.
+pub fn open(server: SocketAddr, kind: UnixKind) -> Result<OwnedFd, Error> {
+    let stream = new(kind)?;
     connect(&stream, &name(server)?).doing(|| format!("connect to the unix socket of {server}"))?;
-    enlarge(&stream, boundaries)?;
+    enlarge(&stream, kind)?;
     Ok(stream)
 }
 
-/// Bytes of a stream's send buffer that are asked for, which the system doubles and cuts to its limit
-/// (`net.core.wmem_max`); the module says why.
+/// Requested send buffer of a stream in bytes, which the system doubles and reduces to its limit
+/// (`net.core.wmem_max`); the module head has the reason.
 pub const STREAM_SEND_BUFFER: usize = 512 << 10;
 
-/// Gives a connection the buffer that it is fastest with.
-pub fn enlarge(stream: &OwnedFd, boundaries: Boundaries) -> Result<(), Error> {
-    if boundaries == Boundaries::Kept {
+/// Sets the send buffer with which a connection is fastest.
+pub fn enlarge(stream: &OwnedFd, kind: UnixKind) -> Result<(), Error> {
+    if kind == UnixKind::Seqpacket {
         return Ok(());
     }
     set_socket_send_buffer_size(stream, STREAM_SEND_BUFFER).doing(|| "set SO_SNDBUF".to_owned())
 }
 
-/// Both ends of a connection.
-pub fn pair(boundaries: Boundaries) -> Result<(OwnedFd, OwnedFd), Error> {
-    socketpair(AddressFamily::UNIX, kind(boundaries), SocketFlags::CLOEXEC, None)
+/// Returns both ends of a connection.
+pub fn pair(kind: UnixKind) -> Result<(OwnedFd, OwnedFd), Error> {
+    socketpair(AddressFamily::UNIX, socket_type(kind), SocketFlags::CLOEXEC, None)
         .doing(|| "open a pair of unix sockets".to_owned())
 }
 
-/// Bytes of the longest packet that a socket takes as the system has it set up.
+/// Returns the length of the longest packet that a socket accepts with the system's settings.
 pub fn longest_packet() -> Result<usize, Error> {
-    let buffer = socket_send_buffer_size(new(Boundaries::Kept)?);
-    // What `unix_dgram_sendmsg` keeps for itself.
+    let buffer = socket_send_buffer_size(new(UnixKind::Seqpacket)?);
+    // `unix_dgram_sendmsg` reserves these bytes.
     Ok(buffer.doing(|| "ask for SO_SNDBUF".to_owned())?.saturating_sub(32))
 }
 
-/// An abstract name, which is in no file system.
+/// Returns an abstract name, which is in no file system.
 fn name(address: SocketAddr) -> Result<SocketAddrUnix, Error> {
     let name = format!("apus-lab/{address}");
     SocketAddrUnix::new_abstract_name(name.as_bytes()).doing(|| format!("make the name {name}"))
 }
 
-const fn kind(boundaries: Boundaries) -> SocketType {
-    match boundaries {
-        Boundaries::Lost => SocketType::STREAM,
-        Boundaries::Kept => SocketType::SEQPACKET,
+const fn socket_type(kind: UnixKind) -> SocketType {
+    match kind {
+        UnixKind::Stream => SocketType::STREAM,
+        UnixKind::Seqpacket => SocketType::SEQPACKET,
     }
 }
 
-fn new(boundaries: Boundaries) -> Result<OwnedFd, Error> {
-    socket_with(AddressFamily::UNIX, kind(boundaries), SocketFlags::CLOEXEC, None)
+fn new(kind: UnixKind) -> Result<OwnedFd, Error> {
+    socket_with(AddressFamily::UNIX, socket_type(kind), SocketFlags::CLOEXEC, None)
         .doing(|| "open a unix socket".to_owned())
 }

@@ -1,4 +1,4 @@
-//! How does the client use its connections?
+//! TCP client with one or more connections to each server.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -9,10 +9,10 @@ use apus::PollMode;
 
 use super::connection::Connection;
 use super::readiness::{Readiness, Ready, Token};
+use crate::baseline::stream::buffer_pool::BufferPool;
 use crate::baseline::stream::frames::PREFIX;
-use crate::baseline::stream::memory::Memory;
 use crate::baseline::tcp::socket::{Settings, open};
-use crate::transport::{Client, Ended};
+use crate::transport::interface::{Client, Completions};
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 
@@ -21,34 +21,34 @@ pub(super) struct TcpClient {
     readiness: Readiness,
     ready: Vec<Ready>,
     servers: Vec<Server>,
-    /// The connections of all servers, by their tokens.
-    lanes: Vec<Lane>,
+    /// Connections of all servers, by token.
+    connections: Vec<PooledConnection>,
     /// Whether a connection carries one request at a time.
     exclusive: bool,
-    /// The payload of every request.
+    /// Buffer of which every payload is a part.
     payload: Rc<[u8]>,
-    /// Nanoseconds to spin before sleeping; `None` stands for ever.
+    /// Nanoseconds to spin before sleeping; `None` spins forever.
     spin: Option<u64>,
 }
 
 /// Connections to each server.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pool {
-    /// So many, which requests share.
+    /// This number of connections, which requests share.
     Shared(usize),
-    /// So many, each for one request at a time.
+    /// This number of connections, each for one request at a time.
     Exclusive(usize),
 }
 
 struct Server {
     address: SocketAddr,
-    /// Its connections, as indices; of exclusive ones those without a request, the one that was used last at
-    /// the end.
-    lanes: Vec<usize>,
+    /// Indices of its connections. With exclusive connections, only those without a request, the
+    /// one used last at the end.
+    connections: Vec<usize>,
 }
 
-/// A connection and the requests on it, in the order in which the replies come.
-struct Lane {
+/// A connection and its requests, in the order in which replies arrive.
+struct PooledConnection {
     connection: Connection,
     server: usize,
     requests: VecDeque<(u32, usize)>,
@@ -56,8 +56,9 @@ struct Lane {
     bytes: usize,
 }
 
-/// Requests that are shorter than this are copied behind their prefix, so that several of them leave
-/// as one piece. Ours, not tuned: a page, whose copy costs less than the system call it may spare.
+/// Requests shorter than this are copied behind their prefix, so that several of them leave as one
+/// piece. Chosen by us and not tuned: a page, whose copy costs less than the system call that it
+/// may save.
 const SHORT: usize = 4 << 10;
 
 impl TcpClient {
@@ -68,7 +69,7 @@ impl TcpClient {
         poll: PollMode,
     ) -> Result<Self, Error> {
         let readiness = Readiness::new().doing(|| "create an epoll descriptor".to_owned())?;
-        let memory = Memory::default();
+        let buffers = BufferPool::default();
         let (count, exclusive) = match pool {
             Pool::Shared(count) => (count, false),
             Pool::Exclusive(count) => (count, true),
@@ -77,26 +78,33 @@ impl TcpClient {
             readiness,
             ready: Vec::new(),
             servers: Vec::new(),
-            lanes: Vec::new(),
+            connections: Vec::new(),
             exclusive,
             payload: Rc::from([]),
             spin: poll.spin_for().map(clock::as_nanoseconds),
         };
         for (server, &address) in servers.iter().enumerate() {
-            let first = client.lanes.len();
+            let first = client.connections.len();
             for index in first..first + count {
                 let stream = open(address, sockets)?;
                 let connection =
-                    Connection::new(stream, index as Token, &client.readiness, &memory)
+                    Connection::new(stream, index as Token, &client.readiness, &buffers)
                         .doing(|| format!("watch a connection to {address}"))?;
-                client.lanes.push(Lane { connection, server, requests: VecDeque::new(), bytes: 0 });
+                client.connections.push(PooledConnection {
+                    connection,
+                    server,
+                    requests: VecDeque::new(),
+                    bytes: 0,
+                });
             }
-            client.servers.push(Server { address, lanes: (first..first + count).rev().collect() });
+            client
+                .servers
+                .push(Server { address, connections: (first..first + count).rev().collect() });
         }
         Ok(client)
     }
 
-    /// The payload of a request, at least `size` bytes long.
+    /// Returns a payload of at least `size` bytes.
     fn payload(&mut self, size: usize) -> Rc<[u8]> {
         if self.payload.len() < size {
             self.payload = vec![0; size.next_power_of_two()].into();
@@ -104,26 +112,26 @@ impl TcpClient {
         Rc::clone(&self.payload)
     }
 
-    /// The connection that the next request to this server goes on.
+    /// Selects the connection for the next request to this server.
     fn choose(&mut self, server: usize) -> usize {
-        let lanes = &mut self.servers[server].lanes;
+        let connections = &mut self.servers[server].connections;
         if self.exclusive {
-            return lanes.pop().expect("as many connections as outstanding requests");
+            return connections.pop().expect("as many connections as outstanding requests");
         }
-        let load = |&index: &usize| self.lanes[index].bytes;
-        lanes.iter().copied().min_by_key(load).expect("there is a connection")
+        let load = |&index: &usize| self.connections[index].bytes;
+        connections.iter().copied().min_by_key(load).expect("there is a connection")
     }
 
-    /// Receives what is ready on a connection, and takes note of the replies.
-    fn receive(&mut self, index: usize, ended: &mut Ended) -> Result<(), Error> {
-        let Lane { connection, server, requests, bytes } = &mut self.lanes[index];
-        let Server { address, lanes } = &mut self.servers[*server];
+    /// Receives what is available on a connection, and records the replies.
+    fn receive(&mut self, index: usize, ended: &mut Completions) -> Result<(), Error> {
+        let PooledConnection { connection, server, requests, bytes } = &mut self.connections[index];
+        let Server { address, connections } = &mut self.servers[*server];
         if !connection.receive().doing(|| format!("receive from {address}"))? {
             return Err(Error::Peer(format!("{address} closed a connection")));
         }
         let replies = connection.inbox.take();
         if replies.count > 0 && self.exclusive {
-            lanes.push(index);
+            connections.push(index);
         }
         for frame in replies.iter() {
             let reply = frame.len() - PREFIX;
@@ -139,21 +147,21 @@ impl TcpClient {
                 }
             }
         }
-        connection.inbox.rest();
+        connection.inbox.release();
         Ok(())
     }
 
-    /// Does what can be done now, or once something can be done, at the latest after `wait`. Whether
-    /// anything could be done.
-    fn turn(&mut self, wait: Duration, ended: &mut Ended) -> Result<bool, Error> {
+    /// Sends and receives what is possible, after waiting for up to `wait`. Returns whether
+    /// anything was possible.
+    fn poll_once(&mut self, wait: Duration, ended: &mut Completions) -> Result<bool, Error> {
         let ready = self.readiness.poll(Some(wait)).doing(|| "wait for connections".to_owned())?;
-        let mut turn = std::mem::take(&mut self.ready);
-        turn.extend(ready);
-        let worked = !turn.is_empty();
-        for Ready { token, receive, send } in turn.drain(..) {
+        let mut batch = std::mem::take(&mut self.ready);
+        batch.extend(ready);
+        let worked = !batch.is_empty();
+        for Ready { token, receive, send } in batch.drain(..) {
             let index = token as usize;
             if send {
-                let Lane { connection, server, .. } = &mut self.lanes[index];
+                let PooledConnection { connection, server, .. } = &mut self.connections[index];
                 let address = self.servers[*server].address;
                 connection.send(&self.readiness).doing(|| format!("send to {address}"))?;
             }
@@ -161,7 +169,7 @@ impl TcpClient {
                 self.receive(index, ended)?;
             }
         }
-        self.ready = turn;
+        self.ready = batch;
         Ok(worked)
     }
 }
@@ -171,7 +179,7 @@ impl Client for TcpClient {
         let length = size as usize;
         let payload = self.payload(length);
         let index = self.choose(peer);
-        let Lane { connection, requests, bytes, .. } = &mut self.lanes[index];
+        let PooledConnection { connection, requests, bytes, .. } = &mut self.connections[index];
         requests.push_back((id, length));
         *bytes += length;
         connection.outbox.push_copy(&size.to_be_bytes());
@@ -184,8 +192,8 @@ impl Client for TcpClient {
         connection.send(&self.readiness).doing(|| format!("send to {address}"))
     }
 
-    fn poll(&mut self, wait: Duration, ended: &mut Ended) -> Result<(), Error> {
-        if self.turn(Duration::ZERO, ended)? || wait.is_zero() {
+    fn poll(&mut self, wait: Duration, ended: &mut Completions) -> Result<(), Error> {
+        if self.poll_once(Duration::ZERO, ended)? || wait.is_zero() {
             return Ok(());
         }
         let began = clock::now();
@@ -195,9 +203,9 @@ impl Client for TcpClient {
             let waited = clock::now() - began;
             if waited >= spin {
                 let left = Duration::from_nanos(wait.saturating_sub(waited));
-                return self.turn(left, ended).map(drop);
+                return self.poll_once(left, ended).map(drop);
             }
-            if self.turn(Duration::ZERO, ended)? {
+            if self.poll_once(Duration::ZERO, ended)? {
                 return Ok(());
             }
         }

@@ -1,4 +1,4 @@
-//! What belongs to one connection?
+//! State of one TCP connection.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -7,45 +7,46 @@ use rustix::net::{RecvFlags, recv};
 
 use super::outbox::Outbox;
 use super::readiness::{Readiness, Token};
+use crate::baseline::stream::buffer_pool::BufferPool;
 use crate::baseline::stream::frames::Inbox;
-use crate::baseline::stream::memory::Memory;
 
-/// Most bytes that one connection receives or sends before another one has its turn.
+/// Most bytes that one connection receives or sends before the next one is served.
 ///
-/// Measured: on one connection, turns of 64 KiB, 256 KiB and 1 MiB completed 58,000, 70,000 and 77,000
-/// requests of W4 a second; on one per request 48,000, 56,000 and 64,000. The tail of short
-/// messages under the same load was no worse with the longest, as far as a noisy machine can tell.
-pub(super) const TURN: usize = 1 << 20;
+/// Measured: on one connection, quotas of 64 KiB, 256 KiB and 1 MiB completed 58,000, 70,000 and
+/// 77,000 requests of W4 a second; with one connection per request 48,000, 56,000 and 64,000. The
+/// tail of short messages under the same load was no worse with the largest, as far as a noisy
+/// machine can tell.
+pub(super) const QUOTA: usize = 1 << 20;
 
-/// A connection that never waits inside a call.
+/// A non-blocking connection.
 pub(super) struct Connection {
     stream: OwnedFd,
     token: Token,
     pub(super) inbox: Inbox,
     pub(super) outbox: Outbox,
-    /// Whether [`Readiness`] tells when there is room to send.
+    /// Whether [`Readiness`] reports room to send.
     awaits_room: bool,
 }
 
 impl Connection {
-    /// Watches over `stream`; what happens on it is told with `token`.
+    /// Registers `stream` with `readiness`, whose events carry `token`.
     pub(super) fn new(
         stream: impl Into<OwnedFd>,
         token: Token,
         readiness: &Readiness,
-        memory: &Memory,
+        pool: &BufferPool,
     ) -> Result<Self, Errno> {
         let stream = stream.into();
         readiness.watch(&stream, token)?;
-        let (inbox, outbox) = (Inbox::new(memory.clone()), Outbox::new(memory.clone()));
+        let (inbox, outbox) = (Inbox::new(pool.clone()), Outbox::new(pool.clone()));
         Ok(Self { stream, token, inbox, outbox, awaits_room: false })
     }
 
-    /// Receives what is there, once. `false` if the peer has closed the connection.
+    /// Receives what is available, once. Returns `false` if the peer has closed the connection.
     pub(super) fn receive(&mut self) -> Result<bool, Errno> {
         let room = self.inbox.room();
-        let turn = room.len().min(TURN);
-        match recv(&self.stream, &mut room[..turn], RecvFlags::DONTWAIT) {
+        let quota = room.len().min(QUOTA);
+        match recv(&self.stream, &mut room[..quota], RecvFlags::DONTWAIT) {
             Ok((0, _)) | Err(Errno::CONNRESET) => return Ok(false),
             Ok((count, _)) => self.inbox.received(count),
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -54,8 +55,8 @@ impl Connection {
         Ok(true)
     }
 
-    /// Sends each message that is there back as soon as it has been worked on, as `work` says, and what could not
-    /// be sent before; until `work` says that it is over.
+    /// Works on each received message and sends it back at once, followed by what could not be sent
+    /// before. Stops when `work` returns `false`.
     pub(super) fn answer_each(
         &mut self,
         readiness: &Readiness,
@@ -67,7 +68,7 @@ impl Connection {
                 return Ok(());
             }
             outbox.push_copy(frame);
-            outbox.send(&*stream, TURN)?;
+            outbox.send(&*stream, QUOTA)?;
         }
         self.send(readiness)
     }
@@ -75,7 +76,7 @@ impl Connection {
     /// Sends what there is room for, once.
     pub(super) fn send(&mut self, readiness: &Readiness) -> Result<(), Errno> {
         if !self.outbox.is_empty() {
-            self.outbox.send(&self.stream, TURN)?;
+            self.outbox.send(&self.stream, QUOTA)?;
         }
         let awaits_room = !self.outbox.is_empty();
         if awaits_room != self.awaits_room {

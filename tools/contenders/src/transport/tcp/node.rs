@@ -1,18 +1,21 @@
-//! What does one host have of TCP?
+//! TCP on one host.
 
 use std::net::{SocketAddr, TcpListener};
 
 use apus::PollMode;
 
 use super::client::{Pool, TcpClient};
-use super::{Connections, Tcp, server};
+use super::server;
+use super::spec::{Connections, Tcp};
 use crate::baseline::tcp::socket::{Settings, listen_at, listen_too};
-use crate::baseline::wait::wake;
-use crate::transport::{Client, Node, Opening, Work};
+use crate::baseline::waiter::wake;
+use crate::transport::interface::{Client, Node, NodeOptions};
+use crate::transport::work::Work;
 use apus_testbed::error::Error;
 use apus_testbed::process::Stop;
 
-/// A listener for each receiver, all at the same address: the system spreads connections over them.
+/// One listener for each receiver, all at the same address: the system spreads connections over
+/// them.
 pub(super) struct TcpNode {
     connections: Connections,
     sockets: Settings,
@@ -23,14 +26,14 @@ pub(super) struct TcpNode {
 }
 
 impl TcpNode {
-    pub(super) fn open(tcp: &Tcp, opening: &Opening) -> Result<Self, Error> {
+    pub(super) fn open(tcp: &Tcp, opening: &NodeOptions) -> Result<Self, Error> {
         let sockets = tcp.sockets();
         let (first, address) = listen_at(opening.at, &sockets)?;
         let mut listeners = vec![first];
         for _ in 1..opening.receivers {
             listeners.push(listen_too(address, &sockets)?);
         }
-        let Opening { poll, work, .. } = *opening;
+        let NodeOptions { poll, work, .. } = *opening;
         Ok(Self { connections: tcp.connections, sockets, address, listeners, poll, work })
     }
 }

@@ -1,4 +1,4 @@
-//! What is still to be sent on a connection?
+//! Send queue of a connection.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -8,17 +8,17 @@ use std::rc::Rc;
 use rustix::io::{Errno, IoSlice};
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
-use crate::baseline::stream::memory::Memory;
+use crate::baseline::stream::buffer_pool::BufferPool;
 
 /// Bytes that wait to be sent, in pieces so that payload need not be copied.
 ///
 /// # Invariants
 ///
-/// - **O1** No piece is empty.
+/// - OUTBOX-1: No piece is empty.
 pub(super) struct Outbox {
     pieces: VecDeque<Piece>,
-    /// Where the memory of whole messages goes.
-    memory: Memory,
+    /// Pool that receives the buffers of whole messages.
+    pool: BufferPool,
 }
 
 /// A part of a buffer.
@@ -28,11 +28,11 @@ struct Piece {
 }
 
 enum Buffer {
-    /// Copies of short messages, more of which may be added.
+    /// Copies of short messages; more may be appended.
     Short(Vec<u8>),
-    /// One message in memory of its own.
+    /// One message in a buffer of its own.
     Whole(Vec<u8>),
-    /// Something that more than one message contains.
+    /// A buffer that several messages share.
     Shared(Rc<[u8]>),
 }
 
@@ -40,19 +40,19 @@ impl Outbox {
     /// Bytes of short messages that are collected in one piece.
     const SHORT: usize = 16 << 10;
 
-    /// Pieces that one system call takes.
+    /// Most pieces of one system call.
     const PIECES: usize = 16;
 
-    /// An empty one. The memory of whole messages goes to `memory` when they have been sent.
-    pub(super) fn new(memory: Memory) -> Self {
-        Self { pieces: VecDeque::new(), memory }
+    /// Returns an empty queue. Buffers of whole messages go to `pool` once they are sent.
+    pub(super) fn new(pool: BufferPool) -> Self {
+        Self { pieces: VecDeque::new(), pool }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Adds a copy of `bytes`.
+    /// Appends a copy of `bytes`.
     pub(super) fn push_copy(&mut self, bytes: &[u8]) {
         if let Some(Piece { buffer: Buffer::Short(short), range }) = self.pieces.back_mut()
             && range.end < Self::SHORT
@@ -64,12 +64,12 @@ impl Outbox {
         self.push(Buffer::Short(bytes.to_vec()), 0..bytes.len());
     }
 
-    /// Adds the first `length` bytes of `whole`.
+    /// Appends the first `length` bytes of `whole`.
     pub(super) fn push_whole(&mut self, whole: Vec<u8>, length: usize) {
         self.push(Buffer::Whole(whole), 0..length);
     }
 
-    /// Adds the first `length` bytes of `shared`.
+    /// Appends the first `length` bytes of `shared`.
     pub(super) fn push_shared(&mut self, shared: Rc<[u8]>, length: usize) {
         self.push(Buffer::Shared(shared), 0..length);
     }
@@ -80,7 +80,7 @@ impl Outbox {
         }
     }
 
-    /// Sends up to `most` bytes in one call, if the connection takes any.
+    /// Sends up to `most` bytes in one call, if the connection accepts any.
     pub(super) fn send(&mut self, stream: impl AsFd, most: usize) -> Result<(), Errno> {
         let mut slices = [IoSlice::new(&[]); Self::PIECES];
         let mut used = 0;
@@ -104,7 +104,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// `count` bytes have been sent.
+    /// Removes `count` bytes that have been sent.
     fn advance(&mut self, mut count: usize) {
         while count > 0 {
             let piece = self.pieces.front_mut().expect("nothing is sent that was not here");
@@ -114,7 +114,7 @@ impl Outbox {
             if piece.range.is_empty() {
                 let piece = self.pieces.pop_front().expect("the one above");
                 if let Buffer::Whole(memory) = piece.buffer {
-                    self.memory.give_back(memory);
+                    self.pool.give_back(memory);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Which connections can go on?
+//! Readiness of connections, reported by epoll.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -8,27 +8,27 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
-/// What an event on a socket is told with.
+/// Number that identifies a socket in its events.
 pub(super) type Token = u64;
 
-/// Sockets under watch.
+/// An epoll instance with its sockets.
 pub(super) struct Readiness {
     epoll: OwnedFd,
     events: Vec<Event>,
 }
 
-/// What can be done with a socket.
+/// A socket that is ready.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ready {
     pub(super) token: Token,
-    /// There is something to receive, or the peer is gone.
+    /// Data or the end of the connection can be received.
     pub(super) receive: bool,
     /// There is room to send.
     pub(super) send: bool,
 }
 
 impl Readiness {
-    /// Events that one call tells at most; the others are told next time.
+    /// Most events that one call reports; further events are reported by the next call.
     const EVENTS: usize = 64;
 
     pub(super) fn new() -> Result<Self, Errno> {
@@ -36,12 +36,12 @@ impl Readiness {
         Ok(Self { epoll, events: Vec::with_capacity(Self::EVENTS) })
     }
 
-    /// Tells from now on when there is something to receive on `socket`.
+    /// Reports from now on when `socket` has something to receive.
     pub(super) fn watch(&self, socket: impl AsFd, token: Token) -> Result<(), Errno> {
         epoll::add(&self.epoll, socket, EventData::new_u64(token), EventFlags::IN)
     }
 
-    /// Whether to tell when there is room to send on `socket`, too.
+    /// Sets whether room to send on `socket` is reported as well.
     pub(super) fn await_room(
         &self,
         socket: impl AsFd,
@@ -52,13 +52,13 @@ impl Readiness {
         epoll::modify(&self.epoll, socket, EventData::new_u64(token), EventFlags::IN | room)
     }
 
-    /// What can be done now; if there is nothing, waits for it, at most for `wait`, or for ever.
+    /// Returns the ready sockets; waits for the first one for up to `wait`, or forever.
     pub(super) fn poll(
         &mut self,
         wait: Option<Duration>,
     ) -> Result<impl Iterator<Item = Ready>, Errno> {
         self.events.clear();
-        let wait = wait.map(|wait| Timespec::try_from(wait).expect("nobody waits that long"));
+        let wait = wait.map(|wait| Timespec::try_from(wait).expect("a wait below 584 years"));
         match epoll::wait(&self.epoll, spare_capacity(&mut self.events), wait.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! How does the server echo on many connections?
+//! TCP server: echoes on many connections.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use rustix::io::Errno;
 
 use super::connection::Connection;
 use super::readiness::{Readiness, Ready, Token};
-use crate::baseline::stream::memory::Memory;
-use crate::transport::Work;
+use crate::baseline::stream::buffer_pool::BufferPool;
+use crate::transport::work::Work;
 use apus_testbed::clock;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
-/// The listener's token; connections have the following ones.
+/// Token of the listener; connections have the following ones.
 const LISTENER: Token = 0;
 
-/// Echoes each message on the connection it came from, after some work. The connections may be of any kind that
-/// carries bytes.
+/// Echoes each message on the connection it arrived on, after some work. The connections may be of
+/// any kind that carries bytes.
 pub fn serve(listener: &impl AsFd, poll: PollMode, work: Work, stop: &Stop) -> Result<(), Error> {
     rustix::io::ioctl_fionbio(listener, true)
         .doing(|| "make the listener non-blocking".to_owned())?;
@@ -26,7 +26,7 @@ pub fn serve(listener: &impl AsFd, poll: PollMode, work: Work, stop: &Stop) -> R
     readiness.watch(listener, LISTENER).doing(|| "watch the listener".to_owned())?;
 
     let mut connections: Vec<Option<Connection>> = Vec::new();
-    let memory = Memory::default();
+    let pool = BufferPool::default();
     let spin = poll.spin_for().map(clock::as_nanoseconds);
     let mut sleep_at = spin.map(|spin| clock::now() + spin);
     let mut ready: Vec<Ready> = Vec::new();
@@ -39,7 +39,7 @@ pub fn serve(listener: &impl AsFd, poll: PollMode, work: Work, stop: &Stop) -> R
         }
         for ready in ready.drain(..) {
             let handled = match ready.token.checked_sub(LISTENER + 1) {
-                None => accept(listener, &mut connections, &readiness, &memory),
+                None => accept(listener, &mut connections, &readiness, &pool),
                 Some(index) => {
                     echo(&mut connections[index as usize], ready, &readiness, work, stop)
                 }
@@ -50,25 +50,25 @@ pub fn serve(listener: &impl AsFd, poll: PollMode, work: Work, stop: &Stop) -> R
     Ok(())
 }
 
-/// Takes the next connection.
+/// Accepts the next connection.
 fn accept(
     listener: &impl AsFd,
     connections: &mut Vec<Option<Connection>>,
     readiness: &Readiness,
-    memory: &Memory,
+    pool: &BufferPool,
 ) -> Result<(), Errno> {
     let stream = match rustix::net::accept(listener) {
         Ok(stream) => stream,
-        // It was gone before it was taken, or the listener has been shut down.
+        // The client disconnected before, or the listener has been shut down.
         Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INVAL) => return Ok(()),
         Err(error) => return Err(error),
     };
     let token = LISTENER + 1 + connections.len() as Token;
-    connections.push(Some(Connection::new(stream, token, readiness, memory)?));
+    connections.push(Some(Connection::new(stream, token, readiness, pool)?));
     Ok(())
 }
 
-/// Gives one connection its turn. The slot is empty afterwards if the client is gone.
+/// Serves one ready connection. The slot is empty afterwards if the client has disconnected.
 fn echo(
     slot: &mut Option<Connection>,
     ready: Ready,
@@ -99,7 +99,7 @@ fn echo(
     } else {
         connection.answer_each(readiness, worked)
     };
-    connection.inbox.rest();
+    connection.inbox.release();
     match sent {
         Err(Errno::CONNRESET | Errno::PIPE) => {
             *slot = None;

@@ -1,5 +1,5 @@
-//! Situation: TCP without an experiment around it. Every byte comes back, on however many connections, and
-//! a peer that misbehaves is an error.
+//! Scenario: TCP without an experiment. Every byte comes back, on any number of connections, and a
+//! misbehaving peer is an error.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 
 use apus::PollMode;
 
-use super::{Connections, NotTcp, Tcp};
-use crate::transport::{Client, Ended, Node, Opening, Transport, Work};
+use super::spec::TcpNameError;
+use super::{Connections, Tcp};
+use crate::transport::{Client, Completions, Node, NodeOptions, Transport, Work};
 use apus_testbed::error::Error;
 use apus_testbed::process::Stop;
 
-/// A node that serves.
+/// A serving node.
 struct Server {
     node: Arc<dyn Node>,
     stop: Stop,
@@ -23,10 +24,10 @@ struct Server {
 
 impl Server {
     fn start(poll: PollMode, receivers: usize) -> Self {
-        Self::open(&Opening { receivers, ..Opening::on_loopback(poll, true) })
+        Self::open(&NodeOptions { receivers, ..NodeOptions::on_loopback(poll, true) })
     }
 
-    fn open(opening: &Opening) -> Self {
+    fn open(opening: &NodeOptions) -> Self {
         let node: Arc<dyn Node> = Tcp::new(Connections::One).open(opening).unwrap().into();
         let stop = Stop::default();
         let to_wake = Arc::clone(&node);
@@ -44,13 +45,13 @@ impl Server {
     }
 }
 
-/// A client of these servers.
+/// Returns a client of these servers.
 fn client(kind: Connections, poll: PollMode, servers: &[SocketAddr]) -> Box<dyn Client> {
-    let node = Tcp::new(kind).open(&Opening::on_loopback(poll, false)).unwrap();
+    let node = Tcp::new(kind).open(&NodeOptions::on_loopback(poll, false)).unwrap();
     node.connect(servers, 4).unwrap()
 }
 
-/// A frame whose bytes differ from their neighbours.
+/// Returns a frame whose bytes differ from their neighbours.
 fn frame(length: usize) -> Vec<u8> {
     let mut frame = (length as u32).to_be_bytes().to_vec();
     frame.extend((0..length).map(|at| (at * 31 + at / 256) as u8));
@@ -92,13 +93,13 @@ fn clients_complete_each_request_once() {
             let servers = [Server::start(poll, 1), Server::start(poll, 1)];
             let addresses = [0, 1].map(|server: usize| servers[server].node.address());
             let mut client = client(kind, poll, &addresses);
-            // More rounds than connections, short and long messages at the same time.
+            // More rounds than connections, with short and long messages at the same time.
             for round in 0..10 {
                 let sizes = [1, 5000, 300_000 + round, 64];
                 for (id, size) in (0..).zip(sizes) {
                     client.start(id, id as usize % 2, size).unwrap();
                 }
-                let mut ended = Ended::default();
+                let mut ended = Completions::default();
                 while ended.completed.len() < sizes.len() {
                     client.poll(Duration::from_secs(1), &mut ended).unwrap();
                 }
@@ -111,19 +112,20 @@ fn clients_complete_each_request_once() {
 }
 
 #[test]
-fn every_request_is_worked_on_before_its_reply_however_long_it_is() {
+fn work_precedes_each_reply_whatever_its_length() {
     let work = Work::lasting(Duration::from_millis(40));
-    let server = Server::open(&Opening { work, ..Opening::on_loopback(PollMode::Block, true) });
+    let server =
+        Server::open(&NodeOptions { work, ..NodeOptions::on_loopback(PollMode::Block, true) });
     let mut client = client(Connections::One, PollMode::Block, &[server.node.address()]);
     for size in [100, 100_000] {
         let began = Instant::now();
         client.start(0, 0, size).unwrap();
         client.start(1, 0, size).unwrap();
-        let mut ended = Ended::default();
+        let mut ended = Completions::default();
         while ended.completed.len() < 2 {
             client.poll(Duration::from_secs(1), &mut ended).unwrap();
         }
-        // A processor that is at its best now, and was not before, is less than four times as fast.
+        // A processor may be up to four times as fast now as during the calibration.
         assert!(began.elapsed() >= Duration::from_millis(20), "{size}: {:?}", began.elapsed());
     }
     server.stop();
@@ -131,7 +133,7 @@ fn every_request_is_worked_on_before_its_reply_however_long_it_is() {
 
 #[test]
 fn a_pool_uses_the_connection_with_the_least_under_way() {
-    // One that takes connections and never answers.
+    // A listener that accepts connections and never answers.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let mut client =
         client(Connections::Pool(2), PollMode::Spin, &[listener.local_addr().unwrap()]);
@@ -139,7 +141,7 @@ fn a_pool_uses_the_connection_with_the_least_under_way() {
         client.start(id, 0, size).unwrap();
     }
     let mut received = [0, 1].map(|_| {
-        drop(client.poll(Duration::ZERO, &mut Ended::default()));
+        drop(client.poll(Duration::ZERO, &mut Completions::default()));
         let (mut stream, _) = listener.accept().unwrap();
         let mut bytes = vec![0; 3 * 14];
         stream.read_exact(&mut bytes).unwrap();
@@ -156,11 +158,11 @@ fn names_say_how_tcp_is_used() {
     }
     assert_eq!("tcp-pool=4".parse::<Tcp>().unwrap().to_string(), "tcp-pool", "the default");
     for name in ["udp", "tcp-pool=0", "tcp-pool=x", "tcp=2", "tcp-per-request=2", ""] {
-        assert!(matches!(name.parse::<Tcp>(), Err(NotTcp)), "{name}");
+        assert!(matches!(name.parse::<Tcp>(), Err(TcpNameError)), "{name}");
     }
 }
 
-/// What a client says of a server that reads one request and then does `answer`.
+/// Returns the client's error about a server that reads one request and then runs `answer`.
 fn error_of(answer: fn(TcpStream)) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -171,7 +173,7 @@ fn error_of(answer: fn(TcpStream)) -> String {
     });
     let mut client = client(Connections::One, PollMode::Spin, &[address]);
     client.start(0, 0, 100).unwrap();
-    let mut ended = Ended::default();
+    let mut ended = Completions::default();
     let error = loop {
         if let Err(error) = client.poll(Duration::ZERO, &mut ended) {
             break error.to_string();
@@ -192,7 +194,8 @@ fn a_server_that_closes_a_connection_is_an_error() {
 fn a_reply_of_another_length_is_an_error() {
     let error = error_of(|mut stream| {
         stream.write_all(&frame(99)).unwrap();
-        // Until the client has gone: it must not see the end of the connection first.
+        // Waits for the client's disconnection: the client must not read the end of the connection
+        // first.
         let _ = stream.read(&mut [0; 1]);
     });
     assert_eq!(error, "SERVER answered 100 bytes with 99");

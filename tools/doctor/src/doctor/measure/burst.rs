@@ -1,20 +1,21 @@
-//! How much of a burst does a buffer lose, while nobody receives?
+//! Loss of a burst in a socket buffer while no thread receives.
 
 use std::net::UdpSocket;
 use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 
-/// Packets of the burst: 25 Gbit/s for a millisecond.
+/// Packets in the burst: one millisecond at 25 Gbit/s.
 pub(in crate::doctor) const PACKETS: usize = 2_083;
 
-/// Payload of a full packet on Ethernet.
+/// Payload of a full Ethernet packet in bytes.
 const PAYLOAD: usize = 1_472;
 
-/// How long a packet may take through the loopback interface. Ours: a thousand times what it does.
+/// Time after which an outstanding packet is lost. Chosen by us: a thousand times the usual delay of the loopback
+/// interface.
 const QUIET: Duration = Duration::from_millis(20);
 
-/// Share of the burst that is lost with a buffer of so many bytes, asked for without privileges; `None` if
+/// Returns the share of the burst that is lost with an unprivileged request for a buffer of `buffer` bytes; `None` if
 /// the loopback interface is down.
 pub(in crate::doctor) fn lost(buffer: u64) -> Option<f64> {
     let receiver = UdpSocket::bind("127.0.0.1:0").ok()?;

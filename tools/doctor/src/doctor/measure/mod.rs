@@ -1,6 +1,6 @@
-//! What does something cost here, as can be told within a second?
+//! Measurements on this host, each shorter than a second.
 //!
-//! What depends on the moment is shown beside what was found, and never decides how bad that is.
+//! They depend on the moment, so they accompany findings and never decide their severity (DOCTOR-1).
 
 pub(super) mod burst;
 pub(super) mod pace;

@@ -1,4 +1,4 @@
-//! How much slower is a core at first than once it has been busy?
+//! Speed of a core after idling, relative to its best.
 
 use std::hint::black_box;
 use std::thread;
@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use apus_testbed::clock;
 
-/// How long the core has nothing to do first.
+/// Idle time before each measurement.
 const IDLE: Duration = Duration::from_millis(20);
 
-/// How long it is busy before its speed counts as the best. Ours: several times what governors need.
+/// Busy time after which the core runs at its best speed. Chosen by us: several times the reaction time of frequency
+/// governors.
 const BUSY: Duration = Duration::from_millis(60);
 
-/// Speed of the first tenth of a millisecond after idling, of the best that was seen, from 0 to 1.
+/// Returns the speed of the first 0.1 ms after idling as a share of the best speed, 0 to 1.
 pub(in crate::doctor) fn after_idling() -> f64 {
     let mut first: Vec<u64> = (0..5)
         .map(|_| {
@@ -29,7 +30,7 @@ pub(in crate::doctor) fn after_idling() -> f64 {
     (best as f64 / first[first.len() / 2].max(1) as f64).min(1.0)
 }
 
-/// Nanoseconds that the same work takes: a chain of multiplications that stays in registers.
+/// Returns the nanoseconds of a fixed amount of work: a chain of multiplications in registers.
 fn work() -> u64 {
     let began = clock::now();
     let mut number = black_box(3_u64);

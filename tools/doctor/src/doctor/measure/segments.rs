@@ -1,4 +1,4 @@
-//! What does a packet cost that leaves alone, and one that leaves with many?
+//! Cost per packet with and without segmentation offload.
 
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use nix::sys::socket::sockopt::{UdpGroSegment, UdpGsoSegment};
 
 use apus_testbed::clock;
 
-/// Payload of a packet. Ours: as long as Ethernet carries, and 40 fit into one call.
+/// Payload of a packet in bytes. Chosen by us: fits into an Ethernet packet, and 40 fit into one call.
 const PAYLOAD: usize = 1_400;
-/// Packets of a call.
+/// Packets per call.
 const TOGETHER: usize = 40;
-/// Calls of each kind. Ours: ten milliseconds in all.
+/// Calls of each kind. Chosen by us: ten milliseconds in total.
 const CALLS: usize = 20;
 
-/// Nanoseconds for each packet that is sent and received over the loopback interface: one by one, and 40 with
-/// one call on each side. `None` if the system has no segmentation offload.
+/// Returns nanoseconds per packet sent and received over the loopback interface: with one call per packet, and with one
+/// call per 40 packets. `None` if the system has no segmentation offload.
 pub(in crate::doctor) fn cost() -> Option<(f64, f64)> {
     Some((alone()?, together()?))
 }
@@ -25,7 +25,7 @@ fn pair() -> Option<(UdpSocket, UdpSocket)> {
     let receiver = UdpSocket::bind("127.0.0.1:0").ok()?;
     let sender = UdpSocket::bind("127.0.0.1:0").ok()?;
     sender.connect(receiver.local_addr().ok()?).ok()?;
-    // Nothing is lost here; if something is, this says nothing rather than wait for it.
+    // The loopback interface loses nothing here; if it does, the measurement fails instead of waiting.
     receiver.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
     Some((sender, receiver))
 }
@@ -54,7 +54,7 @@ fn together() -> Option<f64> {
     let mut room = vec![0; 1 << 16];
     let mut exchange = || {
         sender.send(&packets).ok()?;
-        // Merged or not, all of them.
+        // Packets may arrive merged or not.
         let mut left = packets.len();
         while left > 0 {
             left = left.saturating_sub(receiver.recv(&mut room).ok()?);

@@ -1,4 +1,4 @@
-//! What does a doctor answer who is asked from elsewhere?
+//! Listener: answers doctors on other hosts.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -6,60 +6,68 @@ use std::net::SocketAddr;
 use nix::errno::Errno;
 use nix::sys::socket::MsgFlags;
 
-use super::packet::{Kind, Question, Seen};
+use super::packet::{Observation, ProbeRequest, RequestKind};
 use super::socket::ClassSocket;
-use apus_contenders::baseline::wait::wake_on_stop;
+use apus_contenders::baseline::waiter::wake_on_stop;
 use apus_testbed::error::{Doing, Error};
 use apus_testbed::process::Stop;
 
-/// Answers `apus doctor` on other hosts: what it saw of their packets, and nothing longer than they were.
+/// Default port of a listener: the port after that of `apus serve`.
+pub const PORT: u16 = 4001;
+
+/// Answers requests of `apus doctor` on other hosts: reports what arrived, in packets no longer than the requests
+/// (PROBE-1).
 #[derive(Debug)]
 pub struct Listener {
     socket: ClassSocket,
-    trains: Trains,
-    answered: u64,
+    trains: TrainCounts,
+    responses: u64,
 }
 
 impl Listener {
-    /// Opens it; port 0 takes any free one.
+    /// Opens a listener; port 0 selects a free port.
     ///
     /// # Errors
     ///
     /// The address cannot be bound.
     pub fn open(address: SocketAddr) -> Result<Self, Error> {
-        Ok(Self { socket: ClassSocket::open(address)?, trains: Trains::default(), answered: 0 })
+        Ok(Self {
+            socket: ClassSocket::open(address)?,
+            trains: TrainCounts::default(),
+            responses: 0,
+        })
     }
 
-    /// Where it listens.
+    /// Returns the local address.
     ///
     /// # Errors
     ///
-    /// The system does not say.
+    /// The system does not report it.
     pub fn address(&self) -> Result<SocketAddr, Error> {
         self.socket.address()
     }
 
-    /// Answers until it is told to stop; returns the number of questions that were answered.
+    /// Answers requests until `stop` is set. Returns the number of answered requests.
     ///
     /// # Errors
     ///
-    /// The socket is broken.
+    /// The socket fails.
     pub fn serve(mut self, stop: &Stop) -> Result<u64, Error> {
         wake_on_stop(self.socket.socket(), stop)?;
         while !stop.is_asked() {
-            match self.turn(stop) {
-                // What ICMP says about somebody who asked is not our trouble.
+            match self.handle_datagram(stop) {
+                // ICMP errors about a client do not concern the listener.
                 Ok(())
                 | Err(Errno::EINTR | Errno::EAGAIN | Errno::ECONNREFUSED | Errno::EHOSTUNREACH) => {
                 }
-                Err(error) => return Err(error).doing(|| "receive questions".to_owned()),
+                Err(error) => return Err(error).doing(|| "receive requests".to_owned()),
             }
         }
-        Ok(self.answered)
+        Ok(self.responses)
     }
 
-    /// Takes a datagram and answers what is in it.
-    fn turn(&mut self, stop: &Stop) -> nix::Result<()> {
+    /// Receives a datagram and answers its requests.
+    fn handle_datagram(&mut self, stop: &Stop) -> nix::Result<()> {
         let datagram = self.socket.receive(MsgFlags::empty())?;
         if stop.is_asked() {
             return Ok(());
@@ -67,43 +75,46 @@ impl Listener {
         let Some(from) = datagram.from else { return Ok(()) };
         let to = datagram.to;
         let class = datagram.class;
-        let mut answers = Vec::new();
+        let mut responses = Vec::new();
         let mut is_first = true;
         for packet in datagram.bytes.chunks(datagram.segment) {
-            let Some(question) = Question::parse(packet) else { continue };
-            let mut seen = Seen { class, length: packet.len() as u32, ..Seen::default() };
-            match question.kind {
-                Kind::Echo => {}
-                Kind::Count => {
-                    self.trains.count(question.session, is_first);
+            let Some(request) = ProbeRequest::parse(packet) else { continue };
+            let mut observation =
+                Observation { class, length: packet.len() as u32, ..Observation::default() };
+            match request.kind {
+                RequestKind::Echo => {}
+                RequestKind::Count => {
+                    self.trains.count(request.session, is_first);
                     is_first = false;
                     continue;
                 }
-                Kind::Tally => (seen.packets, seen.receives) = self.trains.of(question.session),
+                RequestKind::Tally => {
+                    (observation.packets, observation.receives) = self.trains.of(request.session);
+                }
             }
-            answers.push((question.answer(&seen, packet.len()), question.class));
+            responses.push((request.answer(&observation, packet.len()), request.class));
         }
-        for (answer, class) in answers {
-            // Who asked for more than the way back carries gets nothing, and concludes that.
+        for (answer, class) in responses {
+            // A response that is too long for the path back is not sent; the client concludes that.
             if self.socket.answer(&answer, class, from, to).is_ok() {
-                self.answered += 1;
+                self.responses += 1;
             }
         }
         Ok(())
     }
 }
 
-/// Counts of the sessions that counted last.
+/// Packet counts of recent sessions.
 #[derive(Debug, Default)]
-struct Trains {
-    /// Session, packets, receives; the newest at the back.
+struct TrainCounts {
+    /// Session, packets, receive calls; the newest at the back.
     sessions: VecDeque<(u64, u32, u32)>,
 }
 
-/// Sessions that are counted at the same time. Ours: as many hosts as ask at once, and no more memory than that.
+/// Number of sessions counted at the same time. Chosen by us: enough for concurrent clients, and a bound for memory.
 const SESSIONS: usize = 64;
 
-impl Trains {
+impl TrainCounts {
     fn count(&mut self, session: u64, is_first_of_receive: bool) {
         let place = self.sessions.iter().position(|(each, ..)| *each == session);
         let place = place.unwrap_or_else(|| {
@@ -118,7 +129,7 @@ impl Trains {
         *receives = receives.saturating_add(u32::from(is_first_of_receive));
     }
 
-    /// Packets and receives of a session.
+    /// Returns the packets and receive calls of a session.
     fn of(&self, session: u64) -> (u32, u32) {
         let found = self.sessions.iter().find(|(each, ..)| *each == session);
         found.map_or((0, 0), |(_, packets, receives)| (*packets, *receives))
@@ -130,8 +141,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trains_are_counted_by_session_and_the_oldest_are_forgotten() {
-        let mut trains = Trains::default();
+    fn packets_are_counted_by_session_and_the_oldest_session_is_dropped() {
+        let mut trains = TrainCounts::default();
         (0..3).for_each(|packet| trains.count(1, packet == 0));
         trains.count(2, true);
         assert_eq!((trains.of(1), trains.of(2), trains.of(3)), ((3, 1), (1, 1), (0, 0)));

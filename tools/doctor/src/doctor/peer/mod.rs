@@ -1,102 +1,86 @@
-//! What becomes of packets on their way to a peer?
+//! Path checks: what happens to packets on the way to a peer.
 //!
-//! The peer runs `apus doctor --listen`, which says what it saw of each packet: traffic class, length, how many came
-//! together, how many of a burst came at all. A peer that runs an apus service says less: its way back is seen, and
-//! whether long messages get through.
+//! The peer runs `apus doctor --listen`, which reports traffic class and length of each packet, how many arrived in one
+//! call, and how many of a burst arrived at all. A peer that runs an apus service reveals less: the traffic class on
+//! the way back, and whether long messages are delivered.
 
-mod asker;
+mod client;
 mod listener;
 mod packet;
 mod path;
 mod service;
 mod socket;
+mod traffic_class;
 
-pub use listener::Listener;
+pub use listener::{Listener, PORT};
 
 use std::net::SocketAddr;
 
-use apus_proto::Config;
 use nix::errno::Errno;
 
-use super::finding::{Finding, Measured};
-use super::host::Host;
+use super::finding::{Finding, Measurement};
+use super::host::SystemFiles;
 use apus_report::stats::Spread;
 use apus_testbed::error::Error;
-use asker::{Asker, Reply};
+use client::{ProbeClient, ProbeResult};
 
-/// Port at which a listener is expected: the one behind that of `apus serve`.
-pub const PORT: u16 = 4001;
+/// Number of packets for the round-trip measurement.
+const PINGS: usize = 20;
 
-/// Asks for the shortest round trip.
-const GREETINGS: usize = 20;
-
-/// Bits of a traffic class that belong to congestion marks: RFC 3168.
-const ECN: u8 = 0b11;
-
-/// The path to `peer`, whatever it runs.
-pub(super) fn check(host: &Host, peer: SocketAddr) -> Result<Vec<Finding>, Error> {
+/// Checks the path to `peer`, which may run a listener, a service, or neither.
+pub(super) fn check(host: &SystemFiles, peer: SocketAddr) -> Result<Vec<Finding>, Error> {
     const CHECK: &str = "peer";
-    let mut asker = match Asker::new(peer) {
-        Ok(asker) => asker,
+    let mut client = match ProbeClient::new(peer) {
+        Ok(client) => client,
         Err(error) => {
             let finding = Finding::error(CHECK, error.to_string());
-            return Ok(vec![finding.mend([format!("ip route get {}", peer.ip())])]);
+            return Ok(vec![finding.fix([format!("ip route get {}", peer.ip())])]);
         }
     };
-    let first = asker.echo(packet::SHORTEST, 0, packet::SHORTEST)?;
+    let first = client.echo(packet::MIN_LEN, 0, packet::MIN_LEN)?;
     let why = match first {
-        Reply::Answer(_) => {
-            let mut findings = vec![round_trip(&mut asker)?];
-            findings.extend(path::check(host, &mut asker, peer)?);
+        ProbeResult::Response(_) => {
+            let mut findings = vec![round_trip(&mut client)?];
+            findings.extend(path::check(host, &mut client, peer)?);
             return Ok(findings);
         }
-        Reply::Silence => "nothing comes back".to_owned(),
-        // An apus service does not answer a doctor's question, but its host would.
-        Reply::Refused(Errno::ECONNREFUSED) => "nobody listens at that port".to_owned(),
-        Reply::Refused(Errno::EPERM) => "this host's own firewall forbids it".to_owned(),
-        Reply::Refused(error) => error.desc().to_owned(),
+        ProbeResult::Silence => "no response".to_owned(),
+        // Neither a listener nor an apus service uses the port.
+        ProbeResult::Refused(Errno::ECONNREFUSED) => "no socket listens on that port".to_owned(),
+        ProbeResult::Refused(Errno::EPERM) => "the firewall of this host forbids it".to_owned(),
+        ProbeResult::Refused(error) => error.desc().to_owned(),
     };
-    if first == Reply::Silence
+    if first == ProbeResult::Silence
         && let Some(findings) = service::check(peer)
     {
         return Ok(findings);
     }
     let port = peer.port();
     let finding = Finding::error(CHECK, format!("{peer}: {why}"))
-        .because("Nothing can be said about the path without somebody at its other end.")
-        .mend([
+        .because("The path can be checked only with a doctor or a service at its other end.")
+        .fix([
             format!(
                 "apus doctor --listen 0.0.0.0:{port}  # on the peer, or `apus serve 0.0.0.0:{port}`"
             ),
-            format!("nft list ruleset  # on either host: what forbids UDP to port {port}"),
+            format!("nft list ruleset  # on both hosts: rules that drop UDP to port {port}"),
         ]);
     Ok(vec![finding])
 }
 
-fn round_trip(asker: &mut Asker) -> Result<Finding, Error> {
+fn round_trip(client: &mut ProbeClient) -> Result<Finding, Error> {
     let mut times = Vec::new();
-    for _ in 0..GREETINGS {
-        if let Reply::Answer(answer) = asker.echo_once()? {
+    for _ in 0..PINGS {
+        if let ProbeResult::Response(answer) = client.echo_once()? {
             times.push(answer.time as f64 / 1e3);
         }
     }
-    let finding = Finding::ok("peer", "a doctor listens and answers");
+    let finding = Finding::ok("peer", "a listening doctor responds");
     if times.is_empty() {
         return Ok(finding);
     }
     let Spread { median, min, .. } = Spread::over(&times);
-    Ok(finding.measured([
-        Measured::new("there and back, the least", min, "us"),
-        Measured::new("the same, median; both sides sleep", median, "us"),
+    Ok(finding.with_measurements([
+        Measurement::new("shortest round trip", min, "us"),
+        Measurement::new("median round trip; both sides sleep", median, "us"),
     ]))
-}
-
-/// The traffic classes that apus gives its levels, the lowest first.
-fn classes() -> [u8; 8] {
-    Config::default().priority_map().map(|level| level << 5)
-}
-
-/// A traffic class without congestion marks.
-const fn unmarked(class: u8) -> u8 {
-    class & !ECN
 }

@@ -1,69 +1,69 @@
-//! How are questions to a doctor elsewhere, and its answers, written?
+//! Packet format between a doctor and a listener.
 //!
 //! ```text
 //!  0               8               16      20  21  22      24          32
 //! +---------------+---------------+-------+---+---+-------+-----------+----------------- - -
-//! | "apusdoc1"    | session       | number|kin|cls| room  | zeros     | answers, then filling
+//! | "apusdoc1"    | session       | number|kin|cls| room  | zeros     | response, then padding
 //! +---------------+---------------+-------+---+---+-------+-----------+----------------- - -
 //! ```
 //!
-//! Big endian. An answer repeats session, number and kind with the highest bit set, and has behind it what was seen
-//! of the question, or of the session's train.
+//! Numbers are big endian. A response repeats session, number, and kind with the highest bit set, followed by the
+//! properties of the request's packet, or by the counts of the session.
 //!
 //! # Invariants
 //!
-//! - **Q1** An answer is never longer than its question, so nobody can be flooded with the help of a listener.
-//! - **Q2** Parsing never panics; what is no question gets no answer.
+//! - **PROBE-1** A response is never longer than its request, so a listener cannot amplify traffic.
+//! - **PROBE-2** Parsing never panics, and an invalid packet gets no response.
 
-/// What packets of this protocol begin with; version 1.
+/// First bytes of each packet; version 1.
 const MAGIC: [u8; 8] = *b"apusdoc1";
 
-/// Bytes of a question, and of an answer, at least.
-pub(super) const SHORTEST: usize = 64;
+/// Minimum length of requests and responses in bytes.
+pub(super) const MIN_LEN: usize = 64;
 
 const ANSWER: u8 = 0x80;
 
-/// What a question is for.
+/// Kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Say what you see of this packet.
+pub(super) enum RequestKind {
+    /// Reports the properties of this packet.
     Echo = 1,
-    /// Count this packet, and say nothing.
+    /// Counts this packet, without a response.
     Count = 2,
-    /// Say what you have counted in this session.
+    /// Reports the counts of the session.
     Tally = 3,
 }
 
-/// A question.
+/// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Question {
-    /// Drawn at random by who asks.
+pub(super) struct ProbeRequest {
+    /// Random number chosen by the client.
     pub(super) session: u64,
-    /// Tells the questions of a session apart.
+    /// Number of the request within the session.
     pub(super) number: u32,
-    pub(super) kind: Kind,
-    /// Traffic class that the answer shall have.
+    pub(super) kind: RequestKind,
+    /// Traffic class of the response.
     pub(super) class: u8,
-    /// Bytes that the answer shall have: as many as the question at most (Q1).
+    /// Length of the response in bytes, limited to the length of the request (PROBE-1).
     pub(super) room: u16,
 }
 
-/// What was seen.
+/// Properties of a request's packet, and counts of its session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
-    /// Traffic class with which the question came.
+pub(super) struct Observation {
+    /// Traffic class with which the request arrived.
     pub(super) class: u8,
-    /// Its length.
+    /// Length of the request in bytes.
     pub(super) length: u32,
-    /// Packets of the train.
+    /// Number of counted packets.
     pub(super) packets: u32,
-    /// System calls that they came with: fewer if packets were put together.
+    /// Number of receive calls that returned them; smaller if packets were merged.
     pub(super) receives: u32,
 }
 
-impl Question {
-    /// Writes it as the beginning of a packet.
-    pub(super) fn emit(&self, out: &mut [u8; SHORTEST]) {
+impl ProbeRequest {
+    /// Writes the request to the beginning of a packet.
+    pub(super) fn emit(&self, out: &mut [u8; MIN_LEN]) {
         out.fill(0);
         out[..8].copy_from_slice(&MAGIC);
         out[8..16].copy_from_slice(&self.session.to_be_bytes());
@@ -73,16 +73,16 @@ impl Question {
         out[22..24].copy_from_slice(&self.room.to_be_bytes());
     }
 
-    /// Reads a question (Q2).
+    /// Parses a request (PROBE-2).
     pub(super) fn parse(packet: &[u8]) -> Option<Self> {
-        let head: &[u8; SHORTEST] = packet.first_chunk()?;
+        let head: &[u8; MIN_LEN] = packet.first_chunk()?;
         if head[..8] != MAGIC {
             return None;
         }
         let kind = match head[20] {
-            1 => Kind::Echo,
-            2 => Kind::Count,
-            3 => Kind::Tally,
+            1 => RequestKind::Echo,
+            2 => RequestKind::Count,
+            3 => RequestKind::Tally,
             _ => return None,
         };
         Some(Self {
@@ -94,37 +94,38 @@ impl Question {
         })
     }
 
-    /// The answer to a question of that length.
-    pub(super) fn answer(&self, seen: &Seen, question: usize) -> Vec<u8> {
-        let mut head = [0; SHORTEST];
+    /// Returns the response to a request of `question` bytes.
+    pub(super) fn answer(&self, observation: &Observation, request: usize) -> Vec<u8> {
+        let mut head = [0; MIN_LEN];
         self.emit(&mut head);
         head[20] |= ANSWER;
-        head[32] = seen.class;
-        for (place, value) in [(36, seen.length), (40, seen.packets), (44, seen.receives)] {
+        head[32] = observation.class;
+        for (place, value) in
+            [(36, observation.length), (40, observation.packets), (44, observation.receives)]
+        {
             head[place..place + 4].copy_from_slice(&value.to_be_bytes());
         }
-        let length = usize::from(self.room).clamp(SHORTEST, question.max(SHORTEST));
+        let length = usize::from(self.room).clamp(MIN_LEN, request.max(MIN_LEN));
         let mut answer = head.to_vec();
         answer.resize(length, 0);
         answer
     }
 
-    /// Reads the answer to this question; `None` if the packet is something else.
-    pub(super) fn answered(&self, packet: &[u8]) -> Option<Seen> {
-        let mut head: [u8; SHORTEST] = *packet.first_chunk()?;
+    /// Parses the response to this request; `None` if the packet is something else.
+    pub(super) fn parse_response(&self, packet: &[u8]) -> Option<Observation> {
+        let mut head: [u8; MIN_LEN] = *packet.first_chunk()?;
         if head[20] & ANSWER == 0 {
             return None;
         }
         head[20] &= !ANSWER;
-        let question = Self::parse(&head)?;
-        if (question.session, question.number, question.kind)
-            != (self.session, self.number, self.kind)
+        let request = Self::parse(&head)?;
+        if (request.session, request.number, request.kind) != (self.session, self.number, self.kind)
         {
             return None;
         }
         let number =
             |place: usize| head[place..].first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
-        Some(Seen {
+        Some(Observation {
             class: head[32],
             length: number(36)?,
             packets: number(40)?,
@@ -137,60 +138,63 @@ impl Question {
 mod tests {
     use super::*;
 
-    const QUESTION: Question = Question {
+    const REQUEST: ProbeRequest = ProbeRequest {
         session: 0x0123_4567_89ab_cdef,
         number: 7,
-        kind: Kind::Echo,
+        kind: RequestKind::Echo,
         class: 0xe0,
         room: 900,
     };
 
-    fn bytes(question: &Question, length: usize) -> Vec<u8> {
-        let mut head = [0; SHORTEST];
-        question.emit(&mut head);
+    fn bytes(request: &ProbeRequest, length: usize) -> Vec<u8> {
+        let mut head = [0; MIN_LEN];
+        request.emit(&mut head);
         let mut bytes = head.to_vec();
         bytes.resize(length, 0);
         bytes
     }
 
     #[test]
-    fn questions_and_answers_are_read_as_they_are_written() {
-        let packet = bytes(&QUESTION, 1_000);
-        assert_eq!(Question::parse(&packet), Some(QUESTION));
-        let seen = Seen { class: 0x20, length: 1_000, packets: 44, receives: 3 };
-        let answer = QUESTION.answer(&seen, packet.len());
-        assert_eq!((QUESTION.answered(&answer), answer.len()), (Some(seen), 900));
-        assert_eq!(Question { number: 8, ..QUESTION }.answered(&answer), None);
-        assert_eq!((Question::parse(&answer), QUESTION.answered(&packet)), (None, None));
+    fn requests_and_responses_survive_a_round_trip() {
+        let packet = bytes(&REQUEST, 1_000);
+        assert_eq!(ProbeRequest::parse(&packet), Some(REQUEST));
+        let observation = Observation { class: 0x20, length: 1_000, packets: 44, receives: 3 };
+        let answer = REQUEST.answer(&observation, packet.len());
+        assert_eq!((REQUEST.parse_response(&answer), answer.len()), (Some(observation), 900));
+        assert_eq!(ProbeRequest { number: 8, ..REQUEST }.parse_response(&answer), None);
+        assert_eq!((ProbeRequest::parse(&answer), REQUEST.parse_response(&packet)), (None, None));
     }
 
     #[test]
-    fn an_answer_is_never_longer_than_its_question() {
-        let greedy = Question { room: u16::MAX, ..QUESTION };
-        assert_eq!(greedy.answer(&Seen::default(), 300).len(), 300);
-        assert_eq!(Question { room: 0, ..QUESTION }.answer(&Seen::default(), 300).len(), SHORTEST);
+    fn a_response_is_never_longer_than_its_request() {
+        let greedy = ProbeRequest { room: u16::MAX, ..REQUEST };
+        assert_eq!(greedy.answer(&Observation::default(), 300).len(), 300);
+        assert_eq!(
+            ProbeRequest { room: 0, ..REQUEST }.answer(&Observation::default(), 300).len(),
+            MIN_LEN
+        );
     }
 
     #[test]
-    fn what_is_no_question_is_none() {
-        let packet = bytes(&QUESTION, SHORTEST);
-        assert_eq!(Question::parse(&packet[..SHORTEST - 1]), None);
+    fn invalid_packets_are_rejected() {
+        let packet = bytes(&REQUEST, MIN_LEN);
+        assert_eq!(ProbeRequest::parse(&packet[..MIN_LEN - 1]), None);
         for place in [0, 20] {
             let mut wrong = packet.clone();
             wrong[place] = 9;
-            assert_eq!(Question::parse(&wrong), None);
+            assert_eq!(ProbeRequest::parse(&wrong), None);
         }
-        assert_eq!(Question::parse(&[]), None);
-        // Nothing panics, whatever it is.
-        for length in 0..2 * SHORTEST {
+        assert_eq!(ProbeRequest::parse(&[]), None);
+        // No input panics.
+        for length in 0..2 * MIN_LEN {
             for filling in 0..=u8::MAX {
                 let mut bytes = vec![filling; length];
                 let begins = MAGIC.len().min(length);
                 bytes[..begins].copy_from_slice(&MAGIC[..begins]);
-                if let Some(question) = Question::parse(&bytes) {
-                    assert!(question.answer(&Seen::default(), length).len() <= length);
+                if let Some(request) = ProbeRequest::parse(&bytes) {
+                    assert!(request.answer(&Observation::default(), length).len() <= length);
                 }
-                assert_eq!(QUESTION.answered(&bytes), None);
+                assert_eq!(REQUEST.parse_response(&bytes), None);
             }
         }
     }

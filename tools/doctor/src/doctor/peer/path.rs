@@ -1,185 +1,195 @@
-//! Do priorities, full packets and bursts reach the peer?
+//! Path checks with a listener: priorities, MTU, losses and merging of bursts.
 
 use std::net::SocketAddr;
 
 use apus_proto::Config;
 use apus_socket::UdpConfig;
 
-use super::asker::{Asker, Reply};
-use super::packet::SHORTEST;
-use super::{classes, unmarked};
-use crate::doctor::finding::{Finding, Measured};
-use crate::doctor::host::Host;
+use super::client::{ProbeClient, ProbeResult};
+use super::packet::MIN_LEN;
+use super::traffic_class::{classes, without_ecn};
+use crate::doctor::finding::{Finding, Measurement};
+use crate::doctor::host::SystemFiles;
 use crate::doctor::interface;
 use apus_testbed::error::Error;
 
-/// A packet of this length passes on every path that apus bears: RFC 8200 section 5.
-const LEAST: usize = 1_280;
+/// Packet length in bytes that every path carries: RFC 8200 section 5.
+const MIN_MTU: usize = 1_280;
 
-/// The longest packet on Ethernet, unless all interfaces of a network are set to more.
+/// Ethernet's MTU in bytes, unless all interfaces of a network are configured for more.
 const ETHERNET: usize = 1_500;
 
-/// Bytes by which interfaces take longer packets than they say, for a VLAN's tag.
+/// Bytes by which interfaces exceed their MTU for a VLAN tag.
 const TAG: usize = 4;
 
-/// Bursts that are sent. Ours: enough that one loss is no accident, in less than a second.
+/// Number of bursts. Chosen by us: enough that a single loss is significant, within a second.
 const TRAINS: usize = 8;
 
-/// Everything that a listener tells.
+/// Runs all checks that need a listener.
 pub(super) fn check(
-    host: &Host,
-    asker: &mut Asker,
+    host: &SystemFiles,
+    client: &mut ProbeClient,
     peer: SocketAddr,
 ) -> Result<Vec<Finding>, Error> {
-    let mut findings = vec![priorities(asker, peer)?];
-    let (mtu, carried) = mtu(asker, peer)?;
+    let mut findings = vec![priorities(client, peer)?];
+    let (mtu, carried) = mtu(client, peer)?;
     findings.push(mtu);
-    findings.extend(bursts(host, asker, peer, carried - headers(peer))?);
+    findings.extend(bursts(host, client, peer, carried - headers(peer))?);
     Ok(findings)
 }
 
-/// Bytes of IP and UDP headers.
+/// Returns the length of IP and UDP headers in bytes.
 pub(super) fn headers(peer: SocketAddr) -> usize {
     if peer.ip().to_canonical().is_ipv4() { 28 } else { 48 }
 }
 
-/// Whether traffic classes arrive as they were sent, in both directions.
-fn priorities(asker: &mut Asker, peer: SocketAddr) -> Result<Finding, Error> {
+/// Checks whether traffic classes arrive unchanged in both directions.
+fn priorities(client: &mut ProbeClient, peer: SocketAddr) -> Result<Finding, Error> {
     const CHECK: &str = "path-priorities";
     let (mut there, mut back, mut vanished) = (Vec::new(), Vec::new(), Vec::new());
     for class in classes() {
-        match asker.echo(SHORTEST, class, SHORTEST)? {
-            Reply::Answer(answer) => {
-                // The peer sent its answer with the class that it was told.
-                let wrong = |seen| (unmarked(seen) != class).then_some((class, unmarked(seen)));
-                there.extend(wrong(answer.seen.class));
+        match client.echo(MIN_LEN, class, MIN_LEN)? {
+            ProbeResult::Response(answer) => {
+                // The peer sends its response with the requested class.
+                let wrong = |received| {
+                    (without_ecn(received) != class).then_some((class, without_ecn(received)))
+                };
+                there.extend(wrong(answer.observation.class));
                 back.extend(wrong(answer.class));
             }
-            Reply::Silence | Reply::Refused(_) => vanished.push(class),
+            ProbeResult::Silence | ProbeResult::Refused(_) => vanished.push(class),
         }
     }
     let listed = |changes: &[(u8, u8)]| {
-        let each = changes.iter().map(|(sent, seen)| format!("{sent:#04x} as {seen:#04x}"));
+        let each = changes.iter().map(|(sent, received)| format!("{sent:#04x} as {received:#04x}"));
         each.collect::<Vec<_>>().join(", ")
     };
     if !vanished.is_empty() {
         let which: Vec<String> = vanished.iter().map(|class| format!("{class:#04x}")).collect();
-        let found =
-            format!("packets with traffic class {} do not arrive, others do", which.join(", "));
-        return Ok(Finding::error(CHECK, found)
-            .because("Something on the way drops by traffic class: messages of some sizes never get through.")
-            .mend(remedies(peer)));
+        let fact =
+            format!("packets with traffic class {} do not arrive; others do", which.join(", "));
+        return Ok(Finding::error(CHECK, fact)
+            .because("A device on the path drops packets by traffic class: messages of some lengths are never delivered.")
+            .fix(priority_fixes(peer)));
     }
-    let found = match (there.is_empty(), back.is_empty()) {
+    let fact = match (there.is_empty(), back.is_empty()) {
         (true, true) => {
             return Ok(Finding::ok(
                 CHECK,
-                "all eight traffic classes arrive as they were sent, both ways",
+                "all eight traffic classes arrive unchanged in both directions",
             ));
         }
         (false, true) => {
-            format!("priorities are lost on the way there: {} arrives", listed(&there))
+            format!("priorities are lost on the way there: {}", listed(&there))
         }
-        (true, false) => format!("priorities are lost on the way back: {} arrives", listed(&back)),
+        (true, false) => format!("priorities are lost on the way back: {}", listed(&back)),
         (false, false) => {
-            format!("priorities are lost on the way there and back: {} arrives", listed(&there))
+            format!("priorities are lost on the way there and back: {}", listed(&there))
         }
     };
-    Ok(Finding::warning(CHECK, found)
+    Ok(Finding::warning(CHECK, fact)
         .because(
-            "Short messages then wait in the switches' queues behind long ones: with one level for all, the slowest \
-             hundredth of short messages takes ten times as long under load (docs/tuning.md).",
+            "Short messages then wait behind long ones in the queues of switches: with a single level, the 99th percentile \
+             of short messages is ten times as high under load (docs/tuning.md).",
         )
-        .mend(remedies(peer)))
+        .fix(priority_fixes(peer)))
 }
 
-/// Where classes get lost, and how to do without.
-pub(super) fn remedies(peer: SocketAddr) -> Vec<String> {
+/// Commands that find where classes are lost, and settings that work without them.
+pub(super) fn priority_fixes(peer: SocketAddr) -> Vec<String> {
     vec![
         "nft list ruleset | grep -n dscp  # on both hosts: rules that change the class".to_owned(),
-        format!("tcpdump -v -n udp port {}  # on the peer: `tos` of what arrives", peer.port()),
-        "mls qos trust dscp  # on the ports of a switch by Cisco; others: trust DSCP, strict priority queues".to_owned(),
-        "num_priorities = 1  # or these under [protocol] in apus' configuration: make do without".to_owned(),
+        format!("tcpdump -v -n udp port {}  # on the peer: `tos` of arriving packets", peer.port()),
+        "mls qos trust dscp  # on the ports of a Cisco switch; on others: trust DSCP, strict priority queues".to_owned(),
+        "num_priorities = 1  # or, under [protocol] in the configuration of apus, this and the next line: no priorities".to_owned(),
         "max_incoming = 10000".to_owned(),
     ]
 }
 
-/// Whether full packets arrive, and the longest IP packet that does.
-fn mtu(asker: &mut Asker, peer: SocketAddr) -> Result<(Finding, usize), Error> {
+/// Checks whether full packets arrive. Returns the longest IP packet that does.
+fn mtu(client: &mut ProbeClient, peer: SocketAddr) -> Result<(Finding, usize), Error> {
     const CHECK: &str = "path-mtu";
     let most = UdpConfig::default().max_ip_packet;
-    let known = asker.path_mtu().unwrap_or(LEAST);
-    let full = known.min(most).max(LEAST);
-    let there = longest(full, |length| passes(asker, peer, length, false))?;
+    let known = client.path_mtu().unwrap_or(MIN_MTU);
+    let full = known.min(most).max(MIN_MTU);
+    let there = find_mtu(full, |length| passes(client, peer, length, false))?;
     let device = interface::towards(peer).unwrap_or_else(|| "DEVICE".to_owned());
     let Some(there) = there else {
-        let found = format!("not even packets of {LEAST} bytes arrive, short ones do");
-        let finding = Finding::error(CHECK, found)
-            .because("Every request that is longer than a packet's worth of small change vanishes.")
-            .mend([format!("tracepath -n {}  # where the path gets narrow", peer.ip())]);
-        return Ok((finding, SHORTEST + headers(peer)));
+        let fact = format!("packets of {MIN_MTU} bytes do not arrive; short ones do");
+        let finding = Finding::error(CHECK, fact)
+            .because("Every request of more than a few hundred bytes is lost.")
+            .fix([format!("tracepath -n {}  # finds the link with the small MTU", peer.ip())]);
+        return Ok((finding, MIN_LEN + headers(peer)));
     };
     if there < full {
-        let found = format!("packets of {full} bytes vanish on the way; up to {there} arrive");
-        let finding = Finding::error(CHECK, found)
+        let fact = format!(
+            "packets of {full} bytes are lost on the way; packets of up to {there} bytes arrive"
+        );
+        let finding = Finding::error(CHECK, fact)
             .because(
-                "This host takes the path for wider than it is, and nobody tells it so. Messages longer than a packet are \
-                 sent again and again, and fail.",
+                "The path MTU is smaller than this host assumes, and no ICMP error reports it. Messages longer than a \
+                 packet are retransmitted until they fail.",
             )
-            .mend([
-                format!("ip link set dev {device} mtu {}  # here, and on the peer", advised(there)),
-                format!("tracepath -n {}  # or where it gets narrow: the switch's ports must carry {full}", peer.ip()),
+            .fix([
+                format!("ip link set dev {device} mtu {}  # on this host and on the peer", advised_mtu(there)),
+                format!("tracepath -n {}  # or: finds the link with the small MTU; every switch port must carry {full} bytes", peer.ip()),
             ]);
         return Ok((finding, there));
     }
-    // Answers are as long as questions at most, so the way there has to be known first.
-    let back = longest(full, |length| passes(asker, peer, length, true))?.unwrap_or(LEAST);
+    // Responses are no longer than requests, so the forward path must be known first.
+    let back = find_mtu(full, |length| passes(client, peer, length, true))?.unwrap_or(MIN_MTU);
     if back < full {
-        let found = format!(
-            "packets of {full} bytes arrive, but vanish on the way back; up to {back} return"
+        let fact = format!(
+            "packets of {full} bytes arrive but are lost on the way back; packets of up to {back} bytes return"
         );
-        let finding = Finding::error(CHECK, found)
-            .because("The peer takes the path for wider than it is. Its long replies are sent again and again, and fail.")
-            .mend([format!("ip link set dev DEVICE mtu {}  # on the peer", advised(back))]);
+        let finding = Finding::error(CHECK, fact)
+            .because("The path MTU is smaller than the peer assumes. Its long responses are retransmitted until they fail.")
+            .fix([format!("ip link set dev DEVICE mtu {}  # on the peer", advised_mtu(back))]);
         return Ok((finding, there));
     }
-    Ok((Finding::ok(CHECK, format!("full packets of {full} bytes arrive, both ways")), full))
+    Ok((
+        Finding::ok(CHECK, format!("full packets of {full} bytes arrive in both directions")),
+        full,
+    ))
 }
 
-/// The MTU to set where packets of `length` bytes just pass.
-const fn advised(length: usize) -> usize {
+/// Returns the MTU to configure if packets of `length` bytes pass.
+const fn advised_mtu(length: usize) -> usize {
     match length {
         ETHERNET..=1_504 => ETHERNET,
         length => length,
     }
 }
 
-/// Whether an IP packet of that length arrives, and one as long returns if it is to.
+/// Returns whether an IP packet of `length` bytes arrives, and if `returns` is set, whether a response of the same
+/// length does.
 fn passes(
-    asker: &mut Asker,
+    client: &mut ProbeClient,
     peer: SocketAddr,
     length: usize,
     returns: bool,
 ) -> Result<bool, Error> {
     let payload = length - headers(peer);
-    let room = if returns { payload } else { SHORTEST };
-    let reply = asker.echo(payload, 0, room)?;
-    Ok(matches!(reply, Reply::Answer(answer) if answer.seen.length as usize == payload))
+    let room = if returns { payload } else { MIN_LEN };
+    let reply = client.echo(payload, 0, room)?;
+    Ok(
+        matches!(reply, ProbeResult::Response(answer) if answer.observation.length as usize == payload),
+    )
 }
 
-/// The greatest length up to `full` that passes, at least [`LEAST`]; `None` if that does not.
-fn longest(
+/// Returns the greatest length from [`MIN_MTU`] to `full` that passes; `None` if not even [`MIN_MTU`] does.
+fn find_mtu(
     full: usize,
     mut passes: impl FnMut(usize) -> Result<bool, Error>,
 ) -> Result<Option<usize>, Error> {
     if passes(full)? {
         return Ok(Some(full));
     }
-    if !passes(LEAST)? {
+    if !passes(MIN_MTU)? {
         return Ok(None);
     }
-    // What is most likely first: each length that does not pass costs patience.
-    let (mut good, mut bad) = (LEAST, full);
+    // Common lengths first, since each length that fails costs a time limit.
+    let (mut good, mut bad) = (MIN_MTU, full);
     for usual in [ETHERNET, 1_400, 9_000, ETHERNET + 1, ETHERNET + TAG + 1] {
         if good < usual && usual < bad {
             if passes(usual)? { good = usual } else { bad = usual }
@@ -192,10 +202,10 @@ fn longest(
     Ok(Some(good))
 }
 
-/// Whether bursts arrive whole, and together.
+/// Checks whether bursts arrive completely, and merged.
 fn bursts(
-    host: &Host,
-    asker: &mut Asker,
+    host: &SystemFiles,
+    client: &mut ProbeClient,
     peer: SocketAddr,
     payload: usize,
 ) -> Result<Vec<Finding>, Error> {
@@ -203,7 +213,7 @@ fn bursts(
     let packets = (bytes / payload).clamp(1, 64);
     let (mut sent, mut arrived, mut receives) = (0, 0, 0);
     for _ in 0..TRAINS {
-        if let Some((packets_seen, receives_seen)) = asker.train(packets, payload)? {
+        if let Some((packets_seen, receives_seen)) = client.train(packets, payload)? {
             sent += packets;
             arrived += packets_seen as usize;
             receives += receives_seen as usize;
@@ -211,10 +221,10 @@ fn bursts(
     }
     let check = "path-loss";
     if sent == 0 {
-        let found = "nobody says what arrived of bursts";
+        let fact = "no response after bursts";
         return Ok(vec![
-            Finding::error(check, found)
-                .because("Single packets arrive; after a burst nothing does."),
+            Finding::error(check, fact)
+                .because("Single packets arrive; after a burst no packet does."),
         ]);
     }
     let lost = sent.saturating_sub(arrived);
@@ -230,51 +240,52 @@ fn loss(check: &'static str, (lost, sent): (usize, usize), share: f64, bytes: us
     if lost == 0 {
         return Finding::ok(
             check,
-            format!("bursts of {bytes} bytes arrive whole ({sent} packets)"),
+            format!("bursts of {bytes} bytes arrive completely ({sent} packets)"),
         );
     }
-    /// Ours: more than that, and hardly any long message gets through at once.
-    const MUCH: f64 = 0.05;
-    let found = format!("{lost} of {sent} packets do not arrive, in bursts of {bytes} bytes");
+    /// Share of losses at which the finding is an error. Chosen by us: above it, hardly any long message arrives
+    /// without retransmission.
+    const LIMIT: f64 = 0.05;
+    let fact = format!("{lost} of {sent} packets do not arrive, in bursts of {bytes} bytes");
     let finding =
-        if share > MUCH { Finding::error(check, found) } else { Finding::warning(check, found) };
+        if share > LIMIT { Finding::error(check, fact) } else { Finding::warning(check, fact) };
     finding
         .because(
-            "So much apus sends without asking (`unsched_bytes_max`). What is lost is asked for again after 5 ms; a switch \
-             with small buffers, a full receive buffer of the peer, or a bad cable.",
+            "apus sends this much without a grant (`unsched_bytes_max`). Lost bytes are requested again after 5 ms. Possible \
+             causes: a switch with small buffers, a full receive buffer of the peer, a bad cable.",
         )
-        .measured([Measured::new("of the packets are lost", 100.0 * share, "%")])
-        .mend([
+        .with_measurements([Measurement::new("packet loss", 100.0 * share, "%")])
+        .fix([
             "apus doctor  # on the peer: its buffers".to_owned(),
-            "nstat -z UdpRcvbufErrors; ethtool -S DEVICE | grep -i drop  # on the peer: where they are dropped".to_owned(),
-            "unsched_bytes_max = 15000  # under [protocol] in apus' configuration: shorter bursts".to_owned(),
+            "nstat -z UdpRcvbufErrors; ethtool -S DEVICE | grep -i drop  # on the peer: drop counters".to_owned(),
+            "unsched_bytes_max = 15000  # under [protocol] in the configuration of apus: shorter bursts".to_owned(),
         ])
 }
 
-/// Packets come so slowly on links below this, in Mbit/s, that nothing is gained by taking them together.
-const FAST: i64 = 1_000;
+/// Link rate in Mbit/s below which packets arrive too slowly to be merged.
+const MIN_RATE_TO_MERGE: i64 = 1_000;
 
-fn merging(host: &Host, peer: SocketAddr, arrived: usize, receives: usize) -> Finding {
+fn merging(host: &SystemFiles, peer: SocketAddr, arrived: usize, receives: usize) -> Finding {
     const CHECK: &str = "path-merging";
     let each = arrived as f64 / receives.max(1) as f64;
-    let found = format!(
-        "the peer receives {} packets of a burst at a time",
+    let fact = format!(
+        "the peer receives {} packets of a burst per call",
         apus_report::result::short(each)
     );
     let rate = interface::towards(peer)
         .and_then(|name| host.number::<i64>(&format!("/sys/class/net/{name}/speed")))
         .filter(|mbps| *mbps > 0);
-    if receives < arrived || rate.is_some_and(|mbps| mbps < FAST) {
-        return Finding::ok(CHECK, found);
+    if receives < arrived || rate.is_some_and(|mbps| mbps < MIN_RATE_TO_MERGE) {
+        return Finding::ok(CHECK, fact);
     }
-    Finding::warning(CHECK, found)
+    Finding::warning(CHECK, fact)
         .because(
-            "Each packet costs it a pass through the system and a system call, several times what they cost together. \
-             Receive offload (GRO) is off at its interface, or its driver has none.",
+            "Each packet costs the peer a pass through the system and a system call, several times the cost of merged \
+             packets. Receive offload (GRO) is off at its interface, or its driver does not support it.",
         )
-        .mend([
-            "ethtool -K DEVICE gro on  # on the peer, with the interface that leads here".to_owned(),
-            "ethtool -k DEVICE | grep -e generic-receive -e rx-gro  # on the peer: what it has".to_owned(),
+        .fix([
+            "ethtool -K DEVICE gro on  # on the peer, for the interface to this host".to_owned(),
+            "ethtool -k DEVICE | grep -e generic-receive -e rx-gro  # on the peer: supported features".to_owned(),
         ])
 }
 
@@ -282,25 +293,25 @@ fn merging(host: &Host, peer: SocketAddr, arrived: usize, receives: usize) -> Fi
 mod tests {
     use super::*;
 
-    /// What is found of a path that carries so much, and how often it was tried.
+    /// Searches on a path that carries `carries` bytes. Returns the result and the number of attempts.
     fn search(full: usize, carries: usize) -> (Option<usize>, usize) {
         let mut tries = 0;
-        let found = longest(full, |length| {
+        let fact = find_mtu(full, |length| {
             tries += 1;
             Ok(length <= carries)
         });
-        (found.unwrap(), tries)
+        (fact.unwrap(), tries)
     }
 
     #[test]
-    fn the_longest_packet_is_found_soon_where_it_is_a_usual_one() {
+    fn common_packet_lengths_are_found_quickly() {
         assert_eq!(search(9_000, 9_000), (Some(9_000), 1));
         assert_eq!(search(1_500, 1_000), (None, 2));
-        let (found, tries) = search(9_000, 1_500);
-        assert_eq!(found, Some(1_500));
+        let (fact, tries) = search(9_000, 1_500);
+        assert_eq!(fact, Some(1_500));
         assert!(tries <= 5, "{tries}");
-        let (found, tries) = search(9_000, 1_504);
-        assert_eq!((found, advised(1_504)), (Some(1_504), 1_500));
+        let (fact, tries) = search(9_000, 1_504);
+        assert_eq!((fact, advised_mtu(1_504)), (Some(1_504), 1_500));
         assert!(tries <= 8, "{tries}");
         for carries in [1_280, 1_281, 1_400, 1_450, 1_499, 1_501, 4_000, 8_999] {
             assert_eq!(search(9_000, carries).0, Some(carries));

@@ -1,7 +1,7 @@
-//! What can be told of a path to a peer that runs an apus service?
+//! Path checks with an apus service.
 //!
-//! Its answers come back with traffic classes of their own, and long messages arrive or not. What arrives there of our
-//! classes only a listener could say.
+//! Its responses reveal the traffic class on the way back, and whether long messages are delivered. Only a listener can
+//! report which classes arrive at the peer.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -13,28 +13,29 @@ use apus_wire::{
 };
 use nix::sys::socket::MsgFlags;
 
-use super::path::remedies;
+use super::listener::PORT;
+use super::path::priority_fixes;
 use super::socket::ClassSocket;
-use super::unmarked;
-use crate::doctor::finding::{Finding, Measured};
+use super::traffic_class::without_ecn;
+use crate::doctor::finding::{Finding, Measurement};
 use apus_contenders::apus::{Path, builder};
 use apus_report::stats::Spread;
 
-/// Short calls.
+/// Number of short calls.
 const CALLS: usize = 20;
 
-/// Bytes of a long message: as many as are sent without asking.
+/// Length of a long message in bytes: the unscheduled bytes.
 const LONG: usize = 60_000;
 
-/// How long a call may take. Ours: a hundred times what one takes that has to be sent again.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Timeout of a call. Chosen by us: a hundred times the duration of a call with a retransmission.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What calls of a service tell; `None` if nothing answers there.
+/// Runs all checks that need a service; `None` if none answers.
 pub(super) fn check(peer: SocketAddr) -> Option<Vec<Finding>> {
     let endpoint = builder(Path::Udp).client().ok()?;
     let call = |request: &Bytes| {
         let began = Instant::now();
-        let options = CallOptions::new().timeout(PATIENCE).idempotent(true);
+        let options = CallOptions::new().timeout(TIMEOUT).idempotent(true);
         let result = endpoint.call_with(peer, request.clone(), options);
         (result, began.elapsed())
     };
@@ -48,59 +49,59 @@ pub(super) fn check(peer: SocketAddr) -> Option<Vec<Finding>> {
         .filter(|(result, _)| result.is_ok())
         .map(|(_, time)| time.as_secs_f64() * 1e6)
         .collect();
-    let found = "an apus service answers; `apus doctor --listen` on its host would tell more";
-    let mut peer_finding = Finding::note("peer", found)
-        .because("What arrives there of this host's priorities and bursts only a listener can say.")
-        .mend([format!(
-            "apus doctor --listen 0.0.0.0:{}  # on the peer, and call that port",
-            super::PORT
-        )]);
+    let fact = "an apus service responds; `apus doctor --listen` on its host would reveal more";
+    let mut peer_finding = Finding::note("peer", fact)
+        .because("Only a listener can report which priorities and bursts of this host arrive at the peer.")
+        .fix([format!("apus doctor --listen 0.0.0.0:{PORT}  # on the peer; then examine that port")]);
     if !times.is_empty() {
         let Spread { median, min, .. } = Spread::over(&times);
-        peer_finding = peer_finding.measured([
-            Measured::new("a call of 11 bytes, the least", min, "us"),
-            Measured::new("the same, median", median, "us"),
+        peer_finding = peer_finding.with_measurements([
+            Measurement::new("shortest call of 11 bytes", min, "us"),
+            Measurement::new("median call of 11 bytes", median, "us"),
         ]);
     }
     Some(vec![
         peer_finding,
-        way_back(peer),
+        return_class(peer),
         long_message(&endpoint, peer, call(&Bytes::from(vec![0; LONG]))),
     ])
 }
 
-type Called = (Result<Bytes, apus::CallError>, Duration);
+type CallResult = (Result<Bytes, apus::CallError>, Duration);
 
-/// Whether long messages get through, there and back.
-fn long_message(endpoint: &Endpoint, peer: SocketAddr, (result, time): Called) -> Finding {
+/// Checks whether a long message is delivered in both directions.
+fn long_message(endpoint: &Endpoint, peer: SocketAddr, (result, time): CallResult) -> Finding {
     const CHECK: &str = "long-messages";
     match result {
         Ok(_) => {
             let again = endpoint.metrics().protocol.sent(Kind::Resend);
-            let found = format!("a message of {LONG} bytes goes there and is answered");
-            let figures =
-                [Measured::new(format!("a call of {LONG} bytes"), time.as_secs_f64() * 1e6, "us")];
+            let fact = format!("a message of {LONG} bytes is delivered in both directions");
+            let figures = [Measurement::new(
+                format!("a call of {LONG} bytes"),
+                time.as_secs_f64() * 1e6,
+                "us",
+            )];
             if again == 0 {
-                return Finding::ok(CHECK, found).measured(figures);
+                return Finding::ok(CHECK, fact).with_measurements(figures);
             }
-            Finding::note(CHECK, format!("{found}, but parts had to be asked for again ({again} times)"))
-                .because("The peer was busy for 5 ms, or packets are lost on the way back: small buffers, a full receive buffer, a bad cable.")
-                .measured(figures)
-                .mend(["nstat -z UdpRcvbufErrors; ethtool -S DEVICE | grep -i drop  # on both hosts: where they are dropped"])
+            Finding::note(CHECK, format!("{fact}, with {again} RESENDs"))
+                .because("The peer was busy for 5 ms, or packets are lost on the way back. Possible causes: small buffers, a full receive buffer, a bad cable.")
+                .with_measurements(figures)
+                .fix(["nstat -z UdpRcvbufErrors; ethtool -S DEVICE | grep -i drop  # on both hosts: drop counters"])
         }
         Err(error) => {
             let silent = matches!(
                 &error,
                 apus::CallError::Failed(failed) if matches!(failed.kind, FailureKind::PeerSilent { .. })
             );
-            let found = format!("short messages are answered, one of {LONG} bytes is not: {error}");
-            let finding = Finding::error(CHECK, found).mend([format!(
-                "tracepath -n {}  # whether full packets get there; `ip link set dev DEVICE mtu 1500` if not",
+            let fact = format!("short messages are answered; one of {LONG} bytes is not: {error}");
+            let finding = Finding::error(CHECK, fact).fix([format!(
+                "tracepath -n {}  # whether full packets arrive; if not: `ip link set dev DEVICE mtu 1500`",
                 peer.ip()
             )]);
             if silent {
                 finding.because(
-                    "Full packets probably vanish: an MTU that is not the same everywhere.",
+                    "Full packets are probably lost, because the MTU differs along the path.",
                 )
             } else {
                 finding
@@ -109,23 +110,23 @@ fn long_message(endpoint: &Endpoint, peer: SocketAddr, (result, time): Called) -
     }
 }
 
-/// With which traffic class the service's host answers a stranger.
-fn way_back(peer: SocketAddr) -> Finding {
+/// Checks the traffic class of the service's response to an unknown client.
+fn return_class(peer: SocketAddr) -> Finding {
     const CHECK: &str = "path-priorities";
     match class_of_answer(peer) {
-        Some(0) => Finding::warning(CHECK, "what comes back has no priority: traffic class 0x00")
+        Some(0) => Finding::warning(CHECK, "responses have no priority: traffic class 0x00")
             .because(
-                "A service answers strangers with the highest level. Something on the way clears it, or the peer cannot set \
-                 it; short replies then wait behind long ones.",
+                "A service answers unknown clients at the highest level. A device on the path clears the class, or the peer \
+                 cannot set it. Short responses then wait behind long ones.",
             )
-            .mend(remedies(peer)),
-        Some(class) => Finding::ok(CHECK, format!("what comes back has kept its priority (traffic class {class:#04x})")),
-        None => Finding::note(CHECK, "nothing came back whose traffic class could be seen"),
+            .fix(priority_fixes(peer)),
+        Some(class) => Finding::ok(CHECK, format!("responses keep their priority (traffic class {class:#04x})")),
+        None => Finding::note(CHECK, "no response with a traffic class arrived"),
     }
 }
 
-/// Sends the first packet of a client that the service does not know: it holds the request, which it never executes, and
-/// asks who that is (AMO-1), with the class of control packets.
+/// Sends the first packet of an unknown client. The service holds the request without executing it, and sends a session
+/// challenge (AMO-1) with the class of control packets.
 fn class_of_answer(peer: SocketAddr) -> Option<u8> {
     let mut socket = ClassSocket::towards(peer).ok()?;
     let local = socket.address().ok()?;
@@ -146,13 +147,13 @@ fn class_of_answer(peer: SocketAddr) -> Option<u8> {
     let length = Packet { header, body: Body::Data(data, b"?") }.emit_header(&mut buffer);
     debug_assert_eq!(length, DATA_HEADER_LEN);
     let packet = [&buffer[..length], b"?"].concat();
-    socket.patience(PATIENCE / 4).ok()?;
+    socket.set_timeout(TIMEOUT / 4).ok()?;
     for _ in 0..3 {
         socket.send(&packet, 0xe0, packet.len()).ok()?;
         if let Ok(datagram) = socket.receive(MsgFlags::empty())
             && Packet::parse(Profile::Udp, datagram.bytes).is_ok()
         {
-            return Some(unmarked(datagram.class));
+            return Some(without_ecn(datagram.class));
         }
     }
     None
@@ -166,7 +167,7 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn a_service_tells_of_its_way_back() {
+    fn a_service_tells_of_its_return_class() {
         let serving = open(builder(Path::Udp)).unwrap();
         let findings = thread::scope(|scope| {
             scope.spawn(|| server::echo(&serving).unwrap());
@@ -175,10 +176,10 @@ mod tests {
             findings
         });
         let [peer, priorities, long] = &findings[..] else { panic!("{findings:?}") };
-        assert_eq!((peer.severity, peer.measured.len()), (Severity::Note, 2));
+        assert_eq!((peer.severity, peer.measurements.len()), (Severity::Note, 2));
         assert_eq!(priorities.severity, Severity::Ok, "{priorities:?}");
-        assert!(priorities.found.contains("0xe0"), "{priorities:?}");
-        // A busy machine may have dropped packets; that is said and no error.
+        assert!(priorities.fact.contains("0xe0"), "{priorities:?}");
+        // On a busy machine packets may be dropped; that is a note and no error.
         assert_ne!(long.severity, Severity::Error, "{long:?}");
     }
 }

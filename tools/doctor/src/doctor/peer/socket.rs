@@ -1,4 +1,4 @@
-//! How does a datagram show its traffic class, and how many packets came together?
+//! UDP socket with traffic classes and merged packets.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -19,7 +19,7 @@ use rustix::net::sockopt::{
 
 use apus_testbed::error::{Doing, Error};
 
-/// Room for the longest datagram, and for what is put together on arrival.
+/// Size of the receive buffer in bytes: the longest datagram, merged or not.
 const ROOM: usize = 1 << 16;
 
 /// A UDP socket whose packets are never fragmented.
@@ -29,22 +29,23 @@ pub(super) struct ClassSocket {
     room: Vec<u8>,
 }
 
-/// A datagram that came, perhaps of several packets.
+/// A received datagram, possibly of several merged packets.
 pub(super) struct Datagram<'a> {
     pub(super) from: Option<SocketAddr>,
-    /// The address that it was sent to, which answers have to come from.
+    /// Destination address, which responses must use as their source.
     pub(super) to: Option<IpAddr>,
     pub(super) class: u8,
-    /// Bytes of each packet but the last one, which may be shorter.
+    /// Length of each packet but the last one, which may be shorter.
     pub(super) segment: usize,
     pub(super) bytes: &'a [u8],
 }
 
 impl ClassSocket {
-    /// Opens one at `address`.
+    /// Opens a socket at `address`.
     pub(super) fn open(address: SocketAddr) -> Result<Self, Error> {
         let socket = UdpSocket::bind(address).doing(|| format!("bind {address}"))?;
-        // What is missing leaves the class at 0, the packets apart, and the buffer small, and is found out by that.
+        // If an option is missing, classes read 0, packets are not merged, or the buffer is small; the checks detect
+        // that.
         let _ = setsockopt(&socket, IpRecvTos, &true);
         let _ = setsockopt(&socket, UdpGroSegment, &true);
         let _ = setsockopt(&socket, Ipv4PacketInfo, &true);
@@ -52,11 +53,11 @@ impl ClassSocket {
         if address.is_ipv6() {
             let _ = setsockopt(&socket, Ipv6RecvTClass, &true);
             let _ = setsockopt(&socket, Ipv6RecvPacketInfo, &true);
-            // Full packets are sent although the system knows of a shorter path: that is what is to be found out.
+            // Full packets are sent even if the system knows of a smaller path MTU, which the check is about to find.
             set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE)
                 .doing(|| "forbid fragments".to_owned())?;
         }
-        // The IPv4 option of an IPv6 socket is for IPv4 peers, which it may not have.
+        // On an IPv6 socket this IPv4 option concerns IPv4 peers, which the socket may not have.
         let v4 = set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE);
         if address.is_ipv4() {
             v4.doing(|| "forbid fragments".to_owned())?;
@@ -64,7 +65,7 @@ impl ClassSocket {
         Ok(Self { socket, room: vec![0; ROOM] })
     }
 
-    /// Opens one for `peer` alone: what ICMP says about the path becomes errors.
+    /// Opens a socket connected to `peer`, so that ICMP errors are returned.
     pub(super) fn towards(peer: SocketAddr) -> Result<Self, Error> {
         let any: IpAddr =
             if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { [0_u16; 8].into() };
@@ -73,29 +74,29 @@ impl ClassSocket {
         Ok(socket)
     }
 
-    /// Where it is.
+    /// Returns the local address.
     pub(super) fn address(&self) -> Result<SocketAddr, Error> {
         self.socket.local_addr().doing(|| "find out the port".to_owned())
     }
 
-    /// The plain socket.
+    /// Returns the underlying socket.
     pub(super) const fn socket(&self) -> &UdpSocket {
         &self.socket
     }
 
-    /// Longest IP packet that the system knows the path to carry; for connected sockets.
+    /// Returns the path MTU known to the system, for connected sockets.
     pub(super) fn path_mtu(&self) -> Option<usize> {
         let is_v4 = self.socket.peer_addr().ok()?.is_ipv4();
         let mtu = if is_v4 { ip_mtu(&self.socket) } else { ipv6_mtu(&self.socket) };
         usize::try_from(mtu.ok()?).ok()
     }
 
-    /// Receives wait for so long at most.
-    pub(super) fn patience(&self, time: Duration) -> Result<(), Error> {
+    /// Limits the duration of a receive.
+    pub(super) fn set_timeout(&self, time: Duration) -> Result<(), Error> {
         self.socket.set_read_timeout(Some(time)).doing(|| "set a time limit".to_owned())
     }
 
-    /// Sends `bytes` to the connected peer with a traffic class, cut into packets of `segment` bytes if there are more.
+    /// Sends `bytes` to the connected peer with a traffic class, split into packets of `segment` bytes.
     pub(super) fn send(&self, bytes: &[u8], class: u8, segment: usize) -> nix::Result<()> {
         let is_v4 = self.socket.peer_addr().is_ok_and(|peer| is_v4(peer.ip()));
         let wide = i32::from(class);
@@ -110,7 +111,7 @@ impl ClassSocket {
         sendmsg(self.socket.as_raw_fd(), &slices, &control, MsgFlags::empty(), to).map(drop)
     }
 
-    /// Sends one packet to `to`, from the address that a question of its came to.
+    /// Sends one packet to `to`, from the address `from` at which the request arrived.
     pub(super) fn answer(
         &self,
         bytes: &[u8],
@@ -140,7 +141,7 @@ impl ClassSocket {
         sendmsg(self.socket.as_raw_fd(), &slices, &control, MsgFlags::empty(), Some(&to)).map(drop)
     }
 
-    /// The next datagram.
+    /// Receives the next datagram.
     pub(super) fn receive(&mut self, flags: MsgFlags) -> nix::Result<Datagram<'_>> {
         let mut control = cmsg_space!(u8, i32, i32, libc::in_pktinfo, libc::in6_pktinfo);
         let (length, from, to, class, segment) = {
@@ -175,7 +176,7 @@ fn is_v4(ip: IpAddr) -> bool {
     ip.to_canonical().is_ipv4()
 }
 
-/// The class in the form that the family of the peer takes.
+/// Returns the control message for the class, in the form of the peer's address family.
 fn class_message<'a>(is_v4: bool, class: &'a u8, wide: &'a i32) -> ControlMessage<'a> {
     if is_v4 { ControlMessage::Ipv4Tos(class) } else { ControlMessage::Ipv6TClass(wide) }
 }
@@ -190,10 +191,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn class_and_segments_come_as_they_were_sent() {
+    fn class_and_segments_arrive_unchanged() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let mut receiver = ClassSocket::open(address.parse().unwrap()).unwrap();
-            receiver.patience(Duration::from_secs(20)).unwrap();
+            receiver.set_timeout(Duration::from_secs(20)).unwrap();
             let sender = ClassSocket::towards(receiver.address().unwrap()).unwrap();
             assert!(sender.path_mtu().unwrap() > 1_280);
             sender.send(&[7; 1_000], 0xe0, 300).unwrap();
@@ -205,7 +206,7 @@ mod tests {
             let (from, to) = (datagram.from.unwrap(), datagram.to);
             receiver.answer(b"back", 0x20, from, to).unwrap();
             let mut sender = sender;
-            sender.patience(Duration::from_secs(20)).unwrap();
+            sender.set_timeout(Duration::from_secs(20)).unwrap();
             let back = sender.receive(MsgFlags::empty()).unwrap();
             assert_eq!((back.class, back.bytes), (0x20, &b"back"[..]));
         }
@@ -214,7 +215,7 @@ mod tests {
     #[test]
     fn a_socket_for_both_families_knows_the_class_of_either() {
         let mut receiver = ClassSocket::open("[::]:0".parse().unwrap()).unwrap();
-        receiver.patience(Duration::from_secs(20)).unwrap();
+        receiver.set_timeout(Duration::from_secs(20)).unwrap();
         let port = receiver.address().unwrap().port();
         for (ip, class) in [("127.0.0.1", 0x40), ("::1", 0xa0)] {
             let sender = ClassSocket::towards(SocketAddr::new(ip.parse().unwrap(), port)).unwrap();
@@ -223,20 +224,20 @@ mod tests {
         }
     }
 
-    /// A host with several addresses, asked at one that its packets do not usually come from.
+    /// A host with several addresses, contacted at one that it does not use as source by default.
     #[test]
-    fn answers_come_from_the_address_that_was_asked() {
+    fn responses_come_from_the_contacted_address() {
         for any in ["0.0.0.0:0", "[::]:0"] {
             let mut receiver = ClassSocket::open(any.parse().unwrap()).unwrap();
-            receiver.patience(Duration::from_secs(20)).unwrap();
+            receiver.set_timeout(Duration::from_secs(20)).unwrap();
             let port = receiver.address().unwrap().port();
             let mut sender = ClassSocket::towards(([127, 0, 0, 7], port).into()).unwrap();
             sender.send(b"x", 0, 1).unwrap();
             let datagram = receiver.receive(MsgFlags::empty()).unwrap();
             let (from, to) = (datagram.from.unwrap(), datagram.to);
             receiver.answer(b"back", 0x20, from, to).unwrap();
-            sender.patience(Duration::from_secs(20)).unwrap();
-            // It takes packets from there only.
+            sender.set_timeout(Duration::from_secs(20)).unwrap();
+            // A connected socket receives from this address only.
             let back = sender.receive(MsgFlags::empty()).unwrap();
             assert_eq!((back.class, back.bytes), (0x20, &b"back"[..]), "{any}");
         }

@@ -6,7 +6,7 @@ use crate::livelock::frame::{Frame, Unfit};
 use crate::livelock::routes::{Hop, Routes};
 use crate::livelock::tap::Tap;
 use apus_testbed::error::Error;
-use apus_testbed::fabric::Crossing;
+use apus_testbed::fabric::RouterPath;
 
 /// The part of the router that knows the way.
 pub(super) struct Forwarder {
@@ -27,7 +27,7 @@ impl Forwarder {
     fn route(&mut self, frame: &mut Frame) -> bool {
         let count = match frame.destination().map(|destination| self.routes.find(destination)) {
             Ok(Some(Hop::Out(neighbour))) => {
-                frame.pass_on(Crossing::OUT_ADDRESS, neighbour);
+                frame.pass_on(RouterPath::OUT_ADDRESS, neighbour);
                 return true;
             }
             Ok(Some(Hop::Nowhere) | None) => &mut self.counters.no_route,

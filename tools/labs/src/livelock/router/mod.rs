@@ -29,8 +29,8 @@ use super::link::link;
 use super::mode::Mode;
 use super::tap::{Tap, Use};
 use apus_testbed::error::{Doing, Error};
-use apus_testbed::fabric::Crossing;
-use apus_testbed::process::{Control, NOWHERE, Stop};
+use apus_testbed::fabric::RouterPath;
+use apus_testbed::process::{Control, NO_ADDRESS, Stop};
 
 pub(super) use counters::Counters;
 
@@ -108,20 +108,20 @@ pub(super) fn agent(setup: &Setup, control: &mut Control) -> Result<Value, Error
         }
         None => (None, None),
     };
-    let forwarder = Forwarder::new(filter, Tap::open(Crossing::OUT, Use::Send)?);
-    let input = Tap::open(Crossing::IN, Use::Receive)?;
+    let forwarder = Forwarder::new(filter, Tap::open(RouterPath::OUT, Use::Send)?);
+    let input = Tap::open(RouterPath::IN, Use::Receive)?;
     let mut parts = match setup.mode.policy(filter::QUEUE) {
         None => interrupt::start(input, forwarder, &life)?,
         Some(policy) => vec![polling::start(input, forwarder, policy, &life)?],
     };
     if let (Some(stream), Some(outlet)) = (&stream, outlet) {
         let poller = parts[0].thread.thread().clone();
-        let output = Tap::open(Crossing::OUT, Use::Send)?;
+        let output = Tap::open(RouterPath::OUT, Use::Send)?;
         parts.push(verdicts::start(clone(stream)?, outlet, output, shared, poller, &life)?);
     }
     let ready = parts.iter().all(|_| receiver.recv_timeout(super::PATIENCE).is_ok());
     if ready {
-        control.ready(NOWHERE)?;
+        control.ready(NO_ADDRESS)?;
         control.stop().wait();
     } else {
         control.stop().ask();

@@ -3,7 +3,6 @@
 //! One loop receives, routes and sends, and [`apus::overload`](::apus::overload) decides how much of each.
 
 use std::thread;
-use std::time::Duration;
 
 use ::apus::overload::{Budget, CoreShare, Feedback, Instant, Quotas, Work};
 
@@ -92,7 +91,7 @@ impl Polling {
                 if let Some(share) = &mut self.share {
                     let ends = Instant::from_nanos(clock::now());
                     // Nothing interrupts it but what is far shorter: time that passed is time used.
-                    share.charge(ends.since(begins), ends);
+                    share.charge(ends - begins, ends);
                 }
                 continue;
             }
@@ -152,10 +151,7 @@ impl Polling {
 
     /// There is nothing to do until something changes.
     fn sleep(&self, held: &Held) -> Result<(), Error> {
-        let until = |at: &Instant| {
-            let nanos = at.since(Instant::from_nanos(clock::now()));
-            Duration::from_nanos(nanos).min(CHECK_INTERVAL)
-        };
+        let until = |at: &Instant| (*at - Instant::from_nanos(clock::now())).min(CHECK_INTERVAL);
         match held {
             Held::Not => self.input.wait(CHECK_INTERVAL)?,
             Held::Share(at) => thread::park_timeout(until(at)),

@@ -1,75 +1,32 @@
-//! What is done when no ACK comes?
+//! Handling of timers of the sending half.
 //!
-//! One timer runs while anything is unacknowledged. Mostly it is the *tail loss probe*: after two round-trip
-//! times a segment is sent whose ACK tells what is missing (RFC 8985 section 7). It is the *retransmission
-//! timeout* when the probe was in vain or a repair is under way (RFC 6298), and the *reordering timer* while
-//! overtaken segments have their time (RFC 8985 section 6.2 step 5).
+//! One timer runs while anything is unacknowledged. It is usually the *tail loss probe*: after two
+//! round-trip times a segment is sent whose ACK reveals what is missing (RFC 8985 section 7). It is
+//! the *retransmission timeout* after an unsuccessful probe or during a repair (RFC 6298), and the
+//! *reordering timer* while overtaken segments may still arrive (RFC 8985 section 6.2 step 5).
 
 use std::ops::Range;
 
-use super::{Sender, State};
+use super::half::Sender;
+use super::state::State;
+use super::timer::{Kind, Probe, Timer};
 use crate::dctcp::config::Config;
-use crate::dctcp::scoreboard::News;
+use crate::dctcp::scoreboard::NewlyAcked;
 use crate::dctcp::segment::{Ack, Position};
 use apus_workload::time::Nanos;
 
-/// Why the timer runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Probe,
-    Timeout,
-    Reordering,
-}
-
-/// The timer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Timer {
-    kind: Kind,
-    at: Nanos,
-}
-
-/// The tail loss probe.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Probe {
-    /// It shall be sent as soon as the link is free.
-    due: bool,
-    /// Where the stream ended when it was sent, until it is answered; there is one at a time.
-    high: Option<Position>,
-    /// Whether it repeated the last segment, instead of sending a new one.
-    repeated: bool,
-}
-
-impl Probe {
-    pub(super) const fn is_due(&self) -> bool {
-        self.due
-    }
-
-    pub(super) fn take_due(&mut self) -> bool {
-        std::mem::take(&mut self.due)
-    }
-
-    /// It need not be sent.
-    pub(super) const fn cancel(&mut self) {
-        self.due = false;
-    }
-
-    pub(super) fn repeated_what_ends_at(&self, end: Position) -> bool {
-        self.repeated && self.high == Some(end)
-    }
-}
-
 impl Sender {
-    /// When the timer runs out.
+    /// Returns when the timer expires.
     pub(in crate::dctcp) fn deadline(&self) -> Option<Nanos> {
         self.timer.map(|timer| timer.at)
     }
 
-    /// Whether the timer will ask for a probe.
+    /// Returns whether the timer is for a probe.
     pub(super) fn probe_is_scheduled(&self) -> bool {
         self.timer.is_some_and(|timer| timer.kind == Kind::Probe)
     }
 
-    /// Time has passed; the timer may have run out.
+    /// Handles the timer if it has expired.
     pub(in crate::dctcp) fn on_timer(&mut self, config: &Config, now: Nanos) {
         let Some(timer) = self.timer.filter(|timer| timer.at <= now) else { return };
         match timer.kind {
@@ -79,8 +36,8 @@ impl Sender {
         }
     }
 
-    /// Starts the retransmission timeout. If it takes the place of another timer, it has been running since
-    /// the first segment was sent. Source: Linux, `tcp_rearm_rto`.
+    /// Starts the retransmission timeout. If it replaces another timer, it counts from the
+    /// transmission of the first segment. Source: Linux, `tcp_rearm_rto`.
     pub(super) fn rearm(&mut self, config: &Config, now: Nanos) {
         let Some(first) = self.board.first() else {
             self.timer = None;
@@ -92,11 +49,12 @@ impl Sender {
         self.timer = Some(Timer { kind: Kind::Timeout, at });
     }
 
-    /// Starts the probe's timer, if nothing is being repaired. Source: Linux, `tcp_schedule_loss_probe`.
+    /// Starts the probe's timer, unless a repair is in progress. Source: Linux,
+    /// `tcp_schedule_loss_probe`.
     pub(super) fn schedule_probe(&mut self, config: &Config, now: Nanos) -> bool {
         let quiet = matches!(self.state, State::Open | State::Reducing(_));
         let Some(first) = self.board.first().filter(|_| quiet) else { return false };
-        // A single segment may wait for its ACK to be delayed.
+        // The ACK of a single segment may be delayed.
         let more = if self.board.len() == 1 { config.min_rto } else { config.timer_floor };
         let probe = now + 2 * self.rtt.smoothed() + more;
         let timeout = first.at + self.rtt.timeout(config);
@@ -105,22 +63,22 @@ impl Sender {
         true
     }
 
-    /// Overtaken segments have so much time left.
-    pub(super) fn wait_for_overtaken(&mut self, config: &Config, now: Nanos, wait: Nanos) {
+    /// Starts the reordering timer for overtaken segments.
+    pub(super) fn start_reordering_timer(&mut self, config: &Config, now: Nanos, wait: Nanos) {
         let at = now + wait + config.timer_floor;
         self.timer = Some(Timer { kind: Kind::Reordering, at });
     }
 
-    /// Source: Linux, `tcp_send_loss_probe`.
+    /// Requests a probe. Source: Linux, `tcp_send_loss_probe`.
     fn on_probe_timer(&mut self, config: &Config, now: Nanos) {
         if self.probe.high.is_none() {
             self.probe.due = true;
-            self.timer = None; // The timeout begins with the probe, not with what it probes for.
+            self.timer = None; // The timeout starts with the probe, not with the probed segments.
         }
         self.rearm(config, now);
     }
 
-    /// The link is free for the probe: new data, or else the last segment once more.
+    /// Sends the probe: new data, or else the last segment once more.
     pub(super) fn send_probe(&mut self, config: &Config, now: Nanos) -> Option<Range<Position>> {
         let new = self.send_new(config, now);
         self.probe.repeated = new.is_none();
@@ -130,12 +88,17 @@ impl Sender {
         Some(range)
     }
 
-    /// Sees whether the probe has come back, and whether it has repaired a loss that nothing else told of.
-    /// Source: Linux, `tcp_process_tlp_ack`; RFC 8985 section 7.4.
-    pub(super) fn probe_answered(&mut self, ack: &Ack, news: &News, duplicate: Option<Position>) {
+    /// Checks whether the probe was answered, and whether it has repaired an otherwise undetected
+    /// loss. Source: Linux, `tcp_process_tlp_ack`; RFC 8985 section 7.4.
+    pub(super) fn probe_answered(
+        &mut self,
+        ack: &Ack,
+        newly_acked: &NewlyAcked,
+        duplicate: Option<Position>,
+    ) {
         let Some(high) = self.probe.high.filter(|high| ack.upto >= *high) else { return };
         if !self.probe.repeated || duplicate.is_some() {
-            self.probe.high = None; // It was new data, or it came twice: nothing was lost.
+            self.probe.high = None; // New data, or a duplicate: nothing was lost.
         } else if ack.upto > high {
             self.probe.high = None;
             if self.state == State::Open {
@@ -143,12 +106,12 @@ impl Sender {
                 self.window.end_reduction();
                 self.state = State::Open;
             }
-        } else if !news.advanced && !news.sacked {
+        } else if !newly_acked.advanced && !newly_acked.sacked {
             self.probe.high = None; // A plain duplicate ACK: nothing was lost.
         }
     }
 
-    /// Source: RFC 6298 section 5; Linux, `tcp_retransmit_timer`.
+    /// Handles a retransmission timeout. Source: RFC 6298 section 5; Linux, `tcp_retransmit_timer`.
     fn on_timeout(&mut self, config: &Config, now: Nanos) {
         self.probe = Probe::default();
         self.enter_loss(now);
@@ -157,11 +120,11 @@ impl Sender {
         self.rearm(config, now);
     }
 
-    /// Source: Linux, `tcp_rack_reo_timeout`.
+    /// Handles the reordering timer. Source: Linux, `tcp_rack_reo_timeout`.
     fn on_reordering_timer(&mut self, config: &Config, now: Nanos) {
         let lost = self.board.lost();
         let recovering = self.state.is_recovering();
-        let wait = self.rack.look_again(&mut self.board, &self.rtt, recovering, now);
+        let wait = self.rack.redetect(&mut self.board, &self.rtt, recovering, now);
         if self.board.has_repair() {
             if !matches!(self.state, State::Recovery(_)) {
                 self.enter_recovery(false);
@@ -171,7 +134,7 @@ impl Sender {
         }
         self.rearm(config, now);
         if let Some(wait) = wait {
-            self.wait_for_overtaken(config, now, wait);
+            self.start_reordering_timer(config, now, wait);
         }
     }
 }

@@ -1,95 +1,23 @@
-//! In which state is the sender, and what moves it to the next?
+//! Transitions between the states of the sending half.
 //!
-//! The states are Linux's (`tcp_fastretrans_alert`): all is well, something is out of order, marks reduce the
-//! window, a loss is repaired, a timeout is repaired.
+//! The states are those of Linux (`tcp_fastretrans_alert`): open, reduction because of marks,
+//! repair of a loss, repair after a timeout.
 
-use super::{Probe, Sender};
+use super::half::Sender;
+use super::state::{Findings, State, Undo};
+use super::timer::Probe;
 use crate::dctcp::config::Config;
-use crate::dctcp::segment::Position;
 use apus_workload::time::Nanos;
 
-/// What the sender is about. The position is what must be acknowledged before it ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// Nothing is wrong (`TCP_CA_Open`, `TCP_CA_Disorder`; they differ only in what Linux counts).
-    Open,
-    /// Marks reduce the window, once for each window of data (`TCP_CA_CWR`).
-    Reducing(Position),
-    /// Lost segments are sent again (`TCP_CA_Recovery`).
-    Recovery(Position),
-    /// A retransmission timeout has passed (`TCP_CA_Loss`).
-    Loss(Position),
-}
-
-impl State {
-    /// Whether the window is governed by the reduction instead of growing.
-    pub(super) const fn is_reducing(self) -> bool {
-        matches!(self, Self::Reducing(_) | Self::Recovery(_))
-    }
-
-    /// Whether lost segments are being repaired.
-    pub(super) const fn is_recovering(self) -> bool {
-        matches!(self, Self::Recovery(_) | Self::Loss(_))
-    }
-}
-
-/// What [`Sender::react`] has found.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Findings {
-    /// Segments that are newly taken for lost.
-    pub(super) lost: u32,
-    /// Whether the timer waits for segments that were overtaken.
-    pub(super) waiting: bool,
-}
-
-/// Whether the losses of a recovery were any. Source: Linux, `undo_marker` and `undo_retrans`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Undo {
-    /// Where the last recovery began. Its proof may come when it is over; a new reduction forgets it.
-    from: Option<Position>,
-    /// Segments that were sent again and not reported as duplicates.
-    open: u32,
-    /// Whether any was sent again.
-    any: bool,
-}
-
-impl Undo {
-    pub(super) const fn begin(una: Position, again: u32) -> Self {
-        Self { from: Some(una), open: again, any: again > 0 }
-    }
-
-    pub(super) const fn retransmitted(&mut self) {
-        self.open += 1;
-        self.any = true;
-    }
-
-    /// A segment that ends here has arrived twice.
-    pub(super) fn duplicate(&mut self, end: Position) {
-        if self.from.is_some_and(|from| end > from) {
-            self.open = self.open.saturating_sub(1);
-        }
-    }
-
-    /// Whether everything that was sent again had arrived before.
-    const fn is_proven(&self) -> bool {
-        self.from.is_some() && self.any && self.open == 0
-    }
-
-    /// The same when the recovery ends: if nothing was sent again, nothing was lost.
-    const fn is_proven_at_the_end(&self) -> bool {
-        self.from.is_some() && self.open == 0
-    }
-}
-
 impl Sender {
-    /// Draws the conclusions from what has arrived, be it marked or not.
+    /// Reacts to arrivals, marked or not.
     pub(super) fn react(&mut self, config: &Config, now: Nanos, echo: bool) -> Findings {
         if echo {
             self.window.forget_undo();
         }
         self.leave_state();
         if self.undo.is_proven() {
-            self.take_back();
+            self.undo_recovery();
             self.state = State::Open;
         }
         if self.state == State::Open && self.board.sacked() == 0 && self.board.lost() == 0 {
@@ -100,9 +28,9 @@ impl Sender {
         }
         let (lost, again) = (self.board.lost(), self.board.again());
         let recovering = self.state.is_recovering();
-        let wait = self.rack.look(&mut self.board, &self.rtt, recovering, now);
+        let wait = self.rack.detect(&mut self.board, &self.rtt, recovering, now);
         if let Some(wait) = wait {
-            self.wait_for_overtaken(config, now, wait);
+            self.start_reordering_timer(config, now, wait);
         }
         let newly_lost = self.board.lost().saturating_sub(lost);
         let lost_again = self.board.again() < again;
@@ -116,7 +44,7 @@ impl Sender {
         Findings { lost: newly_lost, waiting: wait.is_some() }
     }
 
-    /// Ends what is over.
+    /// Leaves a state whose position is acknowledged.
     fn leave_state(&mut self) {
         match self.state {
             State::Reducing(until) if self.una > until => {
@@ -125,7 +53,7 @@ impl Sender {
             }
             State::Recovery(until) if self.una >= until => {
                 if self.undo.is_proven_at_the_end() {
-                    self.take_back();
+                    self.undo_recovery();
                 } else {
                     self.window.end_reduction();
                 }
@@ -133,7 +61,7 @@ impl Sender {
             }
             State::Loss(until) if self.una >= until => {
                 if self.undo.is_proven_at_the_end() {
-                    self.take_back();
+                    self.undo_recovery();
                 }
                 self.end_repair();
             }
@@ -146,9 +74,9 @@ impl Sender {
         self.state = State::Open;
     }
 
-    /// What was taken for lost had only been late. Source: Linux, `tcp_undo_cwnd_reduction`.
-    fn take_back(&mut self) {
-        self.board.find_again();
+    /// Undoes a recovery whose segments were only late. Source: Linux, `tcp_undo_cwnd_reduction`.
+    fn undo_recovery(&mut self) {
+        self.board.clear_losses();
         if self.window.undo() {
             self.counters.undone += 1;
         } else if matches!(self.state, State::Recovery(_)) {
@@ -157,7 +85,7 @@ impl Sender {
         self.undo = Undo::default();
     }
 
-    /// Marks were seen. Source: Linux, `tcp_enter_cwr`.
+    /// Reacts to marks. Source: Linux, `tcp_enter_cwr`.
     pub(super) fn enter_reducing(&mut self) {
         self.counters.reductions += 1;
         self.undo = Undo::default();
@@ -166,7 +94,7 @@ impl Sender {
         self.state = State::Reducing(self.next);
     }
 
-    /// A loss was seen. Source: Linux, `tcp_enter_recovery`.
+    /// Reacts to a loss. Source: Linux, `tcp_enter_recovery`.
     pub(super) fn enter_recovery(&mut self, echo: bool) {
         self.counters.recoveries += 1;
         self.probe = Probe::default();
@@ -184,7 +112,7 @@ impl Sender {
         self.state = State::Recovery(until);
     }
 
-    /// A retransmission timeout has passed. Source: Linux, `tcp_enter_loss`.
+    /// Reacts to a retransmission timeout. Source: Linux, `tcp_enter_loss`.
     pub(super) fn enter_loss(&mut self, now: Nanos) {
         self.counters.timeouts += 1;
         let anew = match self.state {
@@ -202,7 +130,7 @@ impl Sender {
         self.state = State::Loss(self.next);
     }
 
-    /// Takes everything for lost but what was sent a moment ago.
+    /// Marks all segments as lost, except for recent ones.
     fn lose_all(&mut self, now: Nanos) {
         let mut index = 0;
         while let Some(segment) = self.board.get(index).copied() {

@@ -1,0 +1,226 @@
+//! Commands of the application: call, reply, cancel, abandon, cork.
+
+use super::root::Core;
+use crate::engine::calls::{Abandoned, Key};
+use crate::engine::local::LocalCallOptions;
+use crate::engine::message::Origin;
+use crate::engine::tracer::stage;
+use crate::error::{CallError, ReplyError};
+use apus_proto::{Call, CommandError, Instant, Payload, Refusal};
+use apus_trace::clock::ticks;
+use apus_trace::{Event, Rpc};
+use std::net::SocketAddr;
+
+/// A call to be made.
+#[derive(Debug)]
+pub(crate) struct NewCall<'a> {
+    pub(crate) to: SocketAddr,
+    /// Taken if the call is accepted.
+    pub(crate) payload: &'a mut Payload,
+    pub(crate) deadline: Option<std::time::Instant>,
+    /// Whether executing the request twice is harmless.
+    pub(crate) idempotent: bool,
+    /// The cookie of a call whose completion any thread may receive; `None` if the caller waits for it.
+    pub(crate) cookie: Option<u64>,
+    /// Time at which the application called, in ticks of the trace, if the call had to wait; otherwise 0.
+    pub(crate) called: u64,
+}
+
+impl Core {
+    /// Makes a call, through shared memory if there is a pair with the peer, otherwise over the network.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`]: nothing was sent, and the payload is still the caller's.
+    pub(crate) fn call(&mut self, new: NewCall<'_>) -> Result<Key, CallError> {
+        self.check_open()?;
+        if self.open_calls() >= self.transport().config().max_client_rpcs() {
+            // CAP-12: completions that the application has not received count as calls.
+            self.room.want_fewer_calls();
+            return Err(CallError::Rejected(CommandError::TooManyRpcs));
+        }
+        let called = match self.call_locally(new) {
+            Ok(done) => return done.map_err(CallError::Rejected),
+            Err(new) => self.call_over_network(new),
+        };
+        called.map_err(CallError::Rejected)
+    }
+
+    /// Makes a call through shared memory. Returns the call if it must go over the network.
+    fn call_locally<'a>(
+        &mut self,
+        new: NewCall<'a>,
+    ) -> Result<Result<Key, CommandError>, NewCall<'a>> {
+        let Some(mut local) = self.local_context() else { return Err(new) };
+        let length = new.payload.len();
+        let deadline = new.deadline.map(|at| local.time.clock().convert(at));
+        let NewCall { to, idempotent, cookie, called, .. } = new;
+        let options = LocalCallOptions { deadline, idempotent, cookie };
+        let Some(sent) = local.call(to, new.payload, options) else { return Err(new) };
+        if let Ok(key) = sent {
+            let tracer = &mut self.observation.tracer;
+            if let Some(rpc) = tracer.local_call_made(key.cookie(), to, called, length) {
+                self.calls.trace(key, rpc);
+            }
+        }
+        Ok(sent)
+    }
+
+    fn call_over_network(&mut self, new: NewCall<'_>) -> Result<Key, CommandError> {
+        let NewCall { to, payload, deadline, idempotent, cookie, mut called } = new;
+        let length = payload.len();
+        let now = self.command_time();
+        let traced = self.network.selects_next_call(to);
+        if traced && called == 0 {
+            called = ticks();
+        }
+        let key = self.calls.next_key();
+        let call = Call {
+            to,
+            payload: std::mem::take(payload),
+            cookie: key.cookie(),
+            deadline: deadline.map(|at| self.time.clock().convert(at)),
+            idempotent,
+        };
+        let rpc = self.network.call(now, call).map_err(|rejected| {
+            *payload = rejected.payload;
+            rejected.reason
+        })?;
+        let inserted = self.calls.insert(rpc, cookie);
+        debug_assert_eq!(inserted, key, "the cookie names the call");
+        let tracer = &mut self.observation.tracer;
+        if traced && let Some(rpc) = tracer.call_made(self.network.transport(), rpc, called, length)
+        {
+            self.calls.trace(key, rpc);
+        }
+        self.after_command();
+        Ok(key)
+    }
+
+    /// Cancels a call. Returns whether it was still running.
+    pub(crate) fn cancel(&mut self, key: Key) -> bool {
+        match self.calls.abandon(key) {
+            Some(Abandoned::Running(rpc)) => {
+                let now = self.command_time();
+                // The protocol knows the RPC for as long as the call has a slot.
+                let cancelled = self.network.cancel(now, rpc).is_ok();
+                self.after_cancel();
+                cancelled
+            }
+            Some(Abandoned::RunningLocally { pair, usage }) => {
+                if let Some(mut local) = self.local_context() {
+                    local.cancel(key, pair, usage);
+                }
+                self.after_cancel();
+                true
+            }
+            Some(Abandoned::Ended(bytes)) => {
+                self.network.payload_consumed(bytes);
+                self.room.call_ended(&mut self.polling, &mut self.wakes);
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// After a call was cancelled: there is room for another one, and possibly nothing is left to be
+    /// acknowledged.
+    fn after_cancel(&mut self) {
+        self.after_command();
+        self.room.call_ended(&mut self.polling, &mut self.wakes);
+        if self.is_drained() {
+            // The leader may wait for that, too, and is not among the waiters.
+            self.polling.request_check();
+            self.drain.notify(&mut self.wakes);
+        }
+    }
+
+    /// Replies to a request. `origin` is `None` afterwards unless the reply may be tried again; `traced` is
+    /// its RPC in the time trace.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplyError`]. After an error due to lack of room the payload is still the caller's.
+    pub(crate) fn reply(
+        &mut self,
+        origin: &mut Option<Origin>,
+        traced: Option<Rpc>,
+        payload: &mut Payload,
+    ) -> Result<(), ReplyError> {
+        self.check_open()?;
+        let replied = match origin {
+            None => Err(CommandError::UnknownRpc),
+            Some(Origin::Local(pair, id)) => {
+                let length = payload.len();
+                let local = self.local_context();
+                let replied = local
+                    .map_or(Err(CommandError::UnknownRpc), |mut it| it.reply(pair, *id, payload));
+                replied.inspect(|()| stage(traced, Event::LocalSent, length))
+            }
+            Some(Origin::Network(rpc)) => {
+                let now = self.command_time();
+                let length = payload.len();
+                match self.network.reply(now, *rpc, std::mem::take(payload)) {
+                    Ok(()) => {
+                        stage(traced, Event::Queued, length);
+                        self.after_reply();
+                        Ok(())
+                    }
+                    Err(rejected) => {
+                        *payload = rejected.payload;
+                        Err(rejected.reason)
+                    }
+                }
+            }
+        };
+        match replied {
+            Ok(()) => {
+                *origin = None;
+                Ok(())
+            }
+            Err(CommandError::UnknownRpc) => {
+                *origin = None;
+                Err(ReplyError::ClientGone)
+            }
+            Err(error) => Err(ReplyError::Rejected(error)),
+        }
+    }
+
+    /// Drops a request without a reply: the call fails at its client.
+    pub(crate) fn abandon(&mut self, origin: Origin) {
+        match origin {
+            Origin::Local(pair, id) => {
+                if let Some(local) = &mut self.local {
+                    local.abandon(&pair, id, Refusal::Abandoned);
+                }
+            }
+            Origin::Network(rpc) => {
+                let now = self.command_time();
+                // Fails if the client has vanished meanwhile: no peer to notify.
+                if self.network.abandon(now, rpc).is_ok() {
+                    self.after_command();
+                }
+            }
+        }
+    }
+
+    /// Holds messages back until [`Core::uncork`].
+    pub(crate) const fn cork(&mut self) {
+        self.cork.insert();
+    }
+
+    /// Ends a [`Core::cork`], and sends what it held back.
+    pub(crate) fn uncork(&mut self) {
+        self.cork.remove();
+        self.transmit_held_back();
+    }
+
+    /// Returns the time of a command. Commands that a cork holds back have the time of the first of them, or
+    /// of the last reading of the clock.
+    fn command_time(&mut self) -> Instant {
+        if self.cork.holds_messages() && self.cork.is_corked() {
+            return self.time.now();
+        }
+        self.time.read_clock()
+    }
+}

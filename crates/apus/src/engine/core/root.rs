@@ -1,0 +1,173 @@
+//! The core: all groups of state, and the contexts that handlers borrow.
+
+use crate::engine::backlog::Backlog;
+use crate::engine::calls::Calls;
+use crate::engine::clock::Clock;
+use crate::engine::cpu::{Cpu, CpuPart};
+use crate::engine::local::{LocalContext, LocalState, Path};
+use crate::engine::metrics::EngineMetrics;
+use crate::engine::state::{
+    CorkState, Delivery, DrainWaiters, Inbox, Network, Observation, PassQuota, Polling,
+    RoomWaiters, Time,
+};
+use crate::engine::tracer::Tracer;
+use crate::engine::wake_list::WakeList;
+use crate::error::Closed;
+use crate::overload::Quotas;
+use apus_driver::TransmitHalf;
+use apus_proto::{DurationHistogram, Instant, SizeHistogram, Transport};
+use std::sync::Arc;
+
+/// Everything that one thread at a time may touch.
+pub(crate) struct Core {
+    pub(super) network: Network,
+    /// Calls whose completion has not been received.
+    pub(super) calls: Calls,
+    /// Calls and requests through shared memory, if the endpoint has that path.
+    pub(super) local: Option<LocalState>,
+    pub(super) inbox: Inbox,
+    pub(super) room: RoomWaiters,
+    pub(super) drain: DrainWaiters,
+    pub(super) polling: Polling,
+    pub(super) cork: CorkState,
+    pub(super) quota: PassQuota,
+    pub(super) wakes: WakeList,
+    pub(super) time: Time,
+    pub(super) observation: Observation,
+    /// `None` while the endpoint is open.
+    pub(super) closed: Option<Closed>,
+}
+
+/// What a core is made of.
+pub(crate) struct CoreParts {
+    pub(crate) transport: Transport,
+    pub(crate) transmit: Box<dyn TransmitHalf>,
+    pub(crate) clock: Clock,
+    pub(crate) quotas: Quotas,
+    pub(crate) backlog: Backlog,
+    pub(crate) local: Option<Path>,
+    pub(crate) tracer: Tracer,
+    pub(in crate::engine) cpu: Arc<Cpu>,
+}
+
+impl Core {
+    pub(crate) fn new(parts: CoreParts) -> Self {
+        let CoreParts { transport, transmit, clock, quotas, backlog, local, tracer, cpu } = parts;
+        let mut network = Network::new(transport, transmit);
+        let mut observation = Observation::new(tracer, cpu);
+        network.renew_probe_filter(&mut observation.tracer);
+        Self {
+            network,
+            calls: Calls::default(),
+            local: local.map(LocalState::new),
+            inbox: Inbox::new(backlog),
+            room: RoomWaiters::default(),
+            drain: DrainWaiters::default(),
+            polling: Polling::default(),
+            cork: CorkState::default(),
+            quota: PassQuota::new(quotas),
+            wakes: WakeList::default(),
+            time: Time::new(clock),
+            observation,
+            closed: None,
+        }
+    }
+
+    /// Lends what a delivery may change.
+    pub(super) const fn delivery(&mut self) -> Delivery<'_> {
+        let Self { network, calls, inbox, room, polling, wakes, observation, .. } = self;
+        Delivery { network, calls, inbox, room, polling, wakes, observation }
+    }
+
+    /// Lends what a handler of shared memory may change; `None` if the endpoint does not have that path.
+    pub(super) fn local_context(&mut self) -> Option<LocalContext<'_>> {
+        let is_corked = self.cork.is_corked();
+        let Self { network, calls, local, inbox, room, polling, wakes, time, observation, .. } =
+            self;
+        let local = local.as_mut()?;
+        let delivery = Delivery { network, calls, inbox, room, polling, wakes, observation };
+        Some(LocalContext { local, delivery, time, is_corked })
+    }
+
+    /// Returns whether the endpoint is closed.
+    pub(crate) const fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
+    /// Returns why the endpoint is closed.
+    pub(crate) fn closed_error(&self) -> Closed {
+        self.closed.clone().unwrap_or(Closed::ShutDown)
+    }
+
+    /// Checks that the endpoint is open.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which it is closed.
+    pub(super) fn check_open(&self) -> Result<(), Closed> {
+        match &self.closed {
+            None => Ok(()),
+            Some(closed) => Err(closed.clone()),
+        }
+    }
+
+    /// Returns the protocol, to be read.
+    pub(crate) const fn transport(&self) -> &Transport {
+        self.network.transport()
+    }
+
+    /// Returns what the loop and the waiting threads share of the poll role.
+    pub(in crate::engine) const fn polling(&mut self) -> &mut Polling {
+        &mut self.polling
+    }
+
+    /// Returns the engine's counters, to be written.
+    pub(in crate::engine) const fn counters(&mut self) -> &mut EngineMetrics {
+        &mut self.observation.counters
+    }
+
+    /// Returns until when receiving is stopped because too many requests wait, if it is.
+    pub(in crate::engine) const fn stopped_until(&self) -> Option<Instant> {
+        self.inbox.stopped_until()
+    }
+
+    /// Returns the number of calls whose completion the application has not received.
+    pub(crate) fn open_calls(&self) -> u64 {
+        (self.calls.len() + self.inbox.waiting_completions()) as u64
+    }
+
+    /// Returns the number of requests that the application has not received.
+    pub(crate) fn waiting_requests(&self) -> usize {
+        self.inbox.waiting_requests()
+    }
+
+    /// Returns the number of completions that the application has not received, except for those of calls
+    /// that their caller waits for.
+    pub(crate) fn waiting_completions(&self) -> usize {
+        self.inbox.waiting_completions()
+    }
+
+    /// Returns the engine's counters.
+    pub(crate) fn engine_metrics(&self) -> EngineMetrics {
+        let cpu = self.observation.cpu();
+        EngineMetrics {
+            quota_exhaustions: self.quota.exhaustions(),
+            feedback_stops: self.inbox.stops(),
+            receive_nanos: cpu.nanos(CpuPart::Receive),
+            protocol_nanos: cpu.nanos(CpuPart::Protocol),
+            send_nanos: cpu.nanos(CpuPart::Send),
+            poll_nanos: cpu.nanos(CpuPart::Poll),
+            ..self.observation.counters
+        }
+    }
+
+    /// Returns the lengths of the messages that the application received.
+    pub(crate) const fn message_sizes(&self) -> SizeHistogram {
+        self.observation.message_sizes()
+    }
+
+    /// Returns the durations of the timed calls through shared memory.
+    pub(crate) const fn local_calls(&self) -> DurationHistogram {
+        self.observation.local_calls()
+    }
+}

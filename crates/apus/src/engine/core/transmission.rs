@@ -1,0 +1,142 @@
+//! Transmission: what leaves when, and what is held back.
+//!
+//! Keeps ENGINE-4 of [`engine`](crate::engine): [`Core::after_command`] sends or holds back, and
+//! [`Core::transmit_held_back`] makes up for that.
+
+use super::root::Core;
+use crate::engine::cpu::CpuPart;
+use crate::engine::local::LocalState;
+use crate::engine::wake_list::WakeList;
+use crate::error::Closed;
+use crate::overload::Work;
+use apus_proto::Instant;
+use apus_trace::recorder;
+use std::io;
+use std::net::SocketAddr;
+
+/// What a thread does after it has released the core lock.
+pub(crate) struct UnlockActions {
+    /// Waiters that were notified and may sleep.
+    pub(crate) wakes: Option<WakeList>,
+    /// Addresses to which connections through shared memory are made.
+    pub(crate) connects: Option<Vec<SocketAddr>>,
+}
+
+impl Core {
+    /// After a command: makes its events visible, and sends its packets unless a cork holds them back.
+    pub(super) fn after_command(&mut self) {
+        self.deliver();
+        if self.cork.is_corked() { self.hold_back() } else { self.transmit() }
+    }
+
+    /// After a reply. While too many requests wait for a thread of the application, the reply leaves when the
+    /// network is polled next, together with others (BACKLOG-3).
+    pub(super) fn after_reply(&mut self) {
+        if self.polling.is_free() && self.inbox.holds_replies() {
+            self.observation.counters.held_replies += 1;
+            self.deliver();
+            self.hold_back();
+        } else {
+            self.after_command();
+        }
+    }
+
+    fn hold_back(&mut self) {
+        if self.cork.hold_back() {
+            self.transmit_held_back();
+        }
+    }
+
+    /// Sends what is held back.
+    pub(crate) fn transmit_held_back(&mut self) {
+        if let Some(local) = &mut self.local {
+            local.flush(&mut self.calls);
+        }
+        if self.cork.holds_messages() {
+            self.time.read_clock();
+            self.transmit();
+        }
+    }
+
+    /// Sends what may leave. If the driver is broken, the endpoint is closed.
+    pub(super) fn transmit(&mut self) {
+        self.transmit_within(usize::MAX);
+    }
+
+    /// Sends what may leave, but not much more than the pass's quota; the rest waits for the next pass.
+    pub(in crate::engine) fn transmit_in_pass(&mut self) {
+        self.transmit_within(self.quota.left(Work::Transmit));
+        if self.quota.more_to_send() {
+            self.quota.spend(Work::Transmit, usize::MAX);
+        }
+    }
+
+    fn transmit_within(&mut self, quota: usize) {
+        self.cork.clear_held_back();
+        let began = self.observation.cpu().begin(CpuPart::Send);
+        let sent = self.try_transmit(quota);
+        self.observation.cpu().end(CpuPart::Send, began);
+        if let Err(error) = sent {
+            self.close(Closed::Driver(error.into()));
+        }
+    }
+
+    /// Sends what may leave, but not much more than `quota` bytes of payload.
+    ///
+    /// # Errors
+    ///
+    /// The driver's: it is broken.
+    pub(super) fn try_transmit(&mut self, quota: usize) -> io::Result<()> {
+        if self.observation.tracer.take_freezes_peers() {
+            self.ask_peers_to_freeze();
+        }
+        let tracer = &mut self.observation.tracer;
+        let sent = self.network.transmit(quota, self.time.now(), tracer);
+        self.quota.set_more_to_send(matches!(sent, Ok(true)));
+        sent.map(drop)
+    }
+
+    /// Asks all peers to freeze their traces, and freezes that of this process. Returns the number of peers.
+    pub(crate) fn freeze_peers(&mut self) -> usize {
+        self.time.read_clock();
+        let count = self.ask_peers_to_freeze();
+        self.transmit();
+        recorder::freeze(recorder::FreezeReason::Demand);
+        count
+    }
+
+    /// Asks all peers to freeze their traces, over the network and through shared memory. Returns their
+    /// number.
+    fn ask_peers_to_freeze(&mut self) -> usize {
+        let tracer = &mut self.observation.tracer;
+        let local = self.local.as_ref().map_or(0, |local| local.freeze_peers(tracer));
+        self.network.freeze_peers(self.time.now()) + local
+    }
+
+    /// Collects what is to be done when the core lock is released.
+    pub(in crate::engine) fn take_unlock_actions(&mut self) -> UnlockActions {
+        let wakes = self.wakes.take();
+        self.observation.counters.wakeups += wakes.as_ref().map_or(0, |wakes| wakes.len() as u64);
+        let connects = self.local.as_mut().and_then(LocalState::take_connects);
+        UnlockActions { wakes, connects }
+    }
+
+    /// Returns whether the leader sleeps for longer than until `due`, and must be woken; counts that.
+    pub(in crate::engine) fn must_wake_leader(&mut self, due: Instant) -> bool {
+        let must_wake = self.polling.must_wake_leader(due);
+        self.observation.counters.kicks += u64::from(must_wake);
+        must_wake
+    }
+
+    /// Notes that a connection to a peer through shared memory was started under this name, or could not be.
+    pub(in crate::engine) fn connecting(
+        &mut self,
+        peer: SocketAddr,
+        name: Option<apus_local::PeerName>,
+        now: Instant,
+    ) {
+        if let Some(local) = &mut self.local {
+            local.connecting(peer, name, now);
+        }
+    }
+}

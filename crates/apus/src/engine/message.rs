@@ -1,0 +1,51 @@
+//! Messages on their way to the application.
+
+use super::tracer::Traced;
+use apus_local::Pair;
+use apus_proto::{Address, RpcError, RpcKey};
+use apus_trace::Rpc;
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// A request that has arrived.
+#[derive(Debug)]
+pub(crate) struct IncomingRequest {
+    pub(crate) origin: Origin,
+    pub(crate) from: Address,
+    pub(crate) payload: Bytes,
+    /// `None` if it is not traced.
+    pub(crate) rpc: Option<Rpc>,
+}
+
+/// A call of the shared kind that has ended.
+#[derive(Debug)]
+pub(crate) struct EndedCall {
+    pub(crate) cookie: u64,
+    pub(crate) result: Result<Bytes, RpcError>,
+    /// `None` if it is not traced.
+    pub(crate) rpc: Option<Rpc>,
+}
+
+/// Where a request came from, and the name of its RPC there.
+// Rationale: `repr` gives the tag a word of its own, which also says whether there is an origin in an
+// `Option`, as for `apus_proto::Event`.
+#[derive(Clone, Debug)]
+#[repr(u64)]
+pub(crate) enum Origin {
+    /// Over the network.
+    Network(RpcKey),
+    /// Through shared memory, with the id that its client has given it.
+    Local(Arc<Pair>, u64),
+}
+
+impl Traced for IncomingRequest {
+    fn rpc(&self) -> Option<Rpc> {
+        self.rpc
+    }
+}
+
+impl Traced for EndedCall {
+    fn rpc(&self) -> Option<Rpc> {
+        self.rpc
+    }
+}

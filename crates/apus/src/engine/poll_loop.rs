@@ -1,0 +1,371 @@
+//! The engine's loop: receive, handle packets, timers, transmit, deliver; and sleep when nothing arrives.
+
+use super::backlog::FULL_PASSES;
+use super::core::Core;
+use super::cpu::CpuPart;
+use super::poll_mode::PollMode;
+use super::receive::Receiver;
+use super::shard::{Locked, Shard};
+use super::signal::{WakeConditions, WakeReasons};
+use super::spin::Spin;
+use super::state::WaitKind;
+use super::wait_target::WaitTarget;
+use super::waiter::SLEEPS_ON_NETWORK;
+use crate::error::Closed;
+use apus_trace::clock::ticks;
+use apus_trace::{Event, recorder};
+use std::io;
+use std::time::Instant;
+
+/// Idle rounds between two checks of timers and deadlines, which read the clock. A round is a system call of
+/// about 200 ns.
+const ROUNDS_PER_CHECK: u32 = 16;
+
+/// Number of packets in one receive from which another poll is worth a system call before the thread sleeps.
+/// A packet that comes alone is rarely followed by others, and the call that sleeps sees whatever has
+/// arrived.
+const WORTH_ANOTHER_POLL: usize = 2;
+
+/// What a pass of the loop does about the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arrivals {
+    /// Polls it.
+    Poll,
+    /// Leaves it alone: it is probably empty, and packets wake a sleeping thread.
+    Skip,
+}
+
+/// What the loop carries from one pass to the next.
+#[derive(Debug)]
+pub(super) struct LoopState {
+    spin: Spin,
+    /// Idle rounds since the last check of the timers, below [`ROUNDS_PER_CHECK`].
+    rounds: u32,
+    arrivals: Arrivals,
+    /// How the thread has waited since the last pass that did something.
+    wait_kind: WaitKind,
+    /// Whether to check the deadline after this pass.
+    check_deadline: bool,
+}
+
+impl LoopState {
+    /// Returns the state before the first pass. With `check_first` it checks timers even if nothing arrives.
+    pub(super) fn new(poll: PollMode, check_first: bool) -> Self {
+        let mut state = Self {
+            spin: Spin::new(poll.spin_for()),
+            rounds: 0,
+            arrivals: Arrivals::Poll,
+            wait_kind: WaitKind::Polled,
+            check_deadline: false,
+        };
+        if check_first {
+            state.check_next();
+        }
+        state
+    }
+
+    /// Has the next pass check the timers even if nothing arrives.
+    pub(super) const fn check_next(&mut self) {
+        self.rounds = ROUNDS_PER_CHECK - 1;
+    }
+
+    /// Counts an idle round. Returns whether this one checks the timers.
+    const fn count_idle_round(&mut self) -> bool {
+        self.rounds = (self.rounds + 1) % ROUNDS_PER_CHECK;
+        self.rounds == 0
+    }
+
+    /// After a pass that did something and received `packets`.
+    fn after_work(&mut self, core: &Core, packets: usize, poll: PollMode) {
+        // While the socket is full, attempts to send do not count as work.
+        if !core.is_socket_full() {
+            self.spin = Spin::new(poll.spin_for());
+        }
+        self.wait_kind = WaitKind::Polled;
+        self.check_deadline = true;
+        let alone = poll.sleeps_at_once() && packets < WORTH_ANOTHER_POLL;
+        let skip = alone || core.has_more_to_deliver();
+        self.arrivals = if skip { Arrivals::Skip } else { Arrivals::Poll };
+        // What the quotas have left over continues without an arrival.
+        self.rounds = if core.has_more_to_do() { ROUNDS_PER_CHECK - 1 } else { 0 };
+    }
+
+    /// After a pass that did nothing, if the thread spins.
+    const fn after_idle_round(&mut self) {
+        self.arrivals = Arrivals::Poll;
+        self.check_deadline = self.rounds == 0;
+    }
+
+    /// After a sleep. A timer may have ended it, so the next pass checks.
+    fn after_sleep(&mut self, arrivals: Arrivals, poll: PollMode) {
+        self.spin = Spin::new(poll.spin_for());
+        self.wait_kind = WaitKind::Slept;
+        self.arrivals = arrivals;
+        self.check_deadline = true;
+        self.check_next();
+    }
+}
+
+/// What a pass has received.
+#[derive(Clone, Copy, Debug, Default)]
+struct Batch {
+    /// Events from shared memory.
+    local_events: usize,
+    /// Packets from the network.
+    packets: usize,
+    /// Whether the pass is for shared memory alone: no packet, no timer.
+    local_only: bool,
+    /// When the receive from the network began and ended, in ticks of the trace; 0 if nothing is recorded.
+    stamps: (u64, u64),
+}
+
+impl Batch {
+    /// Records the pass in the trace.
+    fn record(&self) {
+        let (_, received) = self.stamps;
+        if received > 0 {
+            let now = ticks();
+            let took = now.saturating_sub(received);
+            recorder::record_at(now, Event::Pass, self.packets as u32, took);
+        }
+    }
+}
+
+/// The result of a pass of the loop.
+pub(super) enum Pass<'a> {
+    /// Something was done, and messages may have become visible. Has the number of packets that were
+    /// received.
+    Worked(Locked<'a>, usize),
+    /// There was nothing to do.
+    Idle,
+    /// The driver is broken.
+    Broken(io::Error),
+}
+
+/// The result of a sleep of the leader.
+enum SleepOutcome<'a, T> {
+    /// There is something to do, beginning with this about the network.
+    Woken(Arrivals),
+    /// There is no reason to wait any more.
+    Over(Locked<'a>, Option<T>),
+}
+
+impl Shard {
+    /// Runs the loop until `target` can be taken. The caller has the poll role, which is passed on here.
+    pub(super) fn run_loop<W: WaitTarget>(
+        &self,
+        target: &W,
+        poll: PollMode,
+        deadline: Option<Instant>,
+    ) -> (Locked<'_>, Option<W::Output>) {
+        let mut receiver = self.receiver();
+        let (mut core, output) = self.run_until(&mut receiver, target, poll, deadline);
+        drop(receiver);
+        core.pass_role();
+        (core, output)
+    }
+
+    /// Receives what has arrived, in a few passes at most, does what is due, and sends what is held back. The
+    /// caller has the poll role, which is passed on here.
+    pub(super) fn poll_once(&self) -> Locked<'_> {
+        let mut receiver = self.receiver();
+        receiver.expect_network();
+        // Timers are checked even if nothing arrives: explicit polls keep the background poller away.
+        let mut state = LoopState::new(PollMode::Block, true);
+        for _ in 0..FULL_PASSES {
+            match self.pass(&mut receiver, &mut state) {
+                Pass::Worked(mut core, _) => {
+                    core.finish();
+                    if !receiver.may_have_more() {
+                        break;
+                    }
+                }
+                Pass::Idle => break,
+                Pass::Broken(error) => {
+                    self.lock().close(Closed::Driver(error.into()));
+                    break;
+                }
+            }
+        }
+        drop(receiver);
+        let mut core = self.lock();
+        core.transmit_held_back();
+        core.assign();
+        core.pass_role();
+        core
+    }
+
+    /// Runs the loop until `target` can be taken, the deadline passes, or the endpoint is closed.
+    pub(super) fn run_until<W: WaitTarget>(
+        &self,
+        receiver: &mut Receiver,
+        target: &W,
+        poll: PollMode,
+        deadline: Option<Instant>,
+    ) -> (Locked<'_>, Option<W::Output>) {
+        // A deadline may have passed already: the first idle round checks it.
+        let mut state = LoopState::new(poll, deadline.is_some());
+        loop {
+            let began = self.cpu().begin(CpuPart::Poll);
+            match self.pass(receiver, &mut state) {
+                Pass::Worked(mut core, packets) => {
+                    if let Some(output) = core.finish_pass(target, state.wait_kind) {
+                        return (core, Some(output));
+                    }
+                    if core.is_closed() {
+                        return (core, None);
+                    }
+                    state.after_work(&core, packets, poll);
+                }
+                Pass::Idle if state.spin.go_on() || receiver.lingers() => {
+                    self.cpu().end(CpuPart::Poll, began);
+                    state.after_idle_round();
+                }
+                Pass::Idle => match self.sleep(receiver, target, deadline) {
+                    SleepOutcome::Over(core, output) => return (core, output),
+                    SleepOutcome::Woken(arrivals) => state.after_sleep(arrivals, poll),
+                },
+                Pass::Broken(error) => {
+                    let mut core = self.lock();
+                    core.close(Closed::Driver(error.into()));
+                    return (core, None);
+                }
+            }
+            // The deadline counts however much arrives, and however soon the thread sleeps.
+            if state.check_deadline && deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                let mut core = self.lock();
+                let output = core.finish_pass(target, state.wait_kind);
+                return (core, output);
+            }
+        }
+    }
+
+    /// One pass of the loop.
+    pub(super) fn pass(&self, receiver: &mut Receiver, state: &mut LoopState) -> Pass<'_> {
+        let batch = match self.receive(receiver, state) {
+            Ok(Some(batch)) => batch,
+            Ok(None) => return Pass::Idle,
+            Err(error) => return Pass::Broken(error),
+        };
+        let mut core = self.lock();
+        if let Some(events) = receiver.local_events() {
+            core.handle_local(events);
+        }
+        if batch.local_only {
+            core.end_local_pass();
+        } else {
+            core.begin_pass(batch.packets);
+            core.handle_packets(receiver.network(), batch.packets, batch.stamps);
+            core.handle_timers();
+            core.transmit_in_pass();
+            core.deliver_in_pass(batch.packets == 0 || !receiver.may_have_more());
+            batch.record();
+        }
+        receiver.set_full(core.is_receive_full());
+        Pass::Worked(core, batch.packets)
+    }
+
+    /// Receives from shared memory and from the network, without the core lock. Returns `None` if nothing has
+    /// arrived and nothing is due.
+    ///
+    /// # Errors
+    ///
+    /// The driver's: it is broken.
+    fn receive(&self, receiver: &mut Receiver, state: &mut LoopState) -> io::Result<Option<Batch>> {
+        let began = self.cpu().begin(CpuPart::Receive);
+        let mut batch = Batch::default();
+        let mut reported = false;
+        let is_stopped = self.is_stopped();
+        if !is_stopped {
+            batch.local_events = receiver.receive_local();
+        }
+        if state.arrivals == Arrivals::Poll && receiver.is_network_due() {
+            if !is_stopped {
+                batch.stamps.0 = recorder::stamp();
+                batch.packets = receiver.receive_network(self.receive_quota())?;
+            }
+            receiver.reports(&mut |report| {
+                reported = true;
+                self.lock().handle_report(&report);
+            });
+        }
+        if batch.packets > 0 {
+            batch.stamps.1 = recorder::stamp();
+        } else if !reported {
+            let is_due = state.count_idle_round() && self.is_due(self.clock().now());
+            if batch.local_events == 0 && !is_due {
+                return Ok(None);
+            }
+            batch.local_only = batch.local_events > 0 && state.rounds != 0;
+        }
+        self.cpu().end(CpuPart::Receive, began);
+        Ok(Some(batch))
+    }
+
+    /// Sleeps in the kernel until a packet arrives, a local peer rings, a timer is due, or another thread
+    /// raises the signal; unless there is no reason to wait any more.
+    fn sleep<W: WaitTarget>(
+        &self,
+        receiver: &mut Receiver,
+        target: &W,
+        deadline: Option<Instant>,
+    ) -> SleepOutcome<'_, W::Output> {
+        if !receiver.prepare_to_sleep() {
+            return SleepOutcome::Woken(Arrivals::Skip);
+        }
+        let mut reasons = WakeReasons::default();
+        let slept = self.sleep_prepared(receiver, target, deadline, &mut reasons);
+        receiver.finish_sleep(reasons);
+        slept
+    }
+
+    /// Sleeps after local peers have been notified of that. Sets the reasons for which it was woken.
+    fn sleep_prepared<W: WaitTarget>(
+        &self,
+        receiver: &mut Receiver,
+        target: &W,
+        deadline: Option<Instant>,
+        reasons: &mut WakeReasons,
+    ) -> SleepOutcome<'_, W::Output> {
+        let mut core = self.lock();
+        if let Some(output) = core.finish_pass(target, WaitKind::Polled) {
+            return SleepOutcome::Over(core, Some(output));
+        }
+        if core.is_closed() {
+            return SleepOutcome::Over(core, None);
+        }
+        let writable = core.is_socket_full();
+        core.polling().set_sleeps_for_room(writable);
+        let now = self.clock().now();
+        let deadline = deadline.map_or(apus_proto::Instant::NEVER, |at| self.clock().convert(at));
+        // While receiving is stopped, packets are no reason to wake.
+        let stopped = core.stopped_until().filter(|until| *until > now);
+        let until = core.next_due().min(deadline).min(stopped.unwrap_or(deadline));
+        if until <= now {
+            core.polling().set_sleeps_for_room(false);
+            return SleepOutcome::Woken(Arrivals::Poll);
+        }
+        core.polling().begin_sleep(until);
+        core.counters().sleeps += 1;
+        drop(core);
+        let forever = until == apus_proto::Instant::NEVER;
+        let nanos = (!forever).then(|| (until - now).as_nanos() as u64);
+        let conditions = WakeConditions { readable: stopped.is_none(), writable };
+        recorder::record(Event::Sleep, SLEEPS_ON_NETWORK, 0);
+        let slept = receiver.sleep(self.signal(), conditions, nanos);
+        recorder::record(Event::Wake, SLEEPS_ON_NETWORK, 0);
+        let mut core = self.lock();
+        core.polling().end_sleep();
+        match slept {
+            Ok(by) => {
+                *reasons = by;
+                let poll = by.driver || stopped.is_some();
+                SleepOutcome::Woken(if poll { Arrivals::Poll } else { Arrivals::Skip })
+            }
+            Err(error) => {
+                core.close(Closed::Driver(error.into()));
+                SleepOutcome::Over(core, None)
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The poll role: at any moment at most one thread, the *leader*, runs the loop.
+//!
+//! The leader polls the driver, handles packets and delivers messages. A thread that waits takes the role if
+//! it is free, and so receives its own message without a wake-up. When it has its message, it passes the role
+//! to a *follower*: a thread that waits, too. The glossary has these terms; the pattern is known as
+//! leader/followers.
+//!
+//! # Invariants
+//!
+//! - **ROLE-1** `taken` is true from the moment when a thread takes the role, or is notified that it has it,
+//!   until it passes the role on or frees it.
+//! - **ROLE-2** If a thread waits, the role is taken: no thread waits while none polls.
+
+use super::waiter::{Notice, Waiter};
+use super::wake_list::WakeList;
+use apus_trace::{Event, recorder};
+use std::sync::Arc;
+
+/// The poll role and its followers. Lives under the core lock.
+#[derive(Debug, Default)]
+pub(crate) struct PollRole {
+    taken: bool,
+    /// Whether the background poller has the role, and gives it up on request.
+    in_background: bool,
+    /// Whether a thread wants the role that does not wait but will poll soon.
+    requested: bool,
+    /// Threads that wait and take the role when it is passed on, the newest last.
+    followers: Vec<Arc<Waiter>>,
+    /// Number of times that the role has changed hands. By it the background poller finds out whether another
+    /// thread has had the role.
+    changes: u64,
+}
+
+impl PollRole {
+    /// Takes the role if it is free. Returns whether it was.
+    pub(crate) fn take(&mut self) -> bool {
+        let free = !self.taken;
+        if free {
+            self.taken = true;
+            self.changes += 1;
+        }
+        free
+    }
+
+    /// Takes the role for the background poller if it is free. Returns whether it was.
+    pub(crate) fn take_in_background(&mut self) -> bool {
+        let taken = self.take();
+        self.in_background |= taken;
+        taken
+    }
+
+    /// Passes the role to the follower that began to wait last, or frees it. Returns whether a follower has
+    /// it.
+    pub(crate) fn pass(&mut self, wakes: &mut WakeList) -> bool {
+        debug_assert!(self.taken, "ROLE-1");
+        self.changes += 1;
+        self.in_background = false;
+        self.requested = false;
+        while let Some(waiter) = self.followers.pop() {
+            let name = waiter.name();
+            if wakes.notify(waiter, Notice::PollRole) {
+                recorder::record(Event::PassTurn, 0, name);
+                return true;
+            }
+        }
+        self.taken = false;
+        false
+    }
+
+    /// Adds a waiting thread.
+    pub(crate) fn add_follower(&mut self, waiter: Arc<Waiter>) {
+        self.followers.push(waiter);
+    }
+
+    /// Removes a thread that does not wait any more.
+    pub(crate) fn remove_follower(&mut self, waiter: &Arc<Waiter>) {
+        self.followers.retain(|other| !Arc::ptr_eq(other, waiter));
+    }
+
+    /// Returns whether the background poller has the role.
+    pub(crate) const fn is_in_background(&self) -> bool {
+        self.in_background
+    }
+
+    /// Asks the background poller to free the role, for a thread that does not wait but will poll soon.
+    /// Returns `false` if the background poller does not have it.
+    pub(crate) const fn request_from_background(&mut self) -> bool {
+        self.requested |= self.in_background;
+        self.in_background
+    }
+
+    /// Returns whether the background poller must give the role up.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.requested || !self.followers.is_empty()
+    }
+
+    /// Returns whether no thread has the role.
+    pub(crate) const fn is_free(&self) -> bool {
+        !self.taken
+    }
+
+    /// Returns the number of times that the role has changed hands.
+    pub(crate) const fn changes(&self) -> u64 {
+        self.changes
+    }
+}

@@ -1,0 +1,158 @@
+//! The leader's source of packets and messages.
+
+use super::local::LocalReceiver;
+use crate::engine::local::LocalEvent;
+use crate::engine::signal::{Signal, WakeConditions, WakeReasons};
+use apus_driver::{NetworkReport, ReceiveHalf};
+use apus_local::Local;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+/// Where packets and messages come from. Locked by the leader alone.
+pub(crate) struct Receiver {
+    /// The driver's receive half.
+    network: Box<dyn ReceiveHalf>,
+    local: Option<LocalReceiver>,
+}
+
+impl Receiver {
+    /// Receives from `network`, and from the pairs of `local` if there is shared memory.
+    pub(crate) fn new(network: Box<dyn ReceiveHalf>, local: Option<Arc<Local>>) -> Self {
+        Self { network, local: local.map(LocalReceiver::new) }
+    }
+
+    /// Returns whether to poll the network in this pass; then it counts as polled.
+    pub(in crate::engine) fn is_network_due(&mut self) -> bool {
+        self.local.as_mut().is_none_or(LocalReceiver::is_network_due)
+    }
+
+    /// Receives up to `quota` packets, or a few more, from the network. Returns their number.
+    ///
+    /// # Errors
+    ///
+    /// The driver's: it is broken.
+    pub(in crate::engine) fn receive_network(&mut self, quota: usize) -> io::Result<usize> {
+        let packets = self.network.receive(quota)?;
+        if packets > 0 && self.network.may_have_more() {
+            self.expect_network();
+        }
+        Ok(packets)
+    }
+
+    /// Returns the driver's receive half, which has the packets of the last receive.
+    pub(in crate::engine) fn network(&mut self) -> &mut dyn ReceiveHalf {
+        &mut *self.network
+    }
+
+    /// Passes what the network reports about packets that were sent earlier to `sink`.
+    pub(in crate::engine) fn reports(&mut self, sink: &mut dyn FnMut(NetworkReport<'_>)) {
+        self.network.reports(sink);
+    }
+
+    /// Returns whether the last receive may have left packets in the socket.
+    pub(in crate::engine) fn may_have_more(&self) -> bool {
+        self.network.may_have_more()
+    }
+
+    /// Has the network polled in the next pass (RECEIVE-1, RECEIVE-2).
+    pub(in crate::engine) fn expect_network(&mut self) {
+        if let Some(local) = &mut self.local {
+            local.expect_network();
+        }
+    }
+
+    /// Receives from shared memory. Returns the number of events to be handled.
+    pub(in crate::engine) fn receive_local(&mut self) -> usize {
+        self.local.as_mut().map_or(0, LocalReceiver::receive)
+    }
+
+    /// Returns what was received from shared memory, if anything was.
+    pub(in crate::engine) fn local_events(&mut self) -> Option<&mut Vec<LocalEvent>> {
+        self.local.as_mut().map(LocalReceiver::events).filter(|events| !events.is_empty())
+    }
+
+    /// Sets whether as much waits for the application as may be received: then shared memory is left alone.
+    pub(in crate::engine) fn set_full(&mut self, full: bool) {
+        if let Some(local) = &mut self.local {
+            local.set_full(full);
+        }
+    }
+
+    /// Returns whether to spin a little instead of sleeping, for the rest of a long message in shared memory.
+    pub(in crate::engine) fn lingers(&mut self) -> bool {
+        self.local.as_mut().is_some_and(LocalReceiver::lingers)
+    }
+
+    /// Announces to local peers that this side is going to sleep. Returns `false` if something has come: then
+    /// it must not sleep. If it returns `true`, [`Receiver::finish_sleep`] must follow.
+    pub(in crate::engine) fn prepare_to_sleep(&mut self) -> bool {
+        self.local.as_mut().is_none_or(LocalReceiver::prepare_to_sleep)
+    }
+
+    /// Ends a sleep, for these reasons.
+    pub(in crate::engine) fn finish_sleep(&mut self, reasons: WakeReasons) {
+        if reasons.driver {
+            self.expect_network();
+        }
+        if let Some(local) = &mut self.local {
+            local.finish_sleep(reasons.doorbell);
+        }
+    }
+
+    /// Sleeps until one of the conditions holds, a local peer rings, the signal is raised, or `nanos` have
+    /// passed.
+    ///
+    /// # Errors
+    ///
+    /// The system's, except for interruptions.
+    pub(in crate::engine) fn sleep(
+        &mut self,
+        signal: &Signal,
+        conditions: WakeConditions,
+        nanos: Option<u64>,
+    ) -> io::Result<WakeReasons> {
+        let Self { network, local } = self;
+        let slept =
+            local.as_mut().and_then(|local| local.sleep(&**network, signal, conditions, nanos));
+        if let Some(reasons) = slept {
+            if reasons.signal {
+                signal.lower();
+            }
+            return Ok(reasons);
+        }
+        let (driver, doorbell) = self.descriptors();
+        signal.sleep(driver, doorbell, conditions, nanos)
+    }
+
+    /// Returns the descriptors to sleep on: the driver's, and the doorbell of local peers.
+    pub(in crate::engine) fn descriptors(&mut self) -> (BorrowedFd<'_>, Option<BorrowedFd<'_>>) {
+        let doorbell = self.local.as_mut().and_then(LocalReceiver::doorbell);
+        (self.network.as_fd(), doorbell)
+    }
+}
+
+#[cfg(all(test, not(apus_loom)))]
+mod tests {
+    use crate::EndpointBuilder;
+    use std::net::UdpSocket;
+
+    /// RECEIVE-2: an explicit poll, as of a server under pressure, polls the network whatever came through
+    /// shared memory.
+    #[test]
+    fn an_explicit_poll_takes_what_the_network_has() {
+        let server = EndpointBuilder::default().bind("127.0.0.1:0").unwrap();
+        let shard = server.shard();
+        // With the poll role no other thread takes the packet, nor changes what is due.
+        while !shard.lock().polling().take_role() {
+            shard.lock().polling().request_role();
+            std::thread::yield_now();
+        }
+        shard.receiver().local.as_mut().unwrap().note_records(1);
+        let remote = UdpSocket::bind("127.0.0.1:0").unwrap();
+        remote.send_to(b"what it is does not matter", server.local_addr()).unwrap();
+        let before = shard.metrics().engine.packets_arrived;
+        drop(shard.poll_once());
+        assert_eq!(shard.metrics().engine.packets_arrived, before + 1);
+    }
+}

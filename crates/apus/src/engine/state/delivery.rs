@@ -1,0 +1,71 @@
+//! Delivery: puts the protocol's events where threads of the application find them.
+//!
+//! Keeps ENGINE-2 of [`engine`](crate::engine): a message is queued when it is complete, before a waiter is
+//! notified.
+
+use super::inbox::Inbox;
+use super::network::Network;
+use super::observation::Observation;
+use super::polling::Polling;
+use super::room::RoomWaiters;
+use crate::engine::calls::{Calls, Key, Response};
+use crate::engine::handoff::Delivered;
+use crate::engine::message::{IncomingRequest, Origin};
+use crate::engine::wake_list::WakeList;
+use apus_proto::{Event, RpcError};
+use bytes::Bytes;
+
+/// What a delivery may change.
+pub(crate) struct Delivery<'a> {
+    pub(crate) network: &'a mut Network,
+    pub(crate) calls: &'a mut Calls,
+    pub(crate) inbox: &'a mut Inbox,
+    pub(crate) room: &'a mut RoomWaiters,
+    pub(crate) polling: &'a mut Polling,
+    pub(crate) wakes: &'a mut WakeList,
+    pub(crate) observation: &'a mut Observation,
+}
+
+impl Delivery<'_> {
+    /// Delivers up to `quota` events of the protocol. Returns whether the quota ended that.
+    #[must_use]
+    pub(crate) fn deliver(&mut self, mut quota: usize) -> bool {
+        while let Some(event) = self.network.poll_event() {
+            match event {
+                Event::Request { rpc, from, payload } => {
+                    let origin = Origin::Network(rpc);
+                    let rpc = self.observation.tracer.request_delivered(rpc);
+                    self.inbox.push_request(IncomingRequest { origin, from, payload, rpc });
+                }
+                Event::Response { cookie, payload, .. } => self.end_call(cookie, Ok(payload)),
+                Event::Failed { cookie, error, .. } => self.end_call(cookie, Err(error)),
+                Event::NewPeer(peer) => self.network.renew_packet_limit(peer),
+                Event::Room => self.notify_room(),
+                // A later protocol may have more events.
+                _ => {}
+            }
+            quota -= 1;
+            if quota == 0 {
+                return true;
+            }
+        }
+        self.observation.tracer.all_delivered();
+        false
+    }
+
+    /// Ends the call with this cookie: its caller is notified, or its completion is queued.
+    pub(crate) fn end_call(&mut self, cookie: u64, result: Result<Bytes, RpcError>) {
+        let key = Key::from_cookie(cookie);
+        let rpc = self.calls.rpc(key);
+        let response = Delivered { message: Response { result, rpc }, by: self.inbox.producer() };
+        let counters = &mut self.observation.counters;
+        if let Some(ended) = self.calls.end(key, response, self.wakes, counters) {
+            self.inbox.push_completion(ended);
+        }
+    }
+
+    /// Notifies the waiters for room to send.
+    pub(crate) fn notify_room(&mut self) {
+        self.room.notify(self.polling, self.wakes);
+    }
+}

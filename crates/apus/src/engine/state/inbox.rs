@@ -1,0 +1,181 @@
+//! Messages for the application, and the bound on their number.
+
+use crate::engine::backlog::Backlog;
+use crate::engine::handoff::{Delivered, Handoff};
+use crate::engine::message::{EndedCall, IncomingRequest};
+use crate::engine::token::ThreadToken;
+use crate::engine::waiter::Waiter;
+use crate::engine::wake_list::WakeList;
+use apus_proto::Instant;
+use apus_trace::{Event, recorder};
+use std::sync::Arc;
+
+/// Requests and completions that the application has not received, and the threads that wait for them.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    requests: Handoff<IncomingRequest>,
+    completions: Handoff<EndedCall>,
+    /// The bound on the number of requests.
+    backlog: Backlog,
+    /// The thread that handles packets.
+    producer: ThreadToken,
+}
+
+impl Inbox {
+    /// Returns an empty inbox.
+    pub(crate) fn new(backlog: Backlog) -> Self {
+        Self {
+            requests: Handoff::default(),
+            completions: Handoff::default(),
+            backlog,
+            producer: ThreadToken::current(),
+        }
+    }
+
+    /// The calling thread handles packets from now on.
+    pub(crate) fn set_producer(&mut self) {
+        self.producer = ThreadToken::current();
+    }
+
+    /// Returns the thread that handles packets.
+    pub(crate) const fn producer(&self) -> ThreadToken {
+        self.producer
+    }
+
+    /// Makes a complete request visible.
+    pub(crate) fn push_request(&mut self, request: IncomingRequest) {
+        self.requests.push(request, self.producer);
+    }
+
+    /// Makes the completion of a call visible.
+    pub(crate) fn push_completion(&mut self, completion: EndedCall) {
+        self.completions.push(completion, self.producer);
+    }
+
+    /// Takes a request for a thread that was not notified.
+    pub(crate) fn take_request(&mut self) -> Option<Delivered<IncomingRequest>> {
+        self.requests.take()
+    }
+
+    /// Takes the request that is reserved for a notified thread.
+    pub(crate) fn take_reserved_request(&mut self) -> Delivered<IncomingRequest> {
+        self.requests.take_reserved()
+    }
+
+    /// Gives a reserved request to another waiter.
+    pub(crate) fn give_back_request(&mut self, wakes: &mut WakeList) {
+        self.requests.give_back(wakes);
+    }
+
+    /// Adds a waiter for a request.
+    pub(crate) fn enlist_for_request(&mut self, waiter: Arc<Waiter>) {
+        self.requests.enlist(waiter);
+    }
+
+    /// Removes a waiter for a request that was not notified.
+    pub(crate) fn delist_for_request(&mut self, waiter: &Arc<Waiter>) {
+        self.requests.delist(waiter);
+    }
+
+    /// Takes a completion for a thread that was not notified.
+    pub(crate) fn take_completion(&mut self) -> Option<Delivered<EndedCall>> {
+        self.completions.take()
+    }
+
+    /// Takes the completion that is reserved for a notified thread.
+    pub(crate) fn take_reserved_completion(&mut self) -> Delivered<EndedCall> {
+        self.completions.take_reserved()
+    }
+
+    /// Gives a reserved completion to another waiter.
+    pub(crate) fn give_back_completion(&mut self, wakes: &mut WakeList) {
+        self.completions.give_back(wakes);
+    }
+
+    /// Adds a waiter for a completion.
+    pub(crate) fn enlist_for_completion(&mut self, waiter: Arc<Waiter>) {
+        self.completions.enlist(waiter);
+    }
+
+    /// Removes a waiter for a completion that was not notified.
+    pub(crate) fn delist_for_completion(&mut self, waiter: &Arc<Waiter>) {
+        self.completions.delist(waiter);
+    }
+
+    /// Notifies waiters for which there is a message, the newest first. Returns the number of handoffs.
+    pub(crate) fn assign(&mut self, wakes: &mut WakeList) -> u64 {
+        self.requests.assign(wakes) + self.completions.assign(wakes)
+    }
+
+    /// Notifies all waiters: the endpoint is closed.
+    pub(crate) fn dismiss(&mut self, wakes: &mut WakeList) {
+        self.requests.dismiss(wakes);
+        self.completions.dismiss(wakes);
+    }
+
+    /// Removes all requests.
+    pub(crate) fn drain_requests(&mut self) -> Vec<IncomingRequest> {
+        self.requests.drain().collect()
+    }
+
+    /// Returns the number of requests that the application has not received.
+    pub(crate) fn waiting_requests(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Returns the number of completions that the application has not received.
+    pub(crate) fn waiting_completions(&self) -> usize {
+        self.completions.len()
+    }
+
+    /// Returns the number of further requests that may be accepted.
+    pub(crate) fn room(&mut self, now: Instant) -> usize {
+        self.backlog.room(self.requests.len(), now)
+    }
+
+    /// Notes that the network is polled.
+    pub(crate) const fn note_poll(&mut self, now: Instant) {
+        self.backlog.note_poll(now);
+    }
+
+    /// Returns whether a thread that asks for a request must poll the network first; then it counts as
+    /// polled.
+    pub(crate) fn take_poll_due(&mut self, now: Instant) -> bool {
+        let is_due = self.backlog.is_poll_due(now);
+        if is_due {
+            self.backlog.note_poll(now);
+        }
+        is_due
+    }
+
+    /// Ends a pass of the loop, which has emptied the socket if `drained`: receiving may have to stop.
+    pub(crate) fn end_pass(&mut self, drained: bool, now: Instant) {
+        let stops = self.backlog.stops();
+        self.backlog.pass(self.requests.len(), drained, now);
+        if self.backlog.stops() > stops {
+            let waiting = self.requests.len() as u32;
+            recorder::record(Event::FeedbackStop, waiting, 0);
+        }
+    }
+
+    /// Notes that the application has received a request. Returns whether receiving, which had stopped,
+    /// resumes.
+    pub(crate) fn request_taken(&mut self, now: Instant) -> bool {
+        self.backlog.request_taken(self.requests.len(), now)
+    }
+
+    /// Returns whether replies are held back until the network is polled (BACKLOG-3).
+    pub(crate) fn holds_replies(&self) -> bool {
+        self.backlog.holds_replies(self.requests.len())
+    }
+
+    /// Returns until when receiving is stopped, if it is.
+    pub(crate) const fn stopped_until(&self) -> Option<Instant> {
+        self.backlog.stopped_until()
+    }
+
+    /// Returns the number of times that receiving has stopped.
+    pub(crate) const fn stops(&self) -> u64 {
+        self.backlog.stops()
+    }
+}

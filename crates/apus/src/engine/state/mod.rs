@@ -1,0 +1,38 @@
+//! The state under the core lock, in groups with one owner each.
+//!
+//! [`Core`](super::core::Core) consists of these groups. Their fields are private to their files. A
+//! handler takes the groups that it may change, or a context that borrows them ([`Delivery`]): its
+//! signature is its permission.
+//!
+//! | group | owns |
+//! |---|---|
+//! | [`Network`] | the protocol and the driver's transmit half |
+//! | [`Inbox`] | requests and completions for the application, and the backlog's bound |
+//! | [`RoomWaiters`], [`DrainWaiters`] | waiters for room to send and for acknowledgements |
+//! | [`Polling`] | the poll role, the leader's sleep, the background poller's alarm |
+//! | [`CorkState`] | corks, and the number of messages that are held back |
+//! | [`PassQuota`] | what the current pass may still do, and what the last one left over |
+//! | [`Observation`] | counters, histograms, the tracer |
+//! | [`Time`] | the clock and its last reading |
+
+mod cork;
+mod delivery;
+mod drain;
+mod inbox;
+mod network;
+mod observation;
+mod polling;
+mod quota;
+mod room;
+mod time;
+
+pub(crate) use cork::CorkState;
+pub(crate) use delivery::Delivery;
+pub(crate) use drain::DrainWaiters;
+pub(crate) use inbox::Inbox;
+pub(crate) use network::Network;
+pub(crate) use observation::{Observation, WaitKind};
+pub(crate) use polling::Polling;
+pub(crate) use quota::PassQuota;
+pub(crate) use room::RoomWaiters;
+pub(crate) use time::Time;

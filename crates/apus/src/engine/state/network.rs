@@ -1,0 +1,242 @@
+//! The protocol over the driver's transmit half: the network, as far as the core lock guards it.
+//!
+//! The receive half belongs to the leader ([`Receiver`](crate::engine::receive::Receiver)).
+
+use super::observation::Observation;
+use crate::engine::paths::Paths;
+use crate::engine::tracer::Tracer;
+use apus_driver::{Arrival, Burst, Ecn, NetworkError, NetworkReport, ReceiveHalf, TransmitHalf};
+use apus_proto::{
+    Address, Call, CommandError, Event, Instant, Payload, Rejected, RpcKey, Transport, Unreachable,
+};
+use apus_trace::clock::ticks;
+use apus_trace::recorder;
+use smallvec::SmallVec;
+use std::io;
+
+/// The protocol, the driver's transmit half, and the addresses from which packets leave.
+pub(crate) struct Network {
+    transport: Transport,
+    transmit: Box<dyn TransmitHalf>,
+    paths: Paths,
+}
+
+impl Network {
+    pub(crate) fn new(transport: Transport, transmit: Box<dyn TransmitHalf>) -> Self {
+        Self { paths: Paths::new(transport.config().profile()), transport, transmit }
+    }
+
+    /// Returns the protocol, to be read.
+    pub(crate) const fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
+    /// Returns whether the next call to `to` is traced.
+    pub(crate) fn selects_next_call(&mut self, to: Address) -> bool {
+        self.transport.selects_next_call(to)
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected`], with the payload.
+    pub(crate) fn call(&mut self, now: Instant, call: Call) -> Result<RpcKey, Rejected> {
+        self.transport.call(now, call)
+    }
+
+    /// Replies to a request.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected`], with the payload.
+    pub(crate) fn reply(
+        &mut self,
+        now: Instant,
+        rpc: RpcKey,
+        payload: Payload,
+    ) -> Result<(), Rejected> {
+        self.transport.reply(now, rpc, payload)
+    }
+
+    /// Cancels a call.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transport::cancel`].
+    pub(crate) fn cancel(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
+        self.transport.cancel(now, rpc)
+    }
+
+    /// Drops a request without a reply.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transport::abandon`].
+    pub(crate) fn abandon(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
+        self.transport.abandon(now, rpc)
+    }
+
+    /// Hands the packets of the last receive to the protocol, which may accept `room` requests.
+    pub(crate) fn handle_packets(
+        &mut self,
+        receive: &mut dyn ReceiveHalf,
+        now: Instant,
+        room: usize,
+        observation: &mut Observation,
+    ) {
+        let Self { transport, paths, .. } = self;
+        let Observation { counters, tracer, .. } = observation;
+        transport.set_request_room(room);
+        counters.receive_batches += 1;
+        receive.drain(&mut |arrival: Arrival<'_>| {
+            counters.packets_arrived += 1;
+            counters.congestion_marks += u64::from(arrival.ecn == Ecn::CongestionExperienced);
+            if let Some(local) = arrival.to {
+                paths.note(arrival.from, local);
+            }
+            transport.handle_packet(now, arrival.from, arrival.packet);
+            tracer.fetch(transport);
+        });
+    }
+
+    /// Tells the protocol what the network reports about a packet that was sent earlier.
+    pub(crate) fn handle_report(&mut self, report: &NetworkReport<'_>, now: Instant) {
+        let trouble = match report.error {
+            NetworkError::PortClosed => Unreachable::PortClosed,
+            NetworkError::ProtocolUnreachable => Unreachable::Protocol,
+            NetworkError::HostUnreachable => Unreachable::Host,
+            NetworkError::NotPermitted => Unreachable::NotPermitted,
+            NetworkError::TooBig => return self.renew_packet_limit(report.peer),
+            // A later driver may report more.
+            _ => return,
+        };
+        if self.transport.recognizes_own_packet(report.peer, report.packet) {
+            self.transport.handle_unreachable(now, report.peer, trouble);
+        }
+    }
+
+    /// Does what is due. Returns whether the protocol's quota has left something over.
+    #[must_use]
+    pub(crate) fn handle_timers(&mut self, now: Instant, tracer: &mut Tracer) -> bool {
+        if self.next_timeout() > now {
+            return false;
+        }
+        self.transport.handle_timeout(now);
+        tracer.fetch(&mut self.transport);
+        self.next_timeout() <= now
+    }
+
+    /// Returns when the protocol's next timer is due.
+    pub(crate) fn next_timeout(&self) -> Instant {
+        self.transport.next_timeout().map_or(Instant::NEVER, |(at, _)| at)
+    }
+
+    /// Sends what may leave, but not much more than `quota` bytes of payload. Returns whether the quota
+    /// ended it.
+    ///
+    /// # Errors
+    ///
+    /// The driver's: it is broken.
+    pub(crate) fn transmit(
+        &mut self,
+        mut quota: usize,
+        now: Instant,
+        tracer: &mut Tracer,
+    ) -> io::Result<bool> {
+        let (mut began, mut packets) = (0, 0);
+        if !self.transmit.has_room() {
+            self.transmit.flush()?;
+        }
+        let mut more = false;
+        while self.transmit.has_room() {
+            if quota == 0 {
+                more = true;
+                break;
+            }
+            // Borrowed, not moved out of the option: a move of this large value costs a copy per packet.
+            let next = self.transport.poll_transmit(now);
+            let Some(transmit) = &next else { break };
+            quota = quota.saturating_sub(transmit.payload_len());
+            if packets == 0 {
+                began = recorder::stamp();
+            }
+            packets += transmit.packets();
+            let mut payload = SmallVec::<[&[u8]; 4]>::new();
+            payload.extend(transmit.payload());
+            self.transmit.send(&Burst {
+                to: transmit.to(),
+                from: self.paths.local(transmit.to()),
+                traffic_class: transmit.traffic_class(),
+                headers: transmit.headers(),
+                header_len: transmit.header_len(),
+                payload: &payload,
+                segment: transmit.segment(),
+            })?;
+            drop(payload);
+            tracer.fetch(&mut self.transport);
+        }
+        tracer.fetch(&mut self.transport);
+        self.flush(began, packets, tracer)?;
+        Ok(more)
+    }
+
+    /// Gives to the kernel what the driver holds back, and records it. `began` is when the driver got the
+    /// first of `packets` packets, 0 if nothing is recorded. Packets that the driver has sent earlier, for
+    /// lack of room, are recorded as sent now.
+    fn flush(&mut self, began: u64, packets: usize, tracer: &mut Tracer) -> io::Result<()> {
+        if tracer.has_unsent_pieces() {
+            tracer.pieces_sent(recorder::stamp());
+        }
+        if self.transmit.has_pending() {
+            self.transmit.flush()?;
+        }
+        if packets > 0 && began > 0 {
+            let now = ticks();
+            let took = now.saturating_sub(began);
+            recorder::record_at(now, apus_trace::Event::Send, packets as u32, took);
+        }
+        Ok(())
+    }
+
+    /// Returns whether the socket has room.
+    pub(crate) fn has_room(&self) -> bool {
+        self.transmit.has_room()
+    }
+
+    /// Returns the protocol's next event.
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        self.transport.poll_event()
+    }
+
+    /// Asks the driver how long packets to `peer` may be.
+    pub(crate) fn renew_packet_limit(&mut self, peer: Address) {
+        let limit = self.transmit.packet_limit(peer);
+        self.transport.set_packet_limit(peer, limit);
+    }
+
+    /// Has the protocol report the probe events that the tracer records now, if that has changed.
+    pub(crate) fn renew_probe_filter(&mut self, tracer: &mut Tracer) {
+        tracer.renew(&mut self.transport);
+    }
+
+    /// Asks all peers with a session to freeze their traces. Returns their number.
+    pub(crate) fn freeze_peers(&mut self, now: Instant) -> usize {
+        self.transport.freeze_peers(now)
+    }
+
+    /// Charges `bytes` received through shared memory to the receive buffer.
+    pub(crate) fn charge_external_payload(&mut self, bytes: usize) {
+        self.transport.charge_external_payload(bytes);
+    }
+
+    /// Frees `bytes` of the receive buffer: the application has the message.
+    pub(crate) fn payload_consumed(&mut self, bytes: usize) {
+        self.transport.payload_consumed(bytes);
+    }
+
+    /// Ends all RPCs. Packets that say so may still be sent.
+    pub(crate) fn shut_down(&mut self, now: Instant) {
+        self.transport.shut_down(now);
+    }
+}

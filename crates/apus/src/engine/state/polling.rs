@@ -1,0 +1,170 @@
+//! Which thread polls, until when it sleeps, and what wakes the background poller.
+
+use crate::engine::alarm::Alarm;
+use crate::engine::poll_role::PollRole;
+use crate::engine::waiter::Waiter;
+use crate::engine::wake_list::WakeList;
+use apus_proto::Instant;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The poll role, and what other threads must know of the leader.
+#[derive(Debug, Default)]
+pub(crate) struct Polling {
+    role: PollRole,
+    /// While the leader sleeps in the kernel: until when.
+    sleeping_until: Option<Instant>,
+    /// Whether the sleeping leader wakes when the full socket has room.
+    sleeps_for_room: bool,
+    /// Whether the leader must take the core lock in its next round, whatever the time.
+    check_requested: bool,
+    background: Background,
+}
+
+/// What wakes the background poller.
+#[derive(Debug, Default)]
+struct Background {
+    /// `None` if there is no background poller.
+    alarm: Option<Arc<Alarm>>,
+    /// While the background poller sleeps without a time limit: how long the poll role must have been
+    /// free before it wakes.
+    wake_after: Option<Duration>,
+    /// The number of changes of the poll role when the alarm was set.
+    free_since: Option<u64>,
+}
+
+impl Polling {
+    /// Takes the poll role if it is free. Returns whether it was.
+    pub(crate) fn take_role(&mut self) -> bool {
+        self.role.take()
+    }
+
+    /// Returns whether no thread has the poll role.
+    pub(crate) const fn is_free(&self) -> bool {
+        self.role.is_free()
+    }
+
+    /// Returns whether a thread waits for the poll role.
+    pub(crate) fn is_role_wanted(&self) -> bool {
+        self.role.is_wanted()
+    }
+
+    /// Adds a waiting thread that takes the poll role when it is passed on. The background poller gives
+    /// the role up at once.
+    pub(crate) fn follow(&mut self, waiter: Arc<Waiter>) {
+        self.role.add_follower(waiter);
+        self.check_requested |= self.role.is_in_background();
+    }
+
+    /// Removes a thread that does not wait any more.
+    pub(crate) fn unfollow(&mut self, waiter: &Arc<Waiter>) {
+        self.role.remove_follower(waiter);
+    }
+
+    /// Asks the background poller, if it has the role, to give it up for a thread that does not wait but
+    /// will poll soon.
+    pub(crate) fn request_role(&mut self) {
+        self.check_requested |= self.role.request_from_background();
+    }
+
+    /// Passes the poll role to a follower, or frees it; then the background poller is woken after a
+    /// while. Returns whether a follower has the role.
+    pub(crate) fn pass_role(&mut self, wakes: &mut WakeList) -> bool {
+        let passed = self.role.pass(wakes);
+        if !passed && let Some(after) = self.background.wake_after.take() {
+            self.background.free_since = Some(self.role.changes());
+            self.wake_background_poller(after);
+        }
+        passed
+    }
+
+    /// Has the leader take the core lock in its next round.
+    pub(crate) const fn request_check(&mut self) {
+        self.check_requested = true;
+    }
+
+    /// Requests a check if `condition` holds.
+    pub(crate) const fn request_check_if(&mut self, condition: bool) {
+        self.check_requested |= condition;
+    }
+
+    /// Notes that the leader has checked.
+    pub(crate) const fn checked(&mut self) {
+        self.check_requested = false;
+    }
+
+    /// Returns whether the leader must take the core lock in its next round.
+    pub(crate) const fn is_check_requested(&self) -> bool {
+        self.check_requested
+    }
+
+    /// Announces that the leader sleeps until `until`.
+    pub(crate) const fn begin_sleep(&mut self, until: Instant) {
+        self.sleeping_until = Some(until);
+    }
+
+    /// Sets whether the leader, while it sleeps, wakes when the full socket has room. Then it need not try
+    /// the socket at intervals.
+    pub(crate) const fn set_sleeps_for_room(&mut self, sleeps_for_room: bool) {
+        self.sleeps_for_room = sleeps_for_room;
+    }
+
+    /// Returns whether the sleeping leader wakes when the full socket has room.
+    pub(crate) const fn sleeps_for_room(&self) -> bool {
+        self.sleeps_for_room
+    }
+
+    /// Notes that the leader is awake.
+    pub(crate) const fn end_sleep(&mut self) {
+        self.sleeping_until = None;
+        self.sleeps_for_room = false;
+    }
+
+    /// Returns whether the leader sleeps for longer than until `due`, and must be woken; once.
+    pub(crate) fn must_wake_leader(&mut self, due: Instant) -> bool {
+        let must_wake = self.sleeping_until.is_some_and(|until| due < until);
+        if must_wake {
+            self.sleeping_until = None;
+        }
+        must_wake
+    }
+
+    /// Sets what wakes the background poller.
+    pub(crate) fn set_alarm(&mut self, alarm: Arc<Alarm>) {
+        self.background.alarm = Some(alarm);
+    }
+
+    /// Takes the poll role for the background poller, if no thread has had it since its number of changes
+    /// was `seen`. Returns whether it did.
+    pub(crate) fn take_role_in_background(&mut self, seen: u64) -> bool {
+        self.is_free() && self.role.changes() == seen && self.role.take_in_background()
+    }
+
+    /// Returns the number of times that the poll role has changed hands.
+    pub(crate) const fn changes(&self) -> u64 {
+        self.role.changes()
+    }
+
+    /// Returns the number of changes when the alarm was set because the poll role was free; once.
+    pub(crate) const fn take_free_since(&mut self) -> Option<u64> {
+        self.background.free_since.take()
+    }
+
+    /// Sets for how long the poll role must be free before the background poller is woken; `None` if it
+    /// wakes by itself.
+    pub(crate) const fn set_wake_after(&mut self, wake_after: Option<Duration>) {
+        self.background.wake_after = wake_after;
+    }
+
+    /// Wakes the background poller, which then ends: the endpoint is closed.
+    pub(crate) fn close(&mut self) {
+        self.background.wake_after = None;
+        self.wake_background_poller(Duration::ZERO);
+    }
+
+    fn wake_background_poller(&self, after: Duration) {
+        if let Some(alarm) = &self.background.alarm {
+            alarm.set(after);
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! What threads and tasks wait for, and how they take it.
+
+use super::calls::{Key, Response};
+use super::core::Core;
+use super::handoff::Delivered;
+use super::message::{EndedCall, IncomingRequest};
+use super::state::WaitKind;
+use super::token::ThreadToken;
+use super::tracer::{record_taken, record_woken};
+use super::waiter::Waiter;
+use apus_proto::RpcError;
+use apus_trace::Rpc;
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// Something that a thread or task waits for. All methods run under the core lock.
+pub(crate) trait WaitTarget {
+    /// What the waiter gets.
+    type Output;
+
+    /// Takes it if it is there, for a waiter that was not notified.
+    fn take(&self, core: &mut Core) -> Option<Delivered<Self::Output>>;
+
+    /// Takes it for a waiter that was notified. `None` if the endpoint is closed.
+    fn take_notified(&self, core: &mut Core) -> Option<Delivered<Self::Output>> {
+        self.take(core)
+    }
+
+    /// Adds a waiter, to be notified when it is there.
+    fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>);
+
+    /// Removes a waiter that was not notified.
+    fn delist(&self, core: &mut Core, waiter: &Arc<Waiter>);
+
+    /// Passes it on for a waiter that was notified and does not want it any more.
+    #[cfg_attr(
+        not(feature = "tokio"),
+        expect(dead_code, reason = "only tasks are dropped while they wait")
+    )]
+    fn give_back(&self, _core: &mut Core) {}
+
+    /// Returns the length in bytes if it is a message for the application, which is counted as such.
+    fn message_len(_output: &Self::Output) -> Option<usize> {
+        None
+    }
+
+    /// Returns the RPC if it is a traced message.
+    fn rpc(_output: &Self::Output) -> Option<Rpc> {
+        None
+    }
+}
+
+impl Core {
+    /// Ends a pass of the loop: the leader takes what it waits for before other waiters are notified.
+    pub(in crate::engine) fn finish_pass<W: WaitTarget>(
+        &mut self,
+        target: &W,
+        kind: WaitKind,
+    ) -> Option<W::Output> {
+        if !self.is_closed() {
+            self.polling().checked();
+        }
+        let output = self.take(target, kind);
+        self.assign();
+        output
+    }
+
+    /// Takes `target` if it is there, for a waiter that was not notified.
+    pub(crate) fn take<W: WaitTarget>(&mut self, target: &W, kind: WaitKind) -> Option<W::Output> {
+        let Delivered { message, by } = target.take(self)?;
+        if let Some(bytes) = W::message_len(&message) {
+            // Counts as a handoff if another thread has received the message.
+            self.counters().handoffs += u64::from(by != ThreadToken::current());
+            self.count_message(bytes, kind);
+            record_taken(W::rpc(&message));
+        }
+        Some(message)
+    }
+
+    /// Passes `first`, which was waited for, and all others that are there, up to `limit` together, to
+    /// `sink`. Returns their number.
+    pub(crate) fn take_all<W: WaitTarget>(
+        &mut self,
+        target: &W,
+        first: W::Output,
+        limit: usize,
+        mut sink: impl FnMut(W::Output),
+    ) -> usize {
+        sink(first);
+        let mut count = 1;
+        while count < limit
+            && let Some(next) = self.take(target, WaitKind::None)
+        {
+            sink(next);
+            count += 1;
+        }
+        count
+    }
+
+    /// Takes `target` for a waiter that was notified. If it is not there, the wake-up was spurious.
+    ///
+    /// `waiter` is the waiter's name in the trace, and `ended` the time, in ticks of the trace, since which
+    /// it runs.
+    pub(crate) fn take_notified<W: WaitTarget>(
+        &mut self,
+        target: &W,
+        kind: WaitKind,
+        (waiter, ended): (u64, u64),
+    ) -> Option<W::Output> {
+        let Some(Delivered { message, .. }) = target.take_notified(self) else {
+            let spurious = !self.is_closed();
+            self.counters().spurious_wakeups += u64::from(spurious);
+            return None;
+        };
+        if let Some(bytes) = W::message_len(&message) {
+            self.count_message(bytes, kind);
+            record_woken(W::rpc(&message), waiter, ended);
+        }
+        Some(message)
+    }
+}
+
+/// The next request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnyRequest;
+
+impl WaitTarget for AnyRequest {
+    type Output = IncomingRequest;
+
+    fn take(&self, core: &mut Core) -> Option<Delivered<IncomingRequest>> {
+        core.take_request()
+    }
+
+    fn take_notified(&self, core: &mut Core) -> Option<Delivered<IncomingRequest>> {
+        core.take_reserved_request()
+    }
+
+    fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {
+        core.enlist_for_request(waiter);
+    }
+
+    fn delist(&self, core: &mut Core, waiter: &Arc<Waiter>) {
+        core.delist_for_request(waiter);
+    }
+
+    fn give_back(&self, core: &mut Core) {
+        core.give_back_request();
+    }
+
+    fn message_len(arrived: &IncomingRequest) -> Option<usize> {
+        Some(arrived.payload.len())
+    }
+
+    fn rpc(arrived: &IncomingRequest) -> Option<Rpc> {
+        arrived.rpc
+    }
+}
+
+/// The next completion of a call whose completion any thread may receive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnyCompletion;
+
+impl WaitTarget for AnyCompletion {
+    type Output = EndedCall;
+
+    fn take(&self, core: &mut Core) -> Option<Delivered<EndedCall>> {
+        core.take_completion()
+    }
+
+    fn take_notified(&self, core: &mut Core) -> Option<Delivered<EndedCall>> {
+        core.take_reserved_completion()
+    }
+
+    fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {
+        core.enlist_for_completion(waiter);
+    }
+
+    fn delist(&self, core: &mut Core, waiter: &Arc<Waiter>) {
+        core.delist_for_completion(waiter);
+    }
+
+    fn give_back(&self, core: &mut Core) {
+        core.give_back_completion();
+    }
+
+    fn message_len(ended: &EndedCall) -> Option<usize> {
+        Some(response_len(&ended.result))
+    }
+
+    fn rpc(ended: &EndedCall) -> Option<Rpc> {
+        ended.rpc
+    }
+}
+
+/// The end of one call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndOf(pub(crate) Key);
+
+impl WaitTarget for EndOf {
+    type Output = Response;
+
+    fn take(&self, core: &mut Core) -> Option<Delivered<Response>> {
+        core.take_response(self.0)
+    }
+
+    fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {
+        core.enlist_for_response(self.0, waiter);
+    }
+
+    fn delist(&self, core: &mut Core, _waiter: &Arc<Waiter>) {
+        core.delist_for_response(self.0);
+    }
+
+    fn message_len(response: &Response) -> Option<usize> {
+        Some(response_len(&response.result))
+    }
+
+    fn rpc(response: &Response) -> Option<Rpc> {
+        response.rpc
+    }
+}
+
+/// Room to send. A waiter that was notified repeats its command.
+#[derive(Debug)]
+pub(crate) struct Room {
+    /// [`Core::room_changes`] when the command was rejected.
+    pub(crate) seen: u64,
+}
+
+impl WaitTarget for Room {
+    type Output = ();
+
+    fn take(&self, core: &mut Core) -> Option<Delivered<()>> {
+        (core.room_changes() != self.seen).then(|| no_message(core))
+    }
+
+    fn take_notified(&self, core: &mut Core) -> Option<Delivered<()>> {
+        Some(no_message(core))
+    }
+
+    fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {
+        core.enlist_for_room(waiter);
+    }
+
+    fn delist(&self, core: &mut Core, waiter: &Arc<Waiter>) {
+        core.delist_for_room(waiter);
+    }
+}
+
+/// The acknowledgement of every message that this endpoint has sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AllAcknowledged;
+
+impl WaitTarget for AllAcknowledged {
+    type Output = ();
+
+    fn take(&self, core: &mut Core) -> Option<Delivered<()>> {
+        core.is_drained().then(|| no_message(core))
+    }
+
+    /// Succeeds whatever has been sent since the notification.
+    fn take_notified(&self, core: &mut Core) -> Option<Delivered<()>> {
+        if core.is_closed() {
+            return self.take(core);
+        }
+        Some(no_message(core))
+    }
+
+    fn enlist(&self, core: &mut Core, waiter: Arc<Waiter>) {
+        core.enlist_for_drain(waiter);
+    }
+
+    fn delist(&self, core: &mut Core, waiter: &Arc<Waiter>) {
+        core.delist_for_drain(waiter);
+    }
+}
+
+/// Nothing: the loop runs until the endpoint is closed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UntilClosed;
+
+impl WaitTarget for UntilClosed {
+    type Output = ();
+
+    fn take(&self, _core: &mut Core) -> Option<Delivered<()>> {
+        None
+    }
+
+    fn enlist(&self, _core: &mut Core, _waiter: Arc<Waiter>) {}
+
+    fn delist(&self, _core: &mut Core, _waiter: &Arc<Waiter>) {}
+}
+
+/// A thread that wants the poll role: what the background poller waits for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PollRoleWanted;
+
+impl WaitTarget for PollRoleWanted {
+    type Output = ();
+
+    fn take(&self, core: &mut Core) -> Option<Delivered<()>> {
+        core.polling().is_role_wanted().then(|| no_message(core))
+    }
+
+    fn enlist(&self, _core: &mut Core, _waiter: Arc<Waiter>) {}
+
+    fn delist(&self, _core: &mut Core, _waiter: &Arc<Waiter>) {}
+}
+
+fn no_message(core: &Core) -> Delivered<()> {
+    Delivered { message: (), by: core.producer() }
+}
+
+fn response_len(result: &Result<Bytes, RpcError>) -> usize {
+    result.as_ref().map_or(0, Bytes::len)
+}

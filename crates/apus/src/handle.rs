@@ -1,0 +1,134 @@
+//! The handle that blocking and async endpoints share: everything that does not wait.
+
+use crate::call::CallId;
+use crate::engine::shard::Shard;
+use crate::error::Closed;
+#[cfg(feature = "introspection")]
+use crate::introspection::Registration;
+use crate::metrics::Metrics;
+use crate::submission::cancel;
+use apus_proto::RpcInfo;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// What every endpoint can do without waiting: cancel calls, report counters, shut down.
+///
+/// The blocking [`Endpoint`](crate::Endpoint) and the async
+/// [`tokio::Endpoint`](crate::tokio::Endpoint) dereference to a handle, so that these methods are
+/// called on the endpoint itself. Code that serves both kinds, such as an exporter of counters,
+/// takes an `&EndpointHandle` or a clone of it:
+///
+/// ```
+/// use apus::{Endpoint, EndpointHandle};
+///
+/// fn report(endpoint: &EndpointHandle) -> String {
+///     format!("{} has {} RPCs", endpoint.local_addr(), endpoint.info().len())
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let endpoint = Endpoint::client()?;
+/// assert!(report(&endpoint).ends_with("has 0 RPCs"));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A clone keeps the endpoint open: it is shut down when the last endpoint or handle is dropped.
+#[derive(Clone)]
+pub struct EndpointHandle {
+    pub(crate) shard: Arc<Shard>,
+    _lifetime: Arc<Lifetime>,
+}
+
+/// Shuts the endpoint down when the last handle is dropped.
+struct Lifetime {
+    #[cfg(feature = "introspection")]
+    _registration: Option<Registration>,
+    shard: Arc<Shard>,
+    /// The engine's own thread; `None` if a task of a runtime runs the loop.
+    thread: Option<JoinHandle<()>>,
+}
+
+impl EndpointHandle {
+    pub(crate) fn new(shard: Arc<Shard>, thread: Option<JoinHandle<()>>, observable: bool) -> Self {
+        #[cfg(not(feature = "introspection"))]
+        let _ = observable;
+        let lifetime = Lifetime {
+            #[cfg(feature = "introspection")]
+            _registration: observable.then(|| Registration::new(&shard)).flatten(),
+            shard: shard.clone(),
+            thread,
+        };
+        Self { shard, _lifetime: Arc::new(lifetime) }
+    }
+
+    /// Returns the address of the socket. The IP address is unspecified (`0.0.0.0` or `[::]`) if
+    /// the socket is bound to all addresses of the host.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.shard.local_addr()
+    }
+
+    /// Cancels a call that was sent with `send`; its completion will not be received. The server
+    /// may have executed the request.
+    ///
+    /// Returns `false` if the call has ended already. Its completion is then received as usual.
+    pub fn cancel(&self, call: CallId) -> bool {
+        cancel(&mut self.shard.lock(), call)
+    }
+
+    /// Shuts the endpoint down: outstanding calls fail, requests are refused, and every method that
+    /// waits returns [`Closed`]. Does nothing if the endpoint is closed already.
+    pub fn shutdown(&self) {
+        self.shard.lock().close(Closed::ShutDown);
+    }
+
+    /// Freezes the [time trace](crate::trace) of this process and asks all peers with which the
+    /// endpoint has a session, or shares memory, to freeze theirs.
+    ///
+    /// Returns the number of requests to freeze that were sent. A peer that is reached over the
+    /// network and through shared memory gets two. Peers comply if they are
+    /// [configured to](crate::trace::FreezeTriggers::obey_peers), and do not acknowledge. A request
+    /// may be lost; repeating it is harmless.
+    pub fn freeze_peers(&self) -> usize {
+        self.shard.lock().freeze_peers()
+    }
+
+    /// Returns whether calls to peers on this host can go through shared memory: it is
+    /// [enabled](crate::EndpointBuilder::local) and the system has granted the resources.
+    #[must_use]
+    pub fn has_local_path(&self) -> bool {
+        self.shard.has_local_path()
+    }
+
+    /// Returns the state of every live RPC over the network, as client and as server.
+    #[must_use]
+    pub fn info(&self) -> Vec<RpcInfo> {
+        self.shard.lock().transport().info()
+    }
+
+    /// Returns the current value of every counter.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        self.shard.metrics()
+    }
+}
+
+impl std::fmt::Debug for EndpointHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EndpointHandle")
+            .field("local_addr", &self.local_addr())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Lifetime {
+    fn drop(&mut self) {
+        self.shard.lock().close(Closed::ShutDown);
+        if let Some(thread) = self.thread.take() {
+            // If the engine panicked, the panic has been printed already; other threads must still
+            // be able to end.
+            let _ = thread.join();
+        }
+    }
+}

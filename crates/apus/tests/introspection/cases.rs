@@ -1,0 +1,130 @@
+//! Cases of introspection, each of which runs in a process of its own.
+
+use crate::traces;
+use apus::introspection::{Error, Process, processes};
+use apus::{Endpoint, EndpointBuilder};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::id;
+
+/// All cases by name.
+const CASES: &[(&str, fn())] = &[
+    ("it_responds_while_it_has_endpoints", it_responds_while_it_has_endpoints),
+    ("live_rpcs_are_shown", live_rpcs_are_shown),
+    ("nonsense_is_refused", nonsense_is_refused),
+    ("a_hidden_endpoint_is_hidden", a_hidden_endpoint_is_hidden),
+    ("the_environment_hides_all", the_environment_hides_all),
+    ("an_open_folder_is_not_trusted", an_open_folder_is_not_trusted),
+    ("it_is_aborted", it_is_aborted),
+    ("its_trace_is_read_frozen_and_resumed", traces::its_trace_is_read_frozen_and_resumed),
+    ("it_refuses_to_freeze_without_a_trace", traces::it_refuses_to_freeze_without_a_trace),
+];
+
+/// Runs the case with this name.
+pub(crate) fn run(name: &str) {
+    let (_, case) = CASES.iter().find(|case| case.0 == name).expect("a case has this name");
+    case();
+}
+
+fn it_responds_while_it_has_endpoints() {
+    assert_eq!(processes().unwrap(), []);
+    let server = Endpoint::bind("127.0.0.1:0").unwrap();
+    let client = Endpoint::client().unwrap();
+    let found = processes().unwrap();
+    assert_eq!(found, [Process::new(id())]);
+    let snapshot = found[0].snapshot().unwrap();
+    assert_eq!((snapshot.pid, snapshot.version.as_str()), (id(), env!("CARGO_PKG_VERSION")));
+    let addresses: Vec<_> = snapshot.endpoints.iter().map(|one| one.address).collect();
+    assert_eq!(addresses, [server.local_addr(), client.local_addr()]);
+    assert!(
+        snapshot.cpu_nanos > 0 && snapshot.program.starts_with("introspection"),
+        "{snapshot:?}"
+    );
+    let later = found[0].snapshot().unwrap();
+    assert!(later.monotonic_nanos > snapshot.monotonic_nanos);
+    assert_eq!(apus::introspection::own_snapshot().endpoints.len(), 2);
+
+    drop(server.clone());
+    drop(server);
+    assert_eq!(found[0].snapshot().unwrap().endpoints.len(), 1);
+    drop(client);
+    assert_eq!(processes().unwrap(), []);
+    assert!(matches!(found[0].snapshot(), Err(Error::Absent { .. })));
+    // The service starts again with the next endpoint.
+    let _again = Endpoint::client().unwrap();
+    assert_eq!(found[0].snapshot().unwrap().endpoints.len(), 1);
+}
+
+fn live_rpcs_are_shown() {
+    let over_the_network = || EndpointBuilder::default().local(false);
+    let server = over_the_network().bind("127.0.0.1:0").unwrap();
+    let client = over_the_network().client().unwrap();
+    client.send(server.local_addr(), "12345", 0).unwrap();
+    let request = server.recv_request().unwrap();
+    let rpcs = Process::new(id()).rpcs().unwrap();
+    let found = |role: &str| rpcs.iter().find(|rpc| rpc.role == role).unwrap();
+    assert_eq!(rpcs.len(), 2, "{rpcs:?}");
+    assert_eq!(found("client").peer, server.local_addr());
+    assert_eq!(found("client").outgoing.map(|(length, ..)| length), Some(5));
+    assert_eq!(found("server").state, "in_service");
+    assert_eq!(found("server").id, found("client").id);
+    request.reply("x").unwrap();
+    client.recv_completion().unwrap();
+    assert!(client.drain(std::time::Duration::from_secs(60)));
+}
+
+fn nonsense_is_refused() {
+    let _endpoint = Endpoint::client().unwrap();
+    let process = Process::new(id());
+    let Err(Error::Refused { message, .. }) = process.request("dance") else { panic!() };
+    assert!(message.contains("`dance`") && message.contains("`metrics`"), "{message}");
+    let help = String::from_utf8(process.request("help").unwrap()).unwrap();
+    assert!(help.contains("`rpcs`"), "{help}");
+
+    let folder = std::env::var_os("APUS_RUNTIME_DIR").unwrap();
+    let socket = Path::new(&folder).join(format!("{}.sock", id()));
+    let connect = || UnixStream::connect(&socket).unwrap();
+    // A client that disconnects without a request.
+    drop(connect());
+    for words in [vec![0xff; 100_000], vec![b'x'; 1_000], b"\n".to_vec()] {
+        let mut stream = connect();
+        // Fails if the service disconnects meanwhile.
+        let _ = stream.write_all(&words);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        assert!(!String::from_utf8_lossy(&answer).contains("\"ok\":true"));
+    }
+    process.snapshot().unwrap();
+}
+
+fn a_hidden_endpoint_is_hidden() {
+    let _hidden = EndpointBuilder::default().observable(false).client().unwrap();
+    assert_eq!(processes().unwrap(), []);
+    let seen = Endpoint::client().unwrap();
+    let snapshot = Process::new(id()).snapshot().unwrap();
+    assert_eq!(snapshot.endpoints.len(), 1);
+    assert_eq!(snapshot.endpoints[0].address, seen.local_addr());
+}
+
+fn the_environment_hides_all() {
+    let _hidden = Endpoint::client().unwrap();
+    assert_eq!(processes().unwrap(), []);
+}
+
+fn an_open_folder_is_not_trusted() {
+    let server = Endpoint::bind("127.0.0.1:0").unwrap();
+    let client = Endpoint::client().unwrap();
+    client.send(server.local_addr(), "x", 0).unwrap();
+    server.recv_request().unwrap().reply("y").unwrap();
+    assert_eq!(client.recv_completion().unwrap().result.unwrap(), "y");
+    let error = processes().unwrap_err().to_string();
+    assert!(error.contains("chmod 700"), "{error}");
+}
+
+fn it_is_aborted() {
+    let _endpoint = Endpoint::client().unwrap();
+    assert_eq!(processes().unwrap().len(), 1);
+    std::process::abort();
+}

@@ -1,0 +1,172 @@
+//! The choice between shared memory and network, and what changes it.
+
+use crate::{assert_at_rest, bytes, connect, echo, pair};
+use apus::{CallOptions, Endpoint, EndpointBuilder};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+#[test]
+fn calls_go_through_memory_and_their_server_sees_the_clients_address() {
+    let (client, server) = pair(&EndpointBuilder::default());
+    let before = [&client, &server].map(|endpoint| endpoint.metrics().engine);
+    client.send(server.local_addr(), bytes(0, 300_000), 7).unwrap();
+    let request = server.recv_request().unwrap();
+    assert_eq!(request.peer_addr(), client.local_addr());
+    assert_eq!(*request.payload(), bytes(0, 300_000));
+    request.reply(bytes(1, 200_000)).unwrap();
+    let end = client.recv_completion().unwrap();
+    assert_eq!((end.cookie, end.result.unwrap()), (7, bytes(1, 200_000).into()));
+    let after = [&client, &server].map(|endpoint| endpoint.metrics().engine);
+    assert_eq!(after[0].local_calls - before[0].local_calls, 1);
+    assert_eq!(after[1].local_requests - before[1].local_requests, 1);
+    assert_at_rest(&[&client, &server]);
+}
+
+#[test]
+fn every_address_of_the_host_leads_to_the_same_memory() {
+    let addresses = [("127.0.0.1:0", "127.0.0.1"), ("0.0.0.0:0", "127.0.0.1"), ("[::1]:0", "::1")];
+    let more = [("[::]:0", "::1"), ("[::]:0", "127.0.0.1"), ("[::]:0", "::ffff:127.0.0.1")];
+    for (bind, host) in addresses.into_iter().chain(more) {
+        let Ok(server) = Endpoint::bind(bind) else {
+            eprintln!("SKIPPED: {bind} cannot be bound");
+            continue;
+        };
+        assert!(server.has_local_path());
+        let thread = echo(server.clone());
+        let client = Endpoint::client().unwrap();
+        let to = SocketAddr::new(host.parse().unwrap(), server.local_addr().port());
+        while client.metrics().engine.local_calls == 0 {
+            client.call(to, "hello").unwrap_or_else(|error| {
+                server.shutdown();
+                panic!("{bind} {host}: {error}");
+            });
+        }
+        server.shutdown();
+        thread.join().unwrap();
+    }
+}
+
+/// The path is disabled at the client, which does not connect, or at the server, which cannot be
+/// found.
+#[test]
+fn without_the_memory_path_messages_go_over_the_network() {
+    for local in [(true, false), (false, true)] {
+        let server = Endpoint::builder().local(local.0).bind("127.0.0.1:0").unwrap();
+        let client = Endpoint::builder().local(local.1).client().unwrap();
+        assert_eq!((server.has_local_path(), client.has_local_path()), local);
+        let thread = echo(server.clone());
+        for i in 0..50 {
+            assert_eq!(client.call(server.local_addr(), bytes(i, 100)).unwrap(), bytes(i, 100));
+        }
+        assert_eq!(client.metrics().engine.local_calls, 0);
+        assert_eq!(client.metrics().protocol.progress.client_responses_done, 50);
+        server.shutdown();
+        thread.join().unwrap();
+    }
+}
+
+/// Messages that are longer than the rings proceed while the applications on both sides compute.
+#[test]
+fn the_loop_runs_while_no_thread_waits() {
+    let (client, server) = pair(&EndpointBuilder::default());
+    let before = server.metrics().engine;
+    client.send(server.local_addr(), bytes(1, 4_000_000), 0).unwrap();
+    while server.metrics().engine.local_requests == before.local_requests {
+        std::thread::yield_now();
+    }
+    assert!(server.metrics().engine.keeper_turns > before.keeper_turns);
+    let request = server.try_recv_request().unwrap().unwrap();
+    assert_eq!(*request.payload(), bytes(1, 4_000_000));
+}
+
+#[test]
+fn a_restarted_server_is_found_again() {
+    let client = Endpoint::client().unwrap();
+    let first = Endpoint::bind("127.0.0.1:0").unwrap();
+    let address = first.local_addr();
+    connect(&client, &first);
+    drop(first);
+    let second = Endpoint::bind(address).unwrap();
+    let before = client.metrics().engine.local_calls;
+    let thread = echo(second.clone());
+    // The first calls may fail with the earlier server.
+    let mut failed = 0;
+    let options = || CallOptions::new().timeout(Duration::from_secs(60));
+    while client.metrics().engine.local_calls < before + 10 {
+        failed += u64::from(client.call_with(address, "again", options()).is_err());
+        assert!(failed < 10, "calls continue to fail");
+    }
+    assert_eq!(client.metrics().engine.local_pairs_ended, 1);
+    second.shutdown();
+    thread.join().unwrap();
+}
+
+/// Requests that a server refuses at its shutdown were not executed. For those that its application
+/// has received, execution is unknown.
+#[test]
+fn a_server_that_is_shut_down_says_what_it_did_not_execute() {
+    let (client, server) = pair(&EndpointBuilder::default());
+    for cookie in 0..10 {
+        client.send(server.local_addr(), "please", cookie).unwrap();
+    }
+    let received = server.recv_request().unwrap();
+    // All have arrived.
+    while server.metrics().protocol.live.receive_bytes < 9 * 6 {
+        std::thread::yield_now();
+    }
+    server.shutdown();
+    let mut unknown = 0;
+    for _ in 0..10 {
+        let error = client.recv_completion().unwrap().result.unwrap_err();
+        unknown += u32::from(error.execution == apus::Execution::Unknown);
+    }
+    assert_eq!(unknown, 1, "the one that was received");
+    drop(received);
+}
+
+/// A wildcard address names this host alone.
+#[test]
+fn an_address_of_another_host_is_not_searched_for_on_this_host() {
+    let server = Endpoint::bind("0.0.0.0:0").unwrap();
+    let client = Endpoint::client().unwrap();
+    // An address reserved for documentation, which does not respond, with the port of a server on
+    // this host.
+    let to = SocketAddr::new(Ipv4Addr::new(192, 0, 2, 1).into(), server.local_addr().port());
+    for _ in 0..3 {
+        let options = CallOptions::new().timeout(Duration::from_millis(5));
+        let _ = client.call_with(to, "hello?", options);
+    }
+    assert_eq!(client.metrics().engine.local_calls, 0);
+    assert_eq!(server.metrics().engine.local_requests, 0);
+}
+
+/// Neither side waits, so messages under the cork do not leave.
+#[test]
+fn a_cork_holds_back_what_goes_through_memory() {
+    let (client, server) = pair(&EndpointBuilder::default());
+    let requests = |server: &Endpoint| server.metrics().engine.local_requests;
+    let before = requests(&server);
+    let cork = client.cork();
+    for cookie in 0..31 {
+        client.send(server.local_addr(), bytes(0, 100), cookie).unwrap();
+    }
+    let turns = server.metrics().engine.keeper_turns;
+    assert!(server.try_recv_request().unwrap().is_none());
+    assert_eq!((requests(&server), server.metrics().engine.keeper_turns), (before, turns));
+    client.send(server.local_addr(), bytes(0, 100), 31).unwrap();
+    let mut got = Vec::new();
+    while got.len() < 32 {
+        server.recv_requests(&mut got, 32).unwrap();
+    }
+    // A cancelled call does not leave.
+    let call = client.send(server.local_addr(), bytes(0, 100), 32).unwrap();
+    assert!(client.cancel(call));
+    client.send(server.local_addr(), bytes(1, 10), 33).unwrap();
+    drop(cork);
+    assert_eq!(*server.recv_request().unwrap().payload(), bytes(1, 10));
+    drop(got);
+    for _ in 0..33 {
+        client.recv_completion().unwrap().result.unwrap_err();
+    }
+    assert_at_rest(&[&client, &server]);
+}

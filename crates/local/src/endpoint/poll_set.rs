@@ -1,0 +1,124 @@
+//! Poll set: the order in which one reader receives from many pairs.
+//!
+//! Short messages first: a few of each pair, beginning with another pair in each pass, so that none
+//! is always first. Then chunks of long messages, one at a time from the message with the fewest
+//! missing bytes, as on the network (SRPT). One chunk in twenty goes to the pairs round robin, so
+//! that a long message progresses beside shorter ones.
+
+use std::sync::Arc;
+
+use super::registry::Snapshot;
+use crate::error::Disconnected;
+use crate::pair::inbox::PairEvent;
+use crate::pair::side::{Pair, ReceiveQuota};
+
+/// One chunk in this many is chosen round robin and not by length: 5 %, the share that Homa gives
+/// the oldest message (ATC 2021 section 3.4; docs/adr/0007).
+const ROUND_ROBIN_EVERY: u32 = 20;
+
+/// What a reader of many pairs receives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PollEvent {
+    /// An event of a pair.
+    Event(PairEvent),
+    /// The pair has ended, and with it its calls and those of its client. Reported once.
+    Disconnected(Disconnected),
+}
+
+/// The state of one reader of many pairs.
+#[derive(Debug, Default)]
+pub struct PollSet {
+    pub(crate) snapshot: Snapshot<Pair>,
+    /// The pair that is first in the next pass.
+    first: usize,
+    chunks: u32,
+    round_robin: usize,
+    /// Events of one pair.
+    events: Vec<PairEvent>,
+    /// Missing bytes of the long messages whose chunks are next, and the index of the pair; valid
+    /// during one pass.
+    long: Vec<(u32, usize)>,
+}
+
+impl PollSet {
+    /// Returns whether a message of any pair has arrived in part or was sent in part
+    /// ([`Pair::has_partial_message`]).
+    #[must_use]
+    pub fn has_partial_message(&self) -> bool {
+        self.snapshot.pairs().iter().any(|pair| pair.has_partial_message())
+    }
+
+    /// Returns whether there were pairs at the last poll.
+    #[must_use]
+    pub fn has_pairs(&self) -> bool {
+        !self.snapshot.pairs().is_empty()
+    }
+
+    /// Receives from all pairs: up to `quota.short` short records of each pair, and up to
+    /// `quota.chunks` chunks of all pairs together. Returns the number of records received.
+    pub(crate) fn pass(
+        &mut self,
+        quota: ReceiveQuota,
+        sink: &mut dyn FnMut(&Arc<Pair>, PollEvent),
+    ) -> usize {
+        let count = self.snapshot.pairs().len();
+        if count == 0 {
+            return 0;
+        }
+        self.first = (self.first + 1) % count;
+        self.long.clear();
+        let mut records = 0;
+        for at in (self.first..count).chain(0..self.first) {
+            // Most pairs are idle in most passes.
+            if self.snapshot.pairs()[at].is_idle() {
+                continue;
+            }
+            records += self.receive(at, ReceiveQuota { chunks: 0, ..quota }, sink);
+            if let Some(remaining) = self.snapshot.pairs()[at].remaining() {
+                self.long.push((remaining, at));
+            }
+        }
+        for _ in 0..quota.chunks {
+            let Some(next) = self.next_long() else { break };
+            let at = self.long[next].1;
+            records += self.receive(at, ReceiveQuota { short: 0, chunks: 1 }, sink);
+            match self.snapshot.pairs()[at].remaining() {
+                Some(remaining) => self.long[next].0 = remaining,
+                None => drop(self.long.swap_remove(next)),
+            }
+        }
+        records
+    }
+
+    /// Returns the index in `long` of the message that is next.
+    fn next_long(&mut self) -> Option<usize> {
+        self.chunks = (self.chunks + 1) % ROUND_ROBIN_EVERY;
+        if self.chunks == 0 && !self.long.is_empty() {
+            self.round_robin = self.round_robin.wrapping_add(1);
+            return Some(self.round_robin % self.long.len());
+        }
+        let shortest = self.long.iter().enumerate().min_by_key(|(_, (remaining, _))| *remaining);
+        shortest.map(|(next, _)| next)
+    }
+
+    /// Receives from one pair.
+    fn receive(
+        &mut self,
+        at: usize,
+        quota: ReceiveQuota,
+        sink: &mut dyn FnMut(&Arc<Pair>, PollEvent),
+    ) -> usize {
+        let pair = &self.snapshot.pairs()[at];
+        let received = pair.receive(quota, &mut self.events);
+        self.events.drain(..).for_each(|event| sink(pair, PollEvent::Event(event)));
+        match received {
+            Ok(records) => records,
+            Err(why) => {
+                if pair.take_end_report() {
+                    sink(pair, PollEvent::Disconnected(why));
+                }
+                0
+            }
+        }
+    }
+}

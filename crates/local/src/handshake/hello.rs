@@ -1,0 +1,129 @@
+//! Messages of the handshake.
+//!
+//! The client sends one [`Hello`] and hands over the memory; the server sends one [`HelloReply`].
+//! All numbers have fixed width and are little-endian. The reader of a message checks every field.
+
+use crate::error::Rejection;
+use crate::memory::layout::RingSizes;
+
+const MAGIC: [u8; 8] = *b"apuslocl";
+
+/// Version of hello, layout and records. Two sides that differ use UDP.
+pub(crate) const VERSION: u32 = 1;
+
+/// Bytes of a hello, and of its reply.
+pub(crate) const LEN: usize = 32;
+
+/// The client's message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hello {
+    pub(crate) sizes: RingSizes,
+    /// The client's `LocalConfig::identity`.
+    pub(crate) identity: u64,
+}
+
+impl Hello {
+    pub(crate) fn emit(&self) -> [u8; LEN] {
+        let (short, bulk) = (self.sizes.short, self.sizes.bulk);
+        put(VERSION, [short, bulk], self.identity)
+    }
+
+    /// Parses a hello.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection`] if the bytes are no hello, or one of another version or with invalid ring
+    /// sizes.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Rejection> {
+        let (version, [short, bulk], identity) = take(bytes).ok_or(Rejection::Malformed)?;
+        if version != VERSION {
+            return Err(Rejection::Version);
+        }
+        let sizes = RingSizes { short, bulk };
+        if !sizes.is_valid() {
+            return Err(Rejection::Sizes);
+        }
+        Ok(Self { sizes, identity })
+    }
+}
+
+/// The server's message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HelloReply {
+    pub(crate) verdict: Result<(), Rejection>,
+    /// The server's `LocalConfig::identity`.
+    pub(crate) identity: u64,
+}
+
+impl HelloReply {
+    pub(crate) fn emit(&self) -> [u8; LEN] {
+        let code = self.verdict.map_or_else(|rejection| rejection as u32, |()| 0);
+        put(VERSION, [code, 0], self.identity)
+    }
+
+    /// Parses a reply; `None` if it is malformed.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let (version, [code, _], identity) = take(bytes)?;
+        let verdict = match (version, code) {
+            (VERSION, 0) => Ok(()),
+            (VERSION, code) => Err(Rejection::from_number(code)),
+            _ => Err(Rejection::Version),
+        };
+        Some(Self { verdict, identity })
+    }
+}
+
+fn put(version: u32, numbers: [u32; 2], identity: u64) -> [u8; LEN] {
+    let mut bytes = [0; LEN];
+    bytes[..8].copy_from_slice(&MAGIC);
+    bytes[8..12].copy_from_slice(&version.to_le_bytes());
+    bytes[12..16].copy_from_slice(&numbers[0].to_le_bytes());
+    bytes[16..20].copy_from_slice(&numbers[1].to_le_bytes());
+    bytes[24..32].copy_from_slice(&identity.to_le_bytes());
+    bytes
+}
+
+fn take(bytes: &[u8]) -> Option<(u32, [u32; 2], u64)> {
+    let bytes: &[u8; LEN] = bytes.try_into().ok()?;
+    let (magic, rest) = bytes.split_first_chunk::<8>()?;
+    let (version, rest) = rest.split_first_chunk()?;
+    let (first, rest) = rest.split_first_chunk()?;
+    let (second, rest) = rest.split_first_chunk()?;
+    let (_, identity) = rest.split_first_chunk::<4>()?;
+    let identity = u64::from_le_bytes(identity.try_into().ok()?);
+    let numbers = [u32::from_le_bytes(*first), u32::from_le_bytes(*second)];
+    (magic == &MAGIC).then(|| (u32::from_le_bytes(*version), numbers, identity))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parsing_inverts_emitting() {
+        let hello = Hello { sizes: RingSizes::default(), identity: 0x0123_4567_89ab_cdef };
+        assert_eq!(Hello::parse(&hello.emit()), Ok(hello));
+        for code in 0..8 {
+            let verdict = if code == 0 { Ok(()) } else { Err(Rejection::from_number(code)) };
+            let reply = HelloReply { verdict, identity: 7 };
+            assert_eq!(HelloReply::parse(&reply.emit()), Some(reply));
+        }
+    }
+
+    #[test]
+    fn other_bytes_are_rejected() {
+        let sound = Hello { sizes: RingSizes::default(), identity: 1 }.emit();
+        assert_eq!(Hello::parse(&sound[1..]), Err(Rejection::Malformed));
+        assert_eq!(Hello::parse(&[]), Err(Rejection::Malformed));
+        let with = |at: usize, value: u8| {
+            let mut bytes = sound;
+            bytes[at] = value;
+            Hello::parse(&bytes)
+        };
+        assert_eq!(with(0, 0), Err(Rejection::Malformed));
+        assert_eq!(with(8, 2), Err(Rejection::Version));
+        assert_eq!(with(12, 1), Err(Rejection::Sizes));
+        assert_eq!(with(19, 0x80), Err(Rejection::Sizes));
+        assert_eq!(HelloReply::parse(&[0; LEN]), None);
+    }
+}

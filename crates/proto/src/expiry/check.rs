@@ -1,0 +1,125 @@
+//! The check of an RPC whose peer should be talking: asks the peer, and gives up in the end.
+
+use crate::error::FailureKind;
+use crate::lifecycle::{Context, Ending, end_server, fail_client};
+use crate::limits::{MAX_NEED_ACK_INTERVAL, MAX_QUESTIONS};
+use crate::rpc::{ClientState, RpcKey, Rpcs, ServerState, Side, State};
+use crate::time::{Instant, USEC};
+use crate::timer::MIN_ASKS;
+use apus_wire::{Body, Profile};
+
+/// Checks an RPC whose peer should be talking.
+pub(super) fn check(cx: &mut Context<'_>, rpc: RpcKey) {
+    let now = cx.now;
+    if !waits_for_peer(&cx.tables.rpcs, rpc) {
+        cx.tables.rpcs[rpc].hear(now);
+        return;
+    }
+    match cx.tables.rpcs[rpc].state() {
+        State::Server(ServerState::Held) => check_unconfirmed(cx, rpc, now),
+        State::Client(_) | State::Server(ServerState::Incoming) => check_receiver(cx, rpc, now),
+        State::Server(ServerState::Outgoing) => check_response(cx, rpc, now),
+        State::Server(ServerState::InService) => {
+            debug_assert!(false, "TIME-2: not watched in service");
+        }
+    }
+}
+
+/// DATA should arrive: asks for it, and gives up in the end (rows T-3, T-4; TIME-3, TIME-4).
+fn check_receiver(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
+    let (floor, interval) = (cx.config.resend_usecs(), cx.config.resend_interval_usecs());
+    let (floor, interval) = (cx.timers.patience.least(floor), cx.timers.patience.least(interval));
+    let entry = &cx.tables.rpcs[rpc];
+    let peer = &mut cx.tables.peers[entry.peer];
+    let silent = now.since(entry.heard);
+    if silent >= cx.config.timeout_usecs() * USEC && entry.asks >= MIN_ASKS {
+        give_up(cx, rpc, silent);
+        return;
+    }
+    let most = cx.timers.patience.most();
+    let patience = peer.rtt.patience(floor, most);
+    let interval = peer.rtt.patience(interval, most);
+    let asked_lately = entry.asks > 0 && now.since(entry.asked) < interval;
+    if silent < patience || asked_lately || !peer.resends.may_ask(now, interval) {
+        return;
+    }
+    cx.sender().request_missing(rpc);
+    cx.inbound.granter.silence(&mut cx.tables.rpcs, rpc);
+}
+
+/// The peer has been silent for `silent` nanoseconds although it was asked.
+fn give_up(cx: &mut Context<'_>, rpc: RpcKey, silent: u64) {
+    cx.observation.metrics.recovery.rpc_timeouts += 1;
+    let entry = &cx.tables.rpcs[rpc];
+    match &entry.side {
+        Side::Client(_) => {
+            let silent_ms = u32::try_from(silent / 1_000_000).unwrap_or(u32::MAX);
+            let resends = entry.asks;
+            // What answers there next may be another server.
+            let peer = entry.peer;
+            cx.tables.peers[peer].calls.session = None;
+            if cx.outbound.identity.profile == Profile::Kernel {
+                // Should it come back, it would wait for grants forever.
+                cx.sender().disown(rpc);
+            }
+            fail_client(cx, rpc, FailureKind::PeerSilent { silent_ms, resends });
+        }
+        // BAD-6: part of a request. It was not executed, and may be sent again.
+        Side::Server(_) => end_server(cx, rpc, Ending::GivenUp),
+    }
+}
+
+/// A request waits for its client's confirmation: asks again a few times, at growing distances
+/// (requirement `BAD-5`).
+fn check_unconfirmed(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
+    let entry = &cx.tables.rpcs[rpc];
+    if now.since(entry.started) >= cx.config.timeout_usecs() * USEC {
+        end_server(cx, rpc, Ending::GivenUp);
+        return;
+    }
+    let interval = cx.timers.patience.least(cx.config.resend_interval_usecs());
+    let wait = interval << entry.asks.saturating_sub(1).min(16);
+    if entry.asks < MAX_QUESTIONS && now.since(entry.asked) >= wait {
+        cx.sender().ask_for_confirmation(rpc);
+    }
+}
+
+/// A response waits for its acknowledgment (row P-17, TIME-9), or for GRANTs of a client that may have
+/// gone: asks it, less and less often, and forgets the response in the end (row K-3).
+fn check_response(cx: &mut Context<'_>, rpc: RpcKey, now: Instant) {
+    let entry = &cx.tables.rpcs[rpc];
+    let Some(message) = &entry.outgoing else { return };
+    let since = message.last_sent.max(entry.heard);
+    let limit = u32::try_from(cx.config.need_ack_limit()).unwrap_or(u32::MAX);
+    if entry.asks >= limit && now.since(since) >= cx.config.timeout_usecs() * USEC {
+        cx.observation.metrics.recovery.need_acks_exhausted += 1;
+        end_server(cx, rpc, Ending::Discarded);
+        return;
+    }
+    let first = cx.timers.patience.least(cx.config.need_ack_usecs());
+    let most = cx.timers.patience.most();
+    let patience = cx.tables.peers[entry.peer].rtt.patience(first, most);
+    let wait = patience.saturating_mul(1 << entry.asks.min(16)).min(MAX_NEED_ACK_INTERVAL);
+    let last = if entry.asks == 0 { since } else { entry.asked };
+    if now.since(last) >= wait {
+        cx.tables.rpcs[rpc].ask(now);
+        cx.sender().control(rpc, Body::NeedAck);
+    }
+}
+
+/// Whether the peer should be sending something for `rpc`, so that its silence counts (row T-2, TIME-2).
+fn waits_for_peer(rpcs: &Rpcs, rpc: RpcKey) -> bool {
+    let entry = &rpcs[rpc];
+    match (entry.state(), &entry.outgoing, &entry.incoming) {
+        // This endpoint's own bytes have not all left.
+        (_, Some(message), _) if message.is_sendable() || message.has_resend() => false,
+        // A response of which everything granted has arrived waits for grants of this endpoint.
+        (State::Client(ClientState::Incoming), _, Some(message)) => {
+            message.gaps(message.granted()).next().is_some()
+        }
+        (State::Server(_), None, Some(message)) => {
+            !entry.may_receive() || message.gaps(message.granted()).next().is_some()
+        }
+        _ => true,
+    }
+}

@@ -1,0 +1,44 @@
+//! What happens when a timer fires. `handle_timeout` is the only caller.
+
+mod check;
+
+use crate::error::FailureKind;
+use crate::lifecycle::{Context, Ending, end_server, fail_and_disown, fail_client};
+use crate::rpc::Side;
+use crate::timer::Why;
+use check::check;
+
+/// RPCs whose silence, or deadline, one call checks (the kernel yields after ten, row T-1).
+const CHECKS_PER_CALL: usize = 256;
+
+/// Does what has become due: a bounded amount of work.
+pub(crate) fn run(cx: &mut Context<'_>) {
+    for _ in 0..CHECKS_PER_CALL {
+        let Some(rpc) = cx.timers.deadlines.expired(cx.now) else { break };
+        fail_and_disown(cx, rpc, FailureKind::DeadlineExceeded);
+    }
+    for _ in 0..CHECKS_PER_CALL {
+        let Some(rpc) = cx.timers.silence.due(&cx.tables.rpcs, cx.now) else { break };
+        cx.timers.silence.watch(&mut cx.tables.rpcs, rpc, cx.now);
+        check(cx, rpc);
+    }
+    reap(cx);
+    if cx.tables.peers.scan(cx.now) {
+        cx.inbound.buffers.scan();
+    }
+}
+
+/// Ends some of the RPCs that must end; those that have ended meanwhile are skipped.
+fn reap(cx: &mut Context<'_>) {
+    for _ in 0..cx.config.reap_limit() {
+        let Some((rpc, why)) = cx.timers.reaper.pop() else { return };
+        let Some(entry) = cx.tables.rpcs.get(rpc) else { continue };
+        match (&entry.side, why) {
+            (Side::Client(_), Why::Unreachable(reason)) => fail_client(cx, rpc, reason),
+            (Side::Client(_), Why::Orphan) => {
+                debug_assert!(false, "only requests are orphaned");
+            }
+            (Side::Server(_), _) => end_server(cx, rpc, Ending::Discarded),
+        }
+    }
+}

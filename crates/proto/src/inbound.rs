@@ -1,0 +1,76 @@
+//! The receiving side of an endpoint: grants, memory, priorities, and which requests are accepted.
+
+use crate::budget::Budget;
+use crate::config::Config;
+use crate::grant::Granter;
+use crate::message::{Arrived, Buffers, MessageIn};
+use crate::metrics::Scheduling;
+use crate::priority::{OwnCutoffs, Sampler};
+use crate::random::Random;
+use crate::time::Instant;
+use apus_wire::Data;
+
+/// What this endpoint keeps about messages that arrive.
+#[derive(Debug)]
+pub(crate) struct Inbound {
+    /// Decides which senders may transmit, and how far.
+    pub(crate) granter: Granter,
+    /// Bytes buffered, in both directions.
+    pub(crate) budget: Budget,
+    /// Memory of delivered messages, to be used again.
+    pub(crate) buffers: Buffers,
+    /// Sizes of the messages that have arrived.
+    pub(crate) sampler: Sampler,
+    /// The priorities that this endpoint wants for unscheduled packets.
+    pub(crate) cutoffs: OwnCutoffs,
+    /// Number of leading bytes retained of each message whose first packet arrives from now on.
+    pub(crate) keep: u32,
+    /// Whether requests are accepted.
+    pub(crate) serving: bool,
+    /// Number of requests that are accepted before further ones are refused (CAP-16).
+    pub(crate) request_room: usize,
+    /// Whether the endpoint was shut down.
+    pub(crate) shut_down: bool,
+    /// Draws session numbers.
+    pub(crate) random: Random,
+}
+
+impl Inbound {
+    /// The receiving side of an endpoint that accepts requests; the link carries `link_mbps` Mbit/s.
+    pub(crate) fn new(config: &Config, link_mbps: u64, random: Random) -> Self {
+        let mut granter = Granter::new(config);
+        granter.set_link_rate(link_mbps);
+        Self {
+            granter,
+            budget: Budget::default(),
+            buffers: Buffers::default(),
+            sampler: Sampler::new(config),
+            cutoffs: OwnCutoffs::configured(config),
+            keep: u32::MAX,
+            serving: true,
+            request_room: usize::MAX,
+            shut_down: false,
+            random,
+        }
+    }
+
+    /// An empty message that begins to arrive with `data`.
+    pub(crate) fn message_in(&mut self, data: &Data) -> Box<MessageIn> {
+        let memory = self.buffers.take(data.message_length.min(self.keep));
+        let message = MessageIn::new(data.message_length, data.incoming);
+        Box::new(message.keeping(self.keep).in_memory(memory))
+    }
+
+    /// Counts a message that has arrived, and renews the cutoffs when it is time.
+    pub(crate) fn record_message(
+        &mut self,
+        now: Instant,
+        message: &Arrived,
+        metrics: &mut Scheduling,
+    ) {
+        self.sampler.record(message.length, message.unscheduled);
+        if self.sampler.renew(now, &mut self.cutoffs) {
+            metrics.cutoffs_renewed += 1;
+        }
+    }
+}

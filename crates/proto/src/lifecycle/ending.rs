@@ -1,0 +1,166 @@
+//! The ends of RPCs. All go through `remove`, which takes the RPC out of every table and returns what it had reserved.
+//!
+//! Requirement `RPC-6`: after that nothing of it is left but its id among the finished ones.
+
+use super::Context;
+use crate::error::{FailureKind, RpcError};
+use crate::event::Event;
+use crate::message::{Arrived, MessageOut};
+use crate::peer::PeerId;
+use crate::probe::ProbeKind;
+use crate::rpc::{RpcKey, Side};
+use apus_wire::{Ack, Body, Flags, Profile, Refusal};
+
+/// How a server RPC ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The client has the response.
+    Acknowledged,
+    /// It will not be executed (again), and no client waits for it.
+    Discarded,
+    /// It was given up before it could be executed; the client may send it again.
+    GivenUp,
+    /// Its client says that no such call is live: a late duplicate, or a call that was cancelled.
+    Disowned,
+}
+
+/// What is still of interest when an RPC has been removed.
+struct Removed {
+    peer: PeerId,
+    id: u64,
+    side: Side,
+}
+
+/// The response is complete: gives it to the caller, and acknowledges it with the next packet to the server.
+pub(crate) fn complete_client(cx: &mut Context<'_>, rpc: RpcKey, response: Arrived) {
+    let entry = &cx.tables.rpcs[rpc];
+    let started = entry.started;
+    let nanos = cx.now.since(started);
+    let ack = Ack { client_id: entry.id, server_port: entry.peer_port };
+    let overflow = cx.tables.peers[entry.peer].acks.add(ack);
+    let complete = ProbeKind::Complete { rpc, length: response.length };
+    cx.observation.note_selected(cx.tables, rpc, complete);
+    cx.observation.note_duration(cx.tables, rpc, cx.now, started);
+    if let Some(list) = overflow {
+        cx.observation.metrics.recovery.ack_overflows += 1;
+        cx.sender().control(rpc, Body::Ack(list));
+    }
+    let metrics = &mut cx.observation.metrics;
+    metrics.calls.answered.record(nanos, 1);
+    cx.inbound.record_message(cx.now, &response, &mut metrics.scheduling);
+    metrics.progress.client_responses_done += 1;
+    metrics.progress.client_response_bytes_done += u64::from(response.length);
+    if let Some(cookie) = remove_client(cx, rpc) {
+        let payload = response.payload;
+        cx.observation.events.push_back(Event::Response { rpc, cookie, payload });
+    }
+}
+
+/// The call fails. What is known about its execution follows from its state (AMO-5).
+pub(crate) fn fail_client(cx: &mut Context<'_>, rpc: RpcKey, reason: FailureKind) {
+    let Some(entry) = cx.tables.rpcs.get(rpc) else { return };
+    let execution = entry.outcome(cx.outbound.identity.profile == Profile::Udp);
+    fail_client_with(cx, rpc, RpcError { kind: reason, execution });
+}
+
+/// The call fails, and the server has said what became of the request.
+pub(crate) fn fail_client_with(cx: &mut Context<'_>, rpc: RpcKey, error: RpcError) {
+    let started = cx.tables.rpcs.get(rpc).map_or(cx.now, |entry| entry.started);
+    if cx.tables.rpcs.get(rpc).is_some() {
+        cx.observation.note(cx.tables, rpc, ProbeKind::Failed(error.kind));
+    }
+    let Some(cookie) = remove_client(cx, rpc) else { return };
+    cx.observation.metrics.progress.client_rpcs_failed += 1;
+    cx.observation.metrics.calls.fail(error.kind, cx.now.since(started));
+    cx.observation.events.push_back(Event::Failed { rpc, cookie, error });
+}
+
+/// The call fails by a decision of this endpoint: the server learns that its response is not wanted.
+pub(crate) fn fail_and_disown(cx: &mut Context<'_>, rpc: RpcKey, reason: FailureKind) {
+    if cx.tables.rpcs.get(rpc).is_some() {
+        cx.sender().disown(rpc);
+        fail_client(cx, rpc, reason);
+    }
+}
+
+/// Tells the client of a live request that it will not be served, and ends it.
+pub(crate) fn refuse_live(cx: &mut Context<'_>, rpc: RpcKey, refusal: Refusal) {
+    if cx.outbound.identity.profile == Profile::Udp {
+        cx.sender().control_with(rpc, Body::RpcUnknown, Flags::REFUSED, refusal as u32);
+    }
+    cx.observation.metrics.admission.refused += 1;
+    end_server(cx, rpc, Ending::Discarded);
+}
+
+/// A server RPC ends.
+pub(crate) fn end_server(cx: &mut Context<'_>, rpc: RpcKey, ending: Ending) {
+    let Some(removed) = remove(cx, rpc) else { return };
+    let Side::Server(server) = removed.side else { return };
+    let metrics = &mut cx.observation.metrics;
+    match ending {
+        Ending::Acknowledged => metrics.progress.server_responses_done += 1,
+        Ending::Discarded | Ending::GivenUp => metrics.progress.server_rpcs_discarded += 1,
+        Ending::Disowned if server.is_confirmed() => metrics.progress.server_rpcs_discarded += 1,
+        Ending::Disowned => metrics.admission.disowned += 1,
+    }
+    if ending != Ending::GivenUp {
+        cx.tables.peers[removed.peer].serving.finish(server.session, removed.id);
+    }
+    if !server.is_confirmed() {
+        drop_unconfirmed(cx, removed.peer, server.session);
+    }
+}
+
+/// Removes a call, notes that its id is finished, and returns its cookie.
+pub(crate) fn remove_client(cx: &mut Context<'_>, rpc: RpcKey) -> Option<u64> {
+    let removed = remove(cx, rpc)?;
+    let Side::Client(client) = removed.side else { return None };
+    if let Some(deadline) = client.deadline {
+        cx.timers.deadlines.remove(deadline, rpc);
+    }
+    if cx.outbound.identity.profile == Profile::Udp {
+        cx.tables.peers[removed.peer].calls.end(removed.id);
+    }
+    cx.inbound.budget.room_again(&mut cx.observation.events);
+    Some(client.cookie)
+}
+
+/// Takes an RPC out of every table and returns what it had reserved.
+fn remove(cx: &mut Context<'_>, rpc: RpcKey) -> Option<Removed> {
+    let rpcs = &mut cx.tables.rpcs;
+    rpcs.get(rpc)?;
+    cx.timers.silence.forget(rpcs, rpc);
+    let entry = &mut rpcs[rpc];
+    cx.inbound.granter.forget(rpc, entry);
+    cx.outbound.messages.remove(rpc, entry);
+    let removed = Removed { peer: entry.peer, id: entry.id, side: entry.side };
+    let (peer, ours) = (entry.peer, entry.role());
+    let outgoing = entry.outgoing.as_ref().map(MessageOut::length);
+    let incoming = entry.incoming.as_ref().map(|message| (message.length(), message.received()));
+    let may_receive = entry.may_receive();
+    rpcs.remove(rpc);
+    let budget = &mut cx.inbound.budget;
+    let entry = &mut cx.tables.peers[peer];
+    if let Some(length) = outgoing {
+        budget.release_send(entry, ours, u64::from(length), &mut cx.observation.events);
+    }
+    if !may_receive {
+        budget.release_unconfirmed(incoming.map_or(0, |(_, received)| u64::from(received)));
+    } else if let Some((length, _)) = incoming {
+        budget.release_receive(entry, length, 0);
+    }
+    entry.live_rpcs -= 1;
+    entry.last_used = cx.now;
+    Some(removed)
+}
+
+/// An unconfirmed request has ended. With the last one of a peer ends the session that was proposed, and with that the
+/// peer, if nothing else is known of it: an unknown client leaves no trace.
+fn drop_unconfirmed(cx: &mut Context<'_>, peer: PeerId, session: u32) {
+    let peers = &mut cx.tables.peers;
+    peers[peer].held -= 1;
+    if peers[peer].held == 0 {
+        peers[peer].serving.withdraw(session);
+        peers.forget_unknown(peer);
+    }
+}

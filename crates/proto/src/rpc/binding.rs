@@ -1,0 +1,37 @@
+//! The session that a call belongs to.
+
+/// In which session the server may execute a call. Changes once, when the server asks for the first confirmation, and
+/// afterwards only if the call is idempotent (AMO-3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Binding {
+    /// The server has not asked for a confirmation yet.
+    None,
+    /// This session.
+    Session(u32),
+    /// This session, after another one: what an earlier life of the server did with the call is not
+    /// known, whatever the present one says.
+    Moved(u32),
+}
+
+impl Binding {
+    /// The binding of a new call to a server with this session.
+    pub(crate) const fn new(session: Option<u32>) -> Self {
+        match session {
+            Some(session) => Self::Session(session),
+            None => Self::None,
+        }
+    }
+
+    /// The session, if the call is bound to one.
+    pub(crate) const fn session(self) -> Option<u32> {
+        match self {
+            Self::None => None,
+            Self::Session(session) | Self::Moved(session) => Some(session),
+        }
+    }
+
+    /// Whether the call has gone on in another session.
+    pub(crate) const fn is_moved(self) -> bool {
+        matches!(self, Self::Moved(_))
+    }
+}

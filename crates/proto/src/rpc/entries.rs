@@ -1,0 +1,30 @@
+//! What other tables keep in an RPC, so that they need no table of their own.
+//!
+//! Each struct belongs to one module, which is the only one that reads or writes its fields.
+
+use super::RpcKey;
+use crate::time::Instant;
+
+/// The granter's state of one incoming message (`grant`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct GrantEntry {
+    /// Missing bytes in its key among the candidates; `None` if it is not one.
+    pub(crate) key: Option<u32>,
+    /// Outstanding bytes as they are counted in the backlog.
+    pub(crate) counted: u32,
+    /// Whether it has needed a grant: only then it counts (row G-10).
+    pub(crate) scheduled: bool,
+    /// Whether data has arrived since the last run.
+    pub(crate) touched: bool,
+    /// Whether its sender is silent.
+    pub(crate) silent: bool,
+}
+
+/// An RPC's place in the list of watched RPCs (`timer/silence`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SilenceLink {
+    /// When it is checked; [`Instant::ZERO`] if it is not watched.
+    pub(crate) due: Instant,
+    pub(crate) before: Option<RpcKey>,
+    pub(crate) after: Option<RpcKey>,
+}

@@ -1,0 +1,128 @@
+//! Assembly: the bytes of DATA packets become a message, and the message an event.
+//!
+//! A message that fits into one packet takes a short cut: no [`MessageIn`](crate::message::MessageIn) is made for it.
+
+use crate::drop_reason::DropReason;
+use crate::event::Event;
+use crate::inbound::Inbound;
+use crate::lifecycle::{Context, complete_client};
+use crate::message::{Arrived, Inserted};
+use crate::peer::Peer;
+use crate::probe::ProbeKind;
+use crate::rpc::{RpcKey, ServerState, Side, State, Step};
+use apus_wire::Data;
+
+/// The message that `peer` sent in one packet, if it did; there is room for it.
+#[inline]
+pub(super) fn in_one_packet(
+    inbound: &mut Inbound,
+    peer: &mut Peer,
+    data: &Data,
+    payload: &[u8],
+) -> Option<Arrived> {
+    let message = Arrived::in_one_packet(data, payload, inbound.keep)?;
+    inbound.budget.receive_ends(peer, &message);
+    peer.resends.answered();
+    Some(message)
+}
+
+/// Puts the bytes of a packet into the incoming message of its RPC.
+pub(super) fn add_data(
+    cx: &mut Context<'_>,
+    rpc: RpcKey,
+    data: &Data,
+    payload: &[u8],
+) -> Result<(), DropReason> {
+    let entry = &mut cx.tables.rpcs[rpc];
+    let (peer, may_receive) = (entry.peer, entry.may_receive());
+    let limit = cx.config.max_unconfirmed_bytes();
+    if !may_receive && !cx.inbound.budget.fits_unconfirmed(payload.len(), limit) {
+        return Err(DropReason::TooManyUnconfirmed);
+    }
+    // Without a message, it is a request that the application has already.
+    let Some(message) = &mut entry.incoming else { return Err(DropReason::Duplicate) };
+    if message.length() != data.message_length {
+        return Err(DropReason::LengthMismatch);
+    }
+    let inserted = message.insert(data.offset, payload);
+    if may_receive {
+        cx.tables.hear(cx.now, peer, rpc);
+    }
+    let recovery = &mut cx.observation.metrics.recovery;
+    match inserted {
+        Inserted::New { bytes, gap } => {
+            recovery.gaps_created += u64::from(gap);
+            recovery.resent_packets_used += u64::from(data.retransmit);
+            if gap && cx.observation.notes.are_wanted() {
+                note_gap(cx, rpc, data.offset);
+            }
+            if may_receive {
+                cx.inbound.granter.data_arrived(&mut cx.tables.rpcs, rpc, bytes);
+            } else {
+                cx.inbound.budget.add_unconfirmed_bytes(bytes);
+            }
+            finish_if_complete(cx, rpc);
+            Ok(())
+        }
+        Inserted::Duplicate => {
+            recovery.resent_discards += u64::from(data.retransmit);
+            Err(DropReason::Duplicate)
+        }
+        Inserted::TooManyGaps => Err(DropReason::TooManyGaps),
+    }
+}
+
+/// Notes the gap that ends at `offset`, if there is one: the packets before it may only have been reordered.
+#[cold]
+fn note_gap(cx: &mut Context<'_>, rpc: RpcKey, offset: u32) {
+    let Some(message) = &cx.tables.rpcs[rpc].incoming else { return };
+    if let Some(gap) = message.gaps(offset).last().filter(|gap| gap.end == offset) {
+        let gap = ProbeKind::Gap { offset: gap.start, length: gap.end - gap.start };
+        cx.observation.note(cx.tables, rpc, gap);
+    }
+}
+
+/// Hands a message over if it is complete and may be used.
+pub(super) fn finish_if_complete(cx: &mut Context<'_>, rpc: RpcKey) {
+    let Some(entry) = cx.tables.rpcs.get_mut(rpc) else { return };
+    let ready = entry.may_receive();
+    let Some(message) = entry.incoming.take_if(|message| ready && message.is_complete()) else {
+        return;
+    };
+    cx.inbound.granter.forget(rpc, entry);
+    let is_client = matches!(entry.side, Side::Client(_));
+    let memory = message.memory();
+    let message = Arrived::in_pieces(*message);
+    cx.inbound.budget.receive_ends(&mut cx.tables.peers[entry.peer], &message);
+    cx.inbound.buffers.keep(&message.payload, memory);
+    if is_client {
+        complete_client(cx, rpc, message);
+    } else {
+        complete_request(cx, rpc, message);
+    }
+}
+
+/// A request that arrived in several packets, or had to be confirmed, is complete.
+fn complete_request(cx: &mut Context<'_>, rpc: RpcKey, request: Arrived) {
+    cx.timers.silence.forget(&mut cx.tables.rpcs, rpc);
+    cx.tables.rpcs[rpc].step(Step::RequestComplete);
+    deliver_request(cx, rpc, request);
+}
+
+/// Gives the request to the application (RPC-4). From now on until its reply, the client may be silent (row
+/// T-2).
+#[inline]
+pub(super) fn deliver_request(cx: &mut Context<'_>, rpc: RpcKey, request: Arrived) {
+    let entry = &cx.tables.rpcs[rpc];
+    let in_service = State::Server(ServerState::InService);
+    debug_assert_eq!(entry.state(), in_service, "SESSION-1: only confirmed requests are executed");
+    let from = cx.tables.peers[entry.peer].address;
+    let complete = ProbeKind::Complete { rpc, length: request.length };
+    cx.observation.note_selected(cx.tables, rpc, complete);
+    let metrics = &mut cx.observation.metrics;
+    cx.inbound.record_message(cx.now, &request, &mut metrics.scheduling);
+    metrics.progress.server_requests_done += 1;
+    metrics.progress.server_request_bytes_done += u64::from(request.length);
+    let payload = request.payload;
+    cx.observation.events.push_back(Event::Request { rpc, from, payload });
+}

@@ -1,0 +1,76 @@
+//! The RPC that a packet is about, and whether the packet may speak about it.
+
+use crate::drop_reason::DropReason;
+use crate::peer::{Address, PeerId, Peers, Variant};
+use crate::rpc::{RpcKey, Tables};
+use apus_wire::{Flags, Header, Role};
+
+/// The source of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    pub(super) address: Address,
+    /// The peer at that address, if it was known when the packet arrived.
+    pub(super) peer: Option<PeerId>,
+    /// What the packet shows about the peer's module (kernel profile), in case the peer is not known yet.
+    pub(super) variant: Option<Variant>,
+}
+
+/// What a packet must say about the session of its RPC (udp profile).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// It carries that session: only the other end, in its present life, can have sent it.
+    Session,
+    /// It does not carry another one. For packets that are also sent by an end that does not know the session
+    /// (yet), and that do no harm.
+    NotContradicting,
+}
+
+/// This endpoint's role in the RPC that a packet is about.
+pub(super) const fn our_role(header: &Header) -> Role {
+    header.sender_id.sender().peer()
+}
+
+/// BAD-8: the peer and the RPC that a packet is about, if both are known and the packet agrees
+/// with the RPC's session.
+pub(super) fn rpc_of(
+    tables: &Tables,
+    from: Source,
+    header: &Header,
+    proof: Proof,
+) -> Result<(PeerId, RpcKey), DropReason> {
+    let (peer, rpc) = find_rpc(tables, from, header).ok_or(DropReason::UnknownRpc)?;
+    let session = tables.rpcs[rpc].session();
+    let agrees = match header.udp() {
+        None => true,
+        Some(fields) if fields.flags.contains(Flags::SESSION) => {
+            session == Some(fields.incarnation)
+                || (session.is_none() && proof == Proof::NotContradicting)
+        }
+        Some(_) => proof == Proof::NotContradicting,
+    };
+    if agrees { Ok((peer, rpc)) } else { Err(DropReason::StaleSession) }
+}
+
+/// The peer and the RPC that a packet is about, if both are known, whatever the packet says about the session.
+pub(super) fn find_rpc(tables: &Tables, from: Source, header: &Header) -> Option<(PeerId, RpcKey)> {
+    let peer = from.peer?;
+    let id = header.sender_id;
+    let rpc = tables.rpcs.find(peer, id.client_id(), id.sender().peer())?;
+    Some((peer, rpc))
+}
+
+/// Whether a packet of a client's present session is about a request that was finished in it.
+pub(super) fn was_finished(peers: &Peers, from: Source, header: &Header) -> bool {
+    let (Some(peer), Some(fields)) = (from.peer, header.udp()) else { return false };
+    let serving = &peers[peer].serving;
+    fields.flags.contains(Flags::SESSION)
+        && serving.is_current(fields.incarnation)
+        && serving.is_finished(header.sender_id.client_id())
+}
+
+/// WIRE-26: notes what a packet has shown about the peer's module, if it showed anything.
+pub(super) fn note_variant(peers: &mut Peers, peer: PeerId, shown: Option<Variant>) {
+    if let Some(variant) = shown {
+        peers[peer].variant = variant;
+    }
+}

@@ -1,0 +1,231 @@
+//! Commands of the application: call, reply, cancel, abandon.
+
+use super::Transport;
+use crate::error::{CommandError, Rejected};
+use crate::lifecycle::{refuse_live, remove_client};
+use crate::message::{MessageOut, Payload};
+use crate::metrics::Progress;
+use crate::peer::{Address, PeerId, peer_address};
+use crate::rpc::{Binding, Client, NewRpc, RpcKey, Side, Step};
+use crate::time::Instant;
+use apus_wire::{Profile, Refusal, Role};
+
+/// A request to be sent.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The server: address and port. In the kernel profile the port is the Homa port alone.
+    pub to: Address,
+    /// The request, 1 byte to `max_message` (RPC-1).
+    pub payload: Payload,
+    /// Returned in the event that ends the call.
+    pub cookie: u64,
+    /// The time at which the call fails if it has not completed.
+    pub deadline: Option<Instant>,
+    /// Whether executing the request twice does no harm. If so, the call survives a restart of the
+    /// server: the request is sent again.
+    pub idempotent: bool,
+}
+
+impl Transport {
+    /// Sends a request: [`crate::Event::Response`] or [`crate::Event::Failed`] follows, exactly one of them (RPC-3).
+    /// Returns the name of the call.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected`], with the payload; nothing has changed then. If the reason is
+    /// [back-pressure](CommandError::is_back_pressure), [`crate::Event::Room`] follows when it is worth trying again.
+    pub fn call(&mut self, now: Instant, call: Call) -> Result<RpcKey, Rejected> {
+        self.advance(now);
+        match self.peer_of_call(call.to, &call.payload) {
+            Ok(peer) => Ok(self.begin_call(peer, call)),
+            Err(reason) => Err(Rejected { reason, payload: call.payload }),
+        }
+    }
+
+    /// Answers the request of an [`crate::Event::Request`] with `payload`, at least one byte.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected`], with the payload; nothing has changed then. [`CommandError::UnknownRpc`] means that the
+    /// client has gone or has cancelled the call. If the reason is
+    /// [back-pressure](CommandError::is_back_pressure), [`crate::Event::Room`] follows when it is worth trying again.
+    pub fn reply(&mut self, now: Instant, rpc: RpcKey, payload: Payload) -> Result<(), Rejected> {
+        self.advance(now);
+        match self.peer_of_reply(rpc, &payload) {
+            Ok(peer) => {
+                self.begin_reply(rpc, peer, payload);
+                Ok(())
+            }
+            Err(reason) => Err(Rejected { reason, payload }),
+        }
+    }
+
+    /// Cancels a call: no event follows. The server may have executed it already.
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError::UnknownRpc`] if the call has ended, [`CommandError::WrongState`] if `rpc` is a request
+    /// that was received.
+    pub fn cancel(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
+        self.advance(now);
+        let entry = self.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        if entry.role() != Role::Client {
+            return Err(CommandError::WrongState);
+        }
+        let cx = &mut self.context();
+        cx.sender().disown(rpc);
+        remove_client(cx, rpc);
+        Ok(())
+    }
+
+    /// Drops the request of an [`crate::Event::Request`] without a reply: the call fails at the client with
+    /// [`Refusal::Abandoned`].
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError::UnknownRpc`] if the RPC has ended, [`CommandError::WrongState`] if `rpc` is a call or
+    /// was replied to.
+    pub fn abandon(&mut self, now: Instant, rpc: RpcKey) -> Result<(), CommandError> {
+        self.advance(now);
+        let entry = self.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        // Only a request that the application has can be abandoned.
+        if !entry.permits(Step::Reply) {
+            return Err(CommandError::WrongState);
+        }
+        refuse_live(&mut self.context(), rpc, Refusal::Abandoned);
+        Ok(())
+    }
+
+    /// Returns whether the next call to `to` will be [selected](Transport::selected). Costs one comparison if there is
+    /// no [probe filter](Transport::set_probe_filter).
+    pub fn selects_next_call(&mut self, to: Address) -> bool {
+        if !self.observation.notes.are_wanted() {
+            return false;
+        }
+        let id = match self.outbound.identity.profile {
+            Profile::Udp => self.tables.peers.next_call_id(peer_address(Profile::Udp, to)),
+            Profile::Kernel => self.next_kernel_id,
+        };
+        self.observation.notes.are_wanted_of(id)
+    }
+
+    /// The peer that a call goes to, if the call may be made.
+    fn peer_of_call(&mut self, to: Address, payload: &Payload) -> Result<PeerId, CommandError> {
+        if self.inbound.shut_down {
+            return Err(CommandError::ShutDown);
+        }
+        let length = self.check_length(payload)?;
+        if self.tables.rpcs.count(Role::Client) as u64 >= self.config.max_client_rpcs() {
+            return Err(self.inbound.budget.out_of_room(CommandError::TooManyRpcs));
+        }
+        let address = peer_address(self.outbound.identity.profile, to);
+        let Some(peer) = self.context().peer_for(address) else {
+            return Err(self.inbound.budget.out_of_room(CommandError::TooManyPeers));
+        };
+        let entry = &mut self.tables.peers[peer];
+        self.inbound.budget.check_send(&self.config, entry, Role::Client, length)?;
+        Ok(peer)
+    }
+
+    /// Makes a call to `peer`, for which there is room.
+    fn begin_call(&mut self, peer: PeerId, call: Call) -> RpcKey {
+        let length = call.payload.len() as u64;
+        self.inbound.budget.reserve_send(&mut self.tables.peers[peer], Role::Client, length);
+        let id = self.allocate_id(peer);
+        let binding = Binding::new(self.tables.peers[peer].calls.session);
+        let Call { idempotent, cookie, deadline, .. } = call;
+        let side = Side::Client(Client::new(binding, idempotent, cookie, deadline));
+        let outgoing = self.message_out(peer, call.payload);
+        let now = self.now;
+        let peer_port = call.to.port();
+        let outgoing = Some(outgoing);
+        let new = NewRpc { peer, id, peer_port, side, incoming: None, outgoing };
+        let rpc = self.tables.create(now, new);
+        self.timers.silence.watch(&mut self.tables.rpcs, rpc, now);
+        if let Some(deadline) = call.deadline {
+            self.timers.deadlines.insert(deadline, rpc);
+        }
+        self.outbound.messages.update(&mut self.tables.rpcs, rpc);
+        let Progress { client_requests_started, client_request_bytes_started, .. } =
+            &mut self.observation.metrics.progress;
+        *client_requests_started += 1;
+        *client_request_bytes_started += length;
+        rpc
+    }
+
+    /// The peer that a reply goes to, if the reply may be given.
+    fn peer_of_reply(&mut self, rpc: RpcKey, payload: &Payload) -> Result<PeerId, CommandError> {
+        let length = self.check_length(payload)?;
+        let entry = self.tables.rpcs.get(rpc).ok_or(CommandError::UnknownRpc)?;
+        if !entry.permits(Step::Reply) {
+            return Err(CommandError::WrongState);
+        }
+        let peer = entry.peer;
+        let to = &mut self.tables.peers[peer];
+        self.inbound.budget.check_send(&self.config, to, Role::Server, length)?;
+        Ok(peer)
+    }
+
+    /// Sends a reply, for which there is room.
+    fn begin_reply(&mut self, rpc: RpcKey, peer: PeerId, payload: Payload) {
+        let length = payload.len() as u64;
+        self.inbound.budget.reserve_send(&mut self.tables.peers[peer], Role::Server, length);
+        let outgoing = self.message_out(peer, payload);
+        let now = self.now;
+        let entry = &mut self.tables.rpcs[rpc];
+        entry.step(Step::Reply);
+        entry.outgoing = Some(outgoing);
+        entry.hear(now);
+        self.observation.metrics.calls.served.record(now.since(entry.started), 1);
+        self.timers.silence.watch(&mut self.tables.rpcs, rpc, now);
+        self.outbound.messages.update(&mut self.tables.rpcs, rpc);
+        self.observation.metrics.progress.server_responses_started += 1;
+        self.observation.metrics.progress.server_response_bytes_started += length;
+    }
+
+    fn check_length(&self, payload: &Payload) -> Result<u64, CommandError> {
+        let (length, limit) = (payload.len() as u64, self.config.max_message());
+        if length == 0 {
+            return Err(CommandError::EmptyMessage);
+        }
+        if length > limit {
+            return Err(CommandError::TooLarge { length, limit });
+        }
+        Ok(length)
+    }
+
+    /// A message to `peer`.
+    #[inline]
+    fn message_out(&self, peer: PeerId, payload: Payload) -> MessageOut {
+        let peer = &self.tables.peers[peer];
+        let unscheduled = if peer.variant.is_stripped() {
+            // No GRANT will arrive (WIRE-26).
+            payload.len() as u32
+        } else {
+            self.unscheduled_bytes(peer.rtt.min())
+        };
+        MessageOut::new(payload, unscheduled, peer.segment)
+    }
+
+    /// Number of bytes that may leave without a GRANT: what the link carries in a round-trip time, so that
+    /// the first GRANT arrives when they have left (PRIO-1; SIGCOMM 2018 section 3.3: RTTbytes), within bounds.
+    fn unscheduled_bytes(&self, rtt_nanos: Option<u64>) -> u32 {
+        let bytes = rtt_nanos.map_or(self.config.unsched_bytes(), |nanos| {
+            (nanos.saturating_mul(self.outbound.link_mbps) / 8_000)
+                .clamp(self.config.unsched_bytes_min(), self.config.unsched_bytes_max())
+        });
+        bytes as u32
+    }
+
+    /// The id of a new call.
+    fn allocate_id(&mut self, peer: PeerId) -> u64 {
+        match self.outbound.identity.profile {
+            Profile::Udp => self.tables.peers[peer].calls.allocate(),
+            Profile::Kernel => {
+                let id = self.next_kernel_id;
+                self.next_kernel_id = id.wrapping_add(2);
+                id
+            }
+        }
+    }
+}

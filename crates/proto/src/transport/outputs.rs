@@ -1,0 +1,62 @@
+//! Outputs: packets, events, and the time at which the core must be called.
+
+use super::Transport;
+use crate::event::Event;
+use crate::expiry;
+use crate::time::Instant;
+use crate::timer::TimeoutReason;
+use crate::tx::{Filler, Transmit};
+
+impl Transport {
+    /// The queue of messages, for its tests.
+    #[cfg(test)]
+    pub(crate) const fn send_queue(&self) -> &crate::tx::SendQueue {
+        &self.outbound.messages
+    }
+
+    /// Returns the next packets to send; `None` if nothing may leave now. Call it until then. Ask only when the driver
+    /// has room: what is returned counts as sent.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit<'_>> {
+        self.advance(now);
+        let filler = Filler {
+            now: self.now,
+            config: &self.config,
+            tables: &mut self.tables,
+            granter: &mut self.inbound.granter,
+            cutoffs: &self.inbound.cutoffs,
+            outbound: &mut self.outbound,
+            observation: &mut self.observation,
+        };
+        filler.next()
+    }
+
+    /// Returns what the application should know; `None` if there is nothing (any more).
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.observation.events.pop_front()
+    }
+
+    /// Returns when [`Transport::handle_timeout`] (or, for [`TimeoutReason::Pacer`], `poll_transmit`) should be
+    /// called next, and why. An instant in the past means now. `None`: nothing is going on.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<(Instant, TimeoutReason)> {
+        let mut next = (self.tables.peers.next_scan(), TimeoutReason::Peers);
+        let mut consider = |at: Option<Instant>, reason| {
+            if let Some(at) = at
+                && at <= next.0
+            {
+                next = (at, reason);
+            }
+        };
+        consider(self.timers.silence.next(&self.tables.rpcs), TimeoutReason::Silence);
+        consider(self.timers.deadlines.next(), TimeoutReason::Deadline);
+        consider(self.outbound.throttled_until(self.now), TimeoutReason::Pacer);
+        consider(self.timers.reaper.is_due().then_some(Instant::ZERO), TimeoutReason::Reap);
+        (next.0 < Instant::NEVER).then_some(next)
+    }
+
+    /// Does what has become due. Bounded work: call it again while `next_timeout` lies in the past.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.advance(now);
+        expiry::run(&mut self.context());
+    }
+}

@@ -1,0 +1,51 @@
+//! Questions to a peer: RESEND for missing bytes, NEED_ACK for a confirmation.
+
+use super::sender::Sender;
+use crate::rpc::{RpcKey, Side};
+use apus_wire::{Body, Flags, Resend};
+
+impl Sender<'_> {
+    /// Asks the client of an unconfirmed request whether the call is live.
+    pub(crate) fn ask_for_confirmation(&mut self, rpc: RpcKey) {
+        self.tables.rpcs[rpc].ask(self.now);
+        self.observation.metrics.admission.confirms_sent += 1;
+        self.control_with(rpc, Body::NeedAck, Flags::CONFIRM, 0);
+    }
+
+    /// Sends RESENDs for what is missing of `rpc`'s incoming message: one per gap and one for the
+    /// tail up to what is granted; if nothing has arrived, one for everything (row P-12, TIME-5). As many as the
+    /// peer's burst has room for. Returns `false` if nothing is missing that the peer may send, or if too much
+    /// has been requested already.
+    pub(crate) fn request_missing(&mut self, rpc: RpcKey) -> bool {
+        let now = self.now;
+        let priority = self.config.highest_priority();
+        let entry = &self.tables.rpcs[rpc];
+        let peer = entry.peer;
+        let room = self.tables.peers[peer].resends.room() as usize;
+        let brief = self.tables.peers[peer].variant.is_stripped();
+        let wanted: Vec<Resend> = match (&entry.incoming, &entry.side) {
+            (None, Side::Client(_)) if room > 0 => vec![Resend::everything(priority)],
+            (None, Side::Client(_)) => return false,
+            (None, Side::Server(_)) => return false,
+            (Some(message), _) => message
+                .gaps(message.granted())
+                .take(room)
+                .map(|gap| {
+                    let length = gap.end - gap.start;
+                    Resend { offset: gap.start, length, priority, brief: false }
+                })
+                .collect(),
+        };
+        if wanted.is_empty() {
+            return false;
+        }
+        self.tables.rpcs[rpc].ask(now);
+        for resend in wanted {
+            let bytes = if resend.length == apus_wire::EVERYTHING { 0 } else { resend.length };
+            self.tables.peers[peer].resends.sent(now, u64::from(bytes));
+            let resend = if brief { Resend { priority: 0, brief, ..resend } } else { resend };
+            self.control(rpc, Body::Resend(resend));
+        }
+        true
+    }
+}

@@ -1,0 +1,53 @@
+//! The sending side of an endpoint: its identity, and everything that waits to leave.
+
+use super::control::ControlQueue;
+use super::identity::Identity;
+use super::pacer::Pacer;
+use super::resend_queue::ResendQueue;
+use super::send_queue::SendQueue;
+use crate::config::Config;
+use crate::time::Instant;
+
+/// What this endpoint sends.
+#[derive(Debug)]
+pub(crate) struct Outbound {
+    /// What the endpoint says about itself in every packet.
+    pub(crate) identity: Identity,
+    /// Control packets that wait to leave.
+    pub(crate) control: ControlQueue,
+    /// RPCs with bytes to be sent again.
+    pub(super) resends: ResendQueue,
+    /// Messages with bytes that may be sent for the first time.
+    pub(crate) messages: SendQueue,
+    /// Bounds the backlog of the network interface.
+    pub(crate) pacer: Pacer,
+    /// Whether the pacer held a message back when it was asked last.
+    pub(super) throttled: bool,
+    /// The rate of the link that unscheduled bytes are computed with, in Mbit/s.
+    pub(crate) link_mbps: u64,
+    /// Headers of the packets that leave at present.
+    pub(super) headers: Vec<u8>,
+}
+
+impl Outbound {
+    /// Nothing to send yet. The link carries `link_mbps` Mbit/s.
+    pub(crate) fn new(config: &Config, identity: Identity, link_mbps: u64) -> Self {
+        Self {
+            identity,
+            control: ControlQueue::default(),
+            resends: ResendQueue::default(),
+            messages: SendQueue::new(config),
+            pacer: Pacer::new(config),
+            throttled: false,
+            link_mbps,
+            headers: Vec::new(),
+        }
+    }
+
+    /// When the pacer lets messages leave again; `None` if it holds none back.
+    pub(crate) fn throttled_until(&self, now: Instant) -> Option<Instant> {
+        let waiting = self.messages.has_long() || !self.resends.is_empty();
+        let throttled = waiting && self.pacer.room(now).is_none();
+        throttled.then(|| self.pacer.next_room())
+    }
+}

@@ -1,0 +1,113 @@
+//! The context of handlers that queue packets: it can create no RPC, end none, and grant nothing.
+
+use super::control::ControlPacket;
+use super::outbound::Outbound;
+use crate::config::Config;
+use crate::drop_reason::DropReason;
+use crate::message::MessageOut;
+use crate::observation::Observation;
+use crate::peer::Address;
+use crate::rpc::{RpcKey, Tables};
+use crate::time::Instant;
+use apus_wire::{
+    AckList, Body, Dialect, Flags, Header, Packet, Profile, Refusal, Role, SenderId, UdpFields,
+};
+
+/// What a handler may touch that sends packets.
+#[derive(Debug)]
+pub(crate) struct Sender<'a> {
+    /// The time of the present call.
+    pub(crate) now: Instant,
+    pub(crate) config: &'a Config,
+    pub(crate) tables: &'a mut Tables,
+    pub(crate) outbound: &'a mut Outbound,
+    pub(crate) observation: &'a mut Observation,
+}
+
+impl Sender<'_> {
+    /// Sends a control packet about a live RPC.
+    pub(crate) fn control(&mut self, rpc: RpcKey, body: Body<'_>) {
+        self.control_with(rpc, body, Flags::NONE, 0);
+    }
+
+    /// Sends a control packet about a live RPC, with flags of the udp profile and a value in `sequence`.
+    pub(crate) fn control_with(
+        &mut self,
+        rpc: RpcKey,
+        body: Body<'_>,
+        flags: Flags,
+        sequence: u32,
+    ) {
+        let rpc = &self.tables.rpcs[rpc];
+        let mut header = self.outbound.identity.header(&self.tables.peers, rpc, &body);
+        add_flags(&mut header, flags);
+        header.sequence = sequence;
+        let to = self.tables.peers[rpc.peer].address;
+        self.enqueue(to, &Packet { header, body });
+    }
+
+    /// Answers a packet about an RPC that does not live here: the receiver of `header` becomes the sender. The session
+    /// is stated if it is this endpoint's to state.
+    pub(crate) fn answer(
+        &mut self,
+        to: Address,
+        header: &Header,
+        body: Body<'_>,
+        flags: Flags,
+        refusal: Option<Refusal>,
+    ) {
+        let id = SenderId::new(header.sender_id.client_id(), header.sender_id.sender().peer());
+        let peers = &mut self.tables.peers;
+        let peer = peers.find(to).map(|peer| &peers[peer]);
+        let identity = &self.outbound.identity;
+        let fields = match id.sender() {
+            Role::Client => {
+                let session = peer.and_then(|peer| peer.calls.session);
+                identity.client_fields(session, UdpFields::LOW_WATER_UNKNOWN)
+            }
+            Role::Server => identity.server_fields(peer.and_then(|peer| peer.serving.session())),
+        };
+        let dialect = identity.dialect(fields);
+        let mut answer = Header::new(body.kind(), identity.port, header.sport, id, dialect);
+        answer.sequence = match (refusal, identity.profile) {
+            (Some(refusal), Profile::Udp) => refusal as u32,
+            _ => 0,
+        };
+        add_flags(&mut answer, flags);
+        self.enqueue(to, &Packet { header: answer, body });
+    }
+
+    /// Queues a control packet.
+    pub(crate) fn enqueue(&mut self, to: Address, packet: &Packet<'_>) {
+        self.observation.notes.departure(to, packet);
+        let queued = self.outbound.control.push(ControlPacket::new(to, packet));
+        if !queued {
+            self.observation.metrics.count_drop(DropReason::ControlQueueFull);
+        }
+    }
+
+    /// Puts `rpc` into the queue of retransmissions if its message has any.
+    pub(crate) fn queue_resend(&mut self, rpc: RpcKey) {
+        let entry = &self.tables.rpcs[rpc];
+        if entry.outgoing.as_ref().is_some_and(MessageOut::has_resend) {
+            self.outbound.resends.push(rpc);
+        }
+    }
+
+    /// RPC-5: tells the server that its client does not want a call any more, if it may know the call. The
+    /// kernel's clients say nothing (row L-9), and its servers then wait for grants forever (row L-6).
+    pub(crate) fn disown(&mut self, rpc: RpcKey) {
+        let entry = &self.tables.rpcs[rpc];
+        let sent = entry.outgoing.as_ref().is_none_or(|message| message.sent() > 0);
+        if sent {
+            self.control(rpc, Body::Ack(AckList::EMPTY));
+        }
+    }
+}
+
+/// Adds flags to a header of the udp profile. Does nothing in the kernel profile.
+fn add_flags(header: &mut Header, flags: Flags) {
+    if let Dialect::Udp(fields) = &mut header.dialect {
+        fields.flags = fields.flags.with(flags);
+    }
+}

@@ -1,0 +1,85 @@
+//! The contender apus: requests and replies between two endpoints.
+
+use std::net::SocketAddr;
+
+use apus::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::endpoint::{open_client, serve_at};
+use super::path::{Path, configured};
+use super::{client, path, server};
+use crate::contender::{Contender, Plan, Replies, Side};
+use apus_testbed::error::Error;
+use apus_testbed::process::Control;
+
+/// Requests and replies between two endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Apus {
+    /// Number of outstanding calls.
+    pub calls: Calls,
+    /// Path of the messages.
+    pub path: Path,
+}
+
+/// Number of outstanding calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Calls {
+    /// One: each call waits for its reply, and the server echoes.
+    OneByOne,
+    /// As many as the plan says; messages that are ready leave together.
+    Many(Replies),
+}
+
+impl Contender for Apus {
+    fn name(&self) -> &'static str {
+        match self.path {
+            Path::Udp | Path::Raw => "apus",
+            Path::Local => "apus-local",
+        }
+    }
+
+    fn settings(&self) -> String {
+        let calls = match self.calls {
+            Calls::OneByOne => "call by call",
+            Calls::Many(_) => {
+                "send, recv_completions and recv_requests, messages that are ready leave together (cork)"
+            }
+        };
+        let path = match self.path {
+            Path::Udp => "over UDP",
+            Path::Raw => "over raw IP",
+            Path::Local => "through shared memory",
+        };
+        format!(
+            "one endpoint on each side, {path}, default parameters except those in `configuration`, waiting threads poll, {calls}"
+        )
+    }
+
+    fn serve(&self, plan: &Plan, control: &mut Control) -> Result<Side, Error> {
+        let endpoint =
+            serve_at(configured(&plan.settings, self.path.of(plan)).poll_mode(plan.poll), control)?;
+        match self.calls {
+            Calls::OneByOne => server::echo(&endpoint),
+            Calls::Many(Replies::Echo) => server::echo_together(&endpoint),
+            Calls::Many(Replies::Short) => return server::absorb(&endpoint, plan),
+        }?;
+        Ok(Side::default())
+    }
+
+    fn drive(&self, plan: &Plan, server: SocketAddr, control: &mut Control) -> Result<Side, Error> {
+        let endpoint = open_client(
+            configured(&plan.settings, self.path.of(plan)).poll_mode(plan.poll),
+            control,
+        )?;
+        if self.path == Path::Local {
+            let request = Bytes::from_static(&[0]);
+            path::connect_local(&endpoint, || client::call(&endpoint, server, &request).map(drop))?;
+        }
+        let side = match self.calls {
+            Calls::OneByOne => client::one_by_one(&endpoint, server, plan, control.stop()),
+            Calls::Many(replies) => client::many(&endpoint, server, plan, replies, control.stop()),
+        }?;
+        path::check(self.path, &endpoint, side.messages)?;
+        Ok(side)
+    }
+}

@@ -1,0 +1,83 @@
+//! Waiting on bare sockets.
+
+use std::os::fd::AsFd;
+
+use apus::PollMode;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, Shutdown, shutdown};
+
+use apus_testbed::clock;
+use apus_testbed::error::{Doing, Error};
+use apus_testbed::process::Stop;
+
+/// Waits for a socket as a [`PollMode`] says, until the side is asked to stop.
+pub struct Waiter<'a> {
+    /// Nanoseconds to spin before sleeping; `None` spins forever.
+    spin: Option<u64>,
+    stop: &'a Stop,
+}
+
+impl<'a> Waiter<'a> {
+    /// Returns a waiter for this mode and stop request.
+    pub fn new(how: PollMode, stop: &'a Stop) -> Self {
+        Self { spin: how.spin_for().map(clock::as_nanoseconds), stop }
+    }
+
+    /// Calls `receive` until it succeeds; its flags say whether it may sleep. Returns `None` once
+    /// the side is to stop.
+    #[inline]
+    pub fn receive<T>(
+        &self,
+        mut receive: impl FnMut(RecvFlags) -> Result<T, Errno>,
+    ) -> Result<Option<T>, Errno> {
+        let mut sleep_at = None;
+        let mut flags = RecvFlags::DONTWAIT;
+        if self.spin == Some(0) {
+            flags = RecvFlags::empty();
+        }
+        loop {
+            let received = receive(flags);
+            if self.stop.is_asked() {
+                return Ok(None);
+            }
+            match received {
+                Ok(received) => return Ok(Some(received)),
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+            if let Some(spin) = self.spin {
+                let now = clock::now();
+                if now >= *sleep_at.get_or_insert(now + spin) {
+                    flags = RecvFlags::empty();
+                }
+            }
+        }
+    }
+
+    /// Waits until `socket` is readable or writable, if the mode sleeps at all; the caller then
+    /// tries both again. Returns `false` once the side is to stop.
+    pub(crate) fn either(&self, socket: impl AsFd) -> bool {
+        if self.spin.is_some() {
+            let mut sockets = [PollFd::new(&socket, PollFlags::IN | PollFlags::OUT)];
+            // After an error the caller only tries too early.
+            let _ = poll(&mut sockets, None);
+        }
+        !self.stop.is_asked()
+    }
+}
+
+/// Lets [`Stop::ask`] wake a thread that sleeps in a call on `socket`: the call returns with
+/// nothing or an error.
+pub fn wake_on_stop(socket: &impl AsFd, stop: &Stop) -> Result<(), Error> {
+    let socket = socket.as_fd().try_clone_to_owned().doing(|| "duplicate a socket".to_owned())?;
+    stop.wake_with(move || wake(&socket));
+    Ok(())
+}
+
+/// Wakes a thread that sleeps in a call on `socket`. The socket is useless afterwards.
+pub(crate) fn wake(socket: &impl AsFd) {
+    // For a datagram socket without a peer this fails with "not connected" but wakes the thread;
+    // Linux does so on purpose (`inet_shutdown`).
+    let _ = shutdown(socket, Shutdown::Both);
+}

@@ -1,0 +1,253 @@
+//! Open loop: requests begin when they are due.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::idle::Idle;
+use super::in_flight::{InFlight, Request};
+use crate::transport::{Client, Completions};
+use apus_report::stats::Latencies;
+use apus_testbed::error::Error;
+
+/// An open-loop load. Times are in nanoseconds since it began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenLoop {
+    /// Requests due before this time are warm-up and do not count.
+    pub warm: u64,
+    /// No request is due from this time on.
+    pub ends: u64,
+    /// Time after `ends` for which replies are awaited.
+    pub grace: u64,
+    /// Most outstanding requests; further requests wait, and their latency includes the wait.
+    pub limit: u32,
+    /// Behaviour when there is nothing to do.
+    pub idle: Idle,
+}
+
+/// Result of a load.
+#[derive(Clone, Debug, Default)]
+pub struct LoadCounts {
+    /// Requests after the warm-up that were due.
+    pub due: u64,
+    /// Requests of these that were completed.
+    pub completed: u64,
+    /// Requests of these that the server refused.
+    pub refused: u64,
+    /// Requests of these that failed for another reason.
+    pub failed: u64,
+    /// Requests of these that were completed before the load ended: the rate the client sustained.
+    pub in_time: u64,
+    /// Nanoseconds from when each request was due to when it began.
+    pub late: Latencies,
+    /// Reason of the first failure, if there was one.
+    pub why: Option<String>,
+}
+
+impl LoadCounts {
+    /// Returns why not all requests were completed, as far as the transport reports it.
+    pub fn problem(&self) -> Option<String> {
+        self.why.clone().or_else(|| (self.refused > 0).then(|| Completions::REFUSED.to_owned()))
+    }
+}
+
+/// Applies the load to `client`.
+///
+/// `requests` yields the requests in the order in which they are due, without end; `clock` returns
+/// the time since the load began; `completed` is called with each request that counts and its
+/// latency.
+pub fn open_loop(
+    client: &mut dyn Client,
+    load: OpenLoop,
+    mut requests: impl Iterator<Item = Request>,
+    mut clock: impl FnMut() -> u64,
+    mut completed: impl FnMut(Request, u64),
+) -> Result<LoadCounts, Error> {
+    let mut counts = LoadCounts::default();
+    let mut in_flight = InFlight::new(load.limit);
+    let mut waiting: VecDeque<Request> = VecDeque::new();
+    let mut next = requests.next().filter(|next| next.due < load.ends);
+    let mut ended = Completions::default();
+    loop {
+        let now = clock();
+        while let Some(request) = next.filter(|next| next.due <= now) {
+            waiting.push_back(request);
+            counts.due += u64::from(request.due >= load.warm);
+            next = requests.next().filter(|next| next.due < load.ends);
+        }
+        while !in_flight.is_full()
+            && let Some(request) = waiting.pop_front()
+        {
+            let id = in_flight.begin(request);
+            client.start(id, request.peer, request.size)?;
+            if request.due >= load.warm {
+                counts.late.record(clock().saturating_sub(request.due));
+            }
+        }
+        let over = load.ends + load.grace;
+        let until = next.map_or(over, |next| next.due);
+        let wait = load.idle.wait(|| Duration::from_nanos(until.saturating_sub(clock())));
+        client.poll(wait, &mut ended)?;
+        if ended.is_empty() {
+            let is_over = next.is_none() && waiting.is_empty() && in_flight.is_empty();
+            if is_over || now >= over {
+                break;
+            }
+            load.idle.pause();
+            continue;
+        }
+        let now = clock();
+        for (ids, count) in
+            [(&mut ended.refused, &mut counts.refused), (&mut ended.failed, &mut counts.failed)]
+        {
+            for id in ids.drain(..) {
+                let request = in_flight.end(id);
+                *count += u64::from(request.due >= load.warm);
+            }
+        }
+        for id in ended.completed.drain(..) {
+            let request = in_flight.end(id);
+            if request.due >= load.warm {
+                completed(request, now - request.due);
+                counts.completed += 1;
+                counts.in_time += u64::from(now <= load.ends);
+            }
+        }
+    }
+    counts.why = ended.why;
+    Ok(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    /// A server that handles one request after another, each in `service` nanoseconds, and none
+    /// before `stalled`. Each reading of the clock advances it by 1 ns.
+    struct Fake {
+        time: Rc<Cell<u64>>,
+        service: u64,
+        free_at: u64,
+        requests: VecDeque<(u32, u64)>,
+    }
+
+    impl Client for Fake {
+        fn start(&mut self, id: u32, _: usize, _: u32) -> Result<(), Error> {
+            self.free_at = self.free_at.max(self.time.get()) + self.service;
+            self.requests.push_back((id, self.free_at));
+            Ok(())
+        }
+
+        fn poll(&mut self, _: Duration, ended: &mut Completions) -> Result<(), Error> {
+            let now = self.time.get();
+            let count = self.requests.iter().take_while(|&&(_, at)| at <= now).count();
+            ended.completed.extend(self.requests.drain(..count).map(|(id, _)| id));
+            Ok(())
+        }
+    }
+
+    /// Returns the latencies of requests that are due at 100, 200, … 1000.
+    fn latencies(
+        service: u64,
+        stalled: u64,
+        change: impl FnOnce(&mut OpenLoop),
+    ) -> (Vec<u64>, LoadCounts) {
+        let time = Rc::new(Cell::new(0));
+        let requests = VecDeque::new();
+        let mut fake = Fake { time: Rc::clone(&time), service, free_at: stalled, requests };
+        let mut load =
+            OpenLoop { warm: 0, ends: 1001, grace: 100_000, limit: 100, idle: Idle::Spin };
+        change(&mut load);
+        let clock = || {
+            time.set(time.get() + 1);
+            time.get()
+        };
+        let due = (1..).map(|n| Request { size: 1, peer: 0, due: n * 100 });
+        let mut seen = Vec::new();
+        let counts =
+            open_loop(&mut fake, load, due, clock, |_, latency| seen.push(latency / 10 * 10));
+        (seen, counts.unwrap())
+    }
+
+    #[test]
+    fn a_fast_server_is_measured_without_delay() {
+        let (seen, counts) = latencies(10, 0, |_| ());
+        assert_eq!(seen, [10; 10]);
+        assert_eq!((counts.due, counts.completed, counts.in_time), (10, 10, 9));
+    }
+
+    #[test]
+    fn a_stall_delays_every_request_that_was_due_meanwhile() {
+        // LOAD-1: nothing is served before 500. A generator that measured from sending to reply, or
+        // sent nothing during the stall, would see one slow request.
+        let (seen, _) = latencies(10, 500, |_| ());
+        assert_eq!(seen, [410, 320, 230, 140, 50, 10, 10, 10, 10, 10]);
+    }
+
+    #[test]
+    fn waiting_for_a_free_slot_is_part_of_the_latency() {
+        let (seen, _) = latencies(10, 500, |load| load.limit = 1);
+        assert_eq!(seen, [410, 320, 230, 140, 50, 10, 10, 10, 10, 10]);
+    }
+
+    #[test]
+    fn warm_up_does_not_count() {
+        let (seen, counts) = latencies(10, 0, |load| load.warm = 600);
+        assert_eq!((seen.len(), counts.due), (5, 5));
+    }
+
+    /// Completes, refuses and fails requests in turn.
+    struct Unreliable {
+        count: usize,
+        ended: Completions,
+    }
+
+    impl Client for Unreliable {
+        fn start(&mut self, id: u32, _: usize, _: u32) -> Result<(), Error> {
+            let Completions { completed, refused, failed, why } = &mut self.ended;
+            [completed, refused, failed][self.count % 3].push(id);
+            *why = (self.count % 3 == 2).then(|| "gone".to_owned());
+            self.count += 1;
+            Ok(())
+        }
+
+        fn poll(&mut self, _: Duration, ended: &mut Completions) -> Result<(), Error> {
+            let Completions { completed, refused, failed, why } = std::mem::take(&mut self.ended);
+            ended.completed.extend(completed);
+            ended.refused.extend(refused);
+            ended.failed.extend(failed);
+            ended.why = ended.why.take().or(why);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn refused_and_failed_requests_are_counted_separately_and_free_their_slots() {
+        let counts = |ends| {
+            let mut time = 0;
+            let clock = || {
+                time += 1;
+                time
+            };
+            let load = OpenLoop { warm: 150, ends, grace: 1000, limit: 1, idle: Idle::Spin };
+            let due = (1..).map(|n| Request { size: 1, peer: 0, due: n * 100 });
+            let mut client = Unreliable { count: 0, ended: Completions::default() };
+            open_loop(&mut client, load, due, clock, |_, _| ()).unwrap()
+        };
+        let all = counts(901);
+        // The first one is part of the warm-up.
+        assert_eq!((all.due, all.completed, all.refused, all.failed), (8, 2, 3, 3));
+        assert_eq!(all.problem().unwrap(), "gone");
+        let two = counts(201);
+        assert_eq!((two.due, two.refused, two.failed, &two.why), (1, 1, 0, &None));
+        assert_eq!(two.problem().unwrap(), Completions::REFUSED);
+    }
+
+    #[test]
+    fn replies_after_the_grace_time_do_not_count() {
+        let (seen, counts) = latencies(400, 0, |load| load.grace = 300);
+        assert_eq!(seen.len(), 3, "at 500, 900 and 1300");
+        assert_eq!((counts.due, counts.completed, counts.in_time), (10, 3, 2));
+    }
+}

@@ -1,0 +1,36 @@
+//! The modules of the crate form layers: no upward import and no circle.
+
+use std::path::Path;
+
+use apus_testbed::layers::{Layer, violations};
+
+/// The modules of each folder, from the lowest layer to the highest.
+const ORDER: &[Layer<'_>] = &[
+    ("", &["contender", "meter", "ping_pong", "baseline", "apus", "transport", "load"]),
+    (
+        "apus",
+        &[
+            "client",
+            "server",
+            "path",
+            "endpoint",
+            "exchange",
+            "pair",
+            "receive_mode",
+            "traced_apus",
+        ],
+    ),
+    ("baseline", &["waiter", "stream", "tcp", "udp", "udp_gso", "unix"]),
+    ("baseline::stream", &["buffer_pool", "frames", "send_mode", "client", "server"]),
+    ("baseline::tcp", &["socket"]),
+    ("baseline::unix", &["socket"]),
+    ("transport", &["work", "interface", "apus", "tcp"]),
+    ("transport::tcp", &["outbox", "readiness", "connection", "client", "server", "spec", "node"]),
+    ("load", &["idle", "in_flight", "closed_loop", "open_loop", "unloaded"]),
+];
+
+#[test]
+fn modules_form_layers() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    assert_eq!(violations(&src, ORDER), [""; 0]);
+}

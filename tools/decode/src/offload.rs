@@ -1,0 +1,41 @@
+//! Merged packets: finds the boundaries of packets that offload has merged into one datagram.
+//!
+//! Packets of equal size that are sent in one call (UDP_SEGMENT) or received in one call (UDP_GRO) appear as one
+//! datagram in a capture taken on the host: always on the loopback interface, elsewhere if the interface implements the
+//! offload. No field contains their size. Since each packet begins with a header that has the same ports, the size is
+//! the smallest number whose multiples are all offsets of such a header.
+
+use apus_wire::{HEADER_LEN, Kind, UDP_VERSION};
+
+/// Returns whether these bytes are a valid header of the udp profile with these ports (`WIRE-2`, `WIRE-4`, `WIRE-20`).
+pub(crate) fn looks_like_header(bytes: &[u8], from_port: u16, to_port: u16) -> bool {
+    let Some(header) = bytes.get(..HEADER_LEN) else { return false };
+    let u16_at = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    let doff = match Kind::from_wire(header[11]) {
+        Some(Kind::Data) => 14 << 4,
+        Some(_) => 5 << 4,
+        None => return false,
+    };
+    u16_at(0) == from_port
+        && u16_at(2) == to_port
+        && header[12] == doff
+        && header[13] >> 4 == UDP_VERSION
+        && u16_at(18) == 0
+}
+
+/// Returns the size of all packets but the last in a datagram of `len` bytes. `bytes` are its captured bytes and begin
+/// with a header. Returns `len` if the datagram is a single packet.
+pub(crate) fn packet_size(bytes: &[u8], len: usize, from_port: u16, to_port: u16) -> usize {
+    let ports = &bytes[..4];
+    let matches = |size: usize| {
+        (size..bytes.len()).step_by(size).all(|at| {
+            let rest = &bytes[at..];
+            // The capture may have truncated the last packet within its header.
+            looks_like_header(rest, from_port, to_port)
+                || (rest.len() < HEADER_LEN && len > bytes.len())
+        })
+    };
+    let beginnings =
+        (HEADER_LEN..bytes.len().saturating_sub(3)).filter(|&at| bytes[at..].starts_with(ports));
+    beginnings.into_iter().find(|&size| matches(size)).unwrap_or(len.max(1))
+}

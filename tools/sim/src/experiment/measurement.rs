@@ -1,0 +1,139 @@
+//! Measurement of the messages of a run.
+//!
+//! Messages count if they are *delivered* during the measurement, whenever they were submitted
+//! after the first contacts. In a steady state this is equivalent to counting those submitted
+//! during the measurement, and saves the wait for the last of them, which is half of a run with W4.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use apus_workload::{PacketOverhead, SizeDistribution};
+
+use super::backlog::Backlog;
+use super::slowdown::{Slowdown, Slowdowns};
+use crate::host::Answer;
+use crate::message::{HostId, Message, Outcome};
+use crate::topology::Topology;
+use apus_workload::time::Nanos;
+
+/// Messages of a run. Memory is proportional to the messages between the oldest outstanding one and
+/// the newest.
+#[derive(Debug)]
+pub(super) struct Measurement {
+    topology: Topology,
+    packets: PacketOverhead,
+    answer: Answer,
+    /// Numbers of the messages submitted during the measurement.
+    window: Range<u32>,
+    /// Whether the measurement has begun.
+    counts: bool,
+    /// Messages with smaller numbers are first contacts.
+    first_contacts: u32,
+    /// Outstanding messages by number, from `first` on; `None` for those that have ended.
+    outstanding: VecDeque<Option<Message>>,
+    first: u32,
+    pub(super) backlog: Backlog,
+    slowdowns: Slowdowns,
+    pub(super) failed: u64,
+    pub(super) bytes: u64,
+    /// Bytes on links of all delivered messages and their responses.
+    pub(super) wire_bytes: u64,
+}
+
+impl Measurement {
+    pub(super) fn new(
+        topology: Topology,
+        packets: PacketOverhead,
+        answer: Answer,
+        sizes: &SizeDistribution,
+        first_contacts: u32,
+        window: Range<u32>,
+    ) -> Self {
+        Self {
+            topology,
+            packets,
+            answer,
+            outstanding: VecDeque::new(),
+            first: 0,
+            counts: false,
+            first_contacts,
+            backlog: Backlog::new(window.len() as u32),
+            slowdowns: Slowdowns::new(sizes),
+            failed: 0,
+            bytes: 0,
+            wire_bytes: 0,
+            window,
+        }
+    }
+
+    /// Records a submitted message. Numbers are consecutive.
+    pub(super) fn submitted(&mut self, message: &Message) {
+        let position =
+            self.window.contains(&message.number).then(|| message.number - self.window.start);
+        self.backlog.arrived(message.bytes, position);
+        if self.outstanding.is_empty() {
+            self.first = message.number;
+        }
+        debug_assert_eq!(
+            self.first + self.outstanding.len() as u32,
+            message.number,
+            "numbers follow"
+        );
+        self.outstanding.push_back(Some(*message));
+    }
+
+    /// Records the outcome of a message.
+    pub(super) fn record_outcome(&mut self, now: Nanos, outcome: Outcome) {
+        match (outcome, self.answer) {
+            (Outcome::Delivered(number), Answer::Nothing)
+            | (Outcome::Done(number), Answer::Echo) => {
+                let Some(message) = self.end(number) else { return };
+                let ways = 1 + u64::from(self.answer == Answer::Echo);
+                self.wire_bytes += ways * self.packets.wire_bytes(message.bytes);
+                if self.counts && number >= self.first_contacts {
+                    self.bytes += u64::from(message.bytes);
+                    let took = (now - message.at) as f64;
+                    self.slowdowns.record(message.bytes, took / self.unloaded(&message) as f64);
+                }
+            }
+            (Outcome::Failed(number), _) => {
+                // A message whose request was delivered has ended for the measurement.
+                let ended = self.end(number).is_some();
+                self.failed += u64::from(ended && self.counts);
+            }
+            (Outcome::Done(_), Answer::Nothing) | (Outcome::Delivered(_), Answer::Echo) => {}
+        }
+    }
+
+    /// Begins the measurement.
+    pub(super) const fn begin(&mut self) {
+        self.counts = true;
+    }
+
+    /// Returns the slowdowns.
+    pub(super) fn summary(&mut self) -> Slowdown {
+        self.slowdowns.summary()
+    }
+
+    /// Removes an outstanding message.
+    fn end(&mut self, number: u32) -> Option<Message> {
+        let message = self.outstanding.get_mut(number.checked_sub(self.first)? as usize)?.take()?;
+        self.backlog.delivered(message.bytes);
+        while let Some(None) = self.outstanding.front() {
+            self.outstanding.pop_front();
+            self.first += 1;
+        }
+        Some(message)
+    }
+
+    /// Returns the best possible completion time.
+    fn unloaded(&self, message: &Message) -> Nanos {
+        let way =
+            |from: HostId, to: HostId| self.topology.ideal(from, to, message.bytes, &self.packets);
+        let there = way(message.from, message.to);
+        match self.answer {
+            Answer::Nothing => there,
+            Answer::Echo => there + way(message.to, message.from),
+        }
+    }
+}

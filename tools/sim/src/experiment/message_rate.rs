@@ -1,0 +1,106 @@
+//! Conversion of load into messages per second.
+//!
+//! Load is the share of the time in which the links to hosts are busy with everything that belongs
+//! to a message: headers, grants, and the response that tells the sender of its arrival. SIGCOMM
+//! 2018 counts in the same way, but its one-way messages have no response, its headers are shorter,
+//! and it sends a grant per DATA packet. Where that leaves less room for payload than apus has (W4,
+//! W5), no more payload is offered than the paper's load was: published slowdowns belong to that
+//! number of messages a second.
+//!
+//! All transports get the messages that are this load for apus, so that they carry the same.
+
+use apus_proto::Config;
+use apus_wire::Kind;
+use apus_workload::{PacketOverhead, SizeDistribution, Workload};
+
+use crate::host::{Answer, wire_bytes};
+use crate::published;
+use crate::topology::Topology;
+
+/// Returns the messages a second, of all hosts together, that are `load`.
+pub(super) fn messages_per_second(
+    load: f64,
+    topology: &Topology,
+    workload: &Workload,
+    packets: &PacketOverhead,
+    config: &Config,
+    answer: Answer,
+) -> f64 {
+    let sizes = workload.sizes();
+    let per_message: f64 =
+        sizes.iter().map(|(size, share)| share * exchange(size, packets, config, answer)).sum();
+    let bytes_per_second = topology.host_rate.mbps() as f64 * 1e6 / 8.0;
+    let messages = match published::payload_share(&workload.to_string()) {
+        Some(share) => (1.0 / per_message).min(share / payload(sizes, answer)),
+        None => 1.0 / per_message,
+    };
+    load * bytes_per_second * f64::from(topology.shape.hosts()) * messages
+}
+
+/// Returns the mean payload bytes of a message and its response.
+fn payload(sizes: &SizeDistribution, answer: Answer) -> f64 {
+    match answer {
+        Answer::Nothing => sizes.mean(),
+        Answer::Echo => 2.0 * sizes.mean(),
+    }
+}
+
+/// Returns the bytes on links to hosts for a message of this size and its response.
+fn exchange(size: u32, packets: &PacketOverhead, config: &Config, answer: Answer) -> f64 {
+    let there = one_way(size, packets, config);
+    let back = match answer {
+        Answer::Nothing => one_way(1, packets, config),
+        Answer::Echo => there,
+    };
+    there + back
+}
+
+/// Returns the bytes on links to hosts for one message: its packets, and the grants for its
+/// scheduled part.
+fn one_way(size: u32, packets: &PacketOverhead, config: &Config) -> f64 {
+    let scheduled = f64::from(size.saturating_sub(config.unsched_bytes_max() as u32));
+    let grant = f64::from(wire_bytes(packets, Kind::Grant.header_len(), 0));
+    packets.wire_bytes(size) as f64 + grant * (scheduled / granted_at_once(packets, config)).ceil()
+}
+
+/// Returns the bytes that one GRANT adds when packets arrive one by one (GRANT-7).
+fn granted_at_once(packets: &PacketOverhead, config: &Config) -> f64 {
+    let window = match config.window() {
+        0 => config.max_incoming() / (config.max_overcommit() + 1),
+        fixed => fixed,
+    };
+    let step = config.grant_increment().min(window.div_ceil(2)).max(1);
+    let packet = u64::from(packets.payload);
+    (step.div_ceil(packet) * packet) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::Delays;
+    use apus_workload::time::Rate;
+
+    #[test]
+    fn full_packets_at_full_load_are_as_many_as_the_links_carry() {
+        let delays = Delays { switch: 0, host_out: 0, host_in: 0, propagation: 0, per_rack: 0 };
+        let rate = Rate::from_mbps(10_000).unwrap();
+        let shape = "1x2x0".parse().unwrap();
+        let topology = Topology { shape, host_rate: rate, fabric_rate: rate, delays };
+        let packets = PacketOverhead::UDP_OVER_ETHERNET;
+        let workload: Workload = packets.payload.to_string().parse().unwrap();
+        let config = Config::default();
+        let rate =
+            |answer| messages_per_second(1.0, &topology, &workload, &packets, &config, answer);
+        assert!((rate(Answer::Echo) - 1.25e9 / 1538.0).abs() < 1.0, "both directions are used");
+        assert!((rate(Answer::Nothing) - 2.0 * 1.25e9 / (1538.0 + 123.0)).abs() < 1.0);
+    }
+
+    #[test]
+    fn grants_count_by_the_step() {
+        let packets = PacketOverhead::UDP_OVER_ETHERNET;
+        let config = Config::builder().window(20_000).grant_increment(1).build().unwrap();
+        assert_eq!(granted_at_once(&packets, &config), 1416.0);
+        let config = Config::builder().window(3_000).build().unwrap();
+        assert_eq!(granted_at_once(&packets, &config), 2832.0);
+    }
+}

@@ -1,0 +1,29 @@
+//! Events of a fabric.
+
+use super::packets::PacketIndex;
+use super::route::PortId;
+use crate::message::HostId;
+
+/// An event of the fabric.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum FabricEvent {
+    /// A packet reaches the output of a switch.
+    Enqueue(PortId, PacketIndex),
+    /// A port has finished its transmission.
+    PortFree(PortId),
+    /// A packet has passed the software of its host.
+    Arrive(PacketIndex),
+    /// A host's link is free, or an application has called.
+    Serve(HostId),
+    /// A host's deadline has passed.
+    Timer(HostId),
+    /// A sample of idle links is due.
+    #[default]
+    Sample,
+    /// A delayed packet is delivered; only with faults.
+    Deliver(PacketIndex),
+    /// A host crashes; only with faults.
+    Crash(HostId),
+    /// A host resumes or restarts; only with faults.
+    Return(HostId),
+}

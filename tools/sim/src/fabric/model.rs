@@ -1,0 +1,303 @@
+//! State of a fabric, and the handling of its events.
+
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+
+use super::counts::FabricCounts;
+use super::event::FabricEvent;
+use super::event_queue::EventQueue;
+use super::packets::{PacketIndex, Packets};
+use super::port::Port;
+use super::route::{Hop, PortId, Routes};
+use super::settings::{Buffers, Settings};
+use crate::fault::FaultInjector;
+use crate::host::Host;
+use crate::message::{HostId, Message, Outcome};
+use crate::network::{Counters, Network};
+use crate::packet::Packet;
+use crate::topology::Topology;
+use apus_workload::time::Nanos;
+
+/// A host and its link into the fabric.
+#[derive(Debug)]
+pub(super) struct Station<H> {
+    pub(super) host: H,
+    /// Time until which its link is busy.
+    pub(super) busy_until: Nanos,
+    /// Time of its timer event; [`Nanos::MAX`] without one.
+    pub(super) timer: Nanos,
+}
+
+/// Hosts, switches and links.
+#[derive(Debug)]
+pub struct Fabric<H: Host> {
+    pub(super) topology: Topology,
+    pub(super) events: EventQueue<FabricEvent>,
+    pub(super) packets: Packets<H::Body>,
+    pub(super) stations: Vec<Station<H>>,
+    pub(super) ports: Vec<Port>,
+    /// Free bytes of each buffer pool.
+    pub(super) pools: Vec<u64>,
+    pub(super) routes: Routes,
+    /// Delay from a host's decision to send to the packet's arrival at the TOR's queue, except for
+    /// its time on the link.
+    pub(super) delay_to_tor: Nanos,
+    pub(super) counts: FabricCounts,
+    /// Faults, if configured.
+    pub(super) faults: Option<Box<FaultInjector>>,
+}
+
+impl<H: Host> Fabric<H> {
+    /// Returns a fabric at time 0 whose hosts `host` creates.
+    pub fn new(settings: &Settings, mut host: impl FnMut(HostId) -> H) -> Self {
+        let topology = settings.topology;
+        let rng = Pcg64Mcg::seed_from_u64(settings.seed);
+        let routes = Routes::new(topology.shape, settings.spreading, rng);
+        let stations = (0..topology.shape.hosts())
+            .map(|id| Station { host: host(id), busy_until: 0, timer: Nanos::MAX })
+            .collect();
+        let switches = topology.shape.racks + topology.shape.spines;
+        let (pools, shared) = match settings.buffers {
+            Buffers::PerPort(bytes) => (vec![bytes; routes.ports() as usize], false),
+            Buffers::Shared(bytes) => (vec![bytes; switches as usize], true),
+        };
+        let ports =
+            (0..routes.ports()).map(|id| Port::new(settings, &routes, id, shared)).collect();
+        let mut events = EventQueue::new();
+        events.schedule(settings.sample_every, FabricEvent::Sample);
+        let delays = topology.delays;
+        Self {
+            topology,
+            events,
+            packets: Packets::new(),
+            stations,
+            ports,
+            pools,
+            routes,
+            delay_to_tor: delays.host_out + delays.propagation + delays.switch,
+            counts: FabricCounts::new(0, settings.sample_every),
+            faults: None,
+        }
+    }
+
+    /// Returns the topology.
+    pub const fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Returns the time of the clock.
+    pub fn now(&self) -> Nanos {
+        self.events.now()
+    }
+
+    /// Returns a host.
+    ///
+    /// # Panics
+    ///
+    /// There is no such host.
+    pub fn host(&self, id: HostId) -> &H {
+        &self.stations[id as usize].host
+    }
+
+    /// Runs `something` on a host that otherwise waits for events, for example because its user
+    /// acts. The host is then served.
+    ///
+    /// # Panics
+    ///
+    /// There is no such host.
+    pub fn attend(&mut self, id: HostId, something: impl FnOnce(&mut H)) {
+        something(&mut self.stations[id as usize].host);
+        self.events.schedule(self.events.now(), FabricEvent::Serve(id));
+    }
+
+    /// Returns all hosts.
+    pub fn hosts(&self) -> impl Iterator<Item = &H> {
+        self.stations.iter().map(|station| &station.host)
+    }
+
+    /// Returns the number of packets on links and in queues.
+    pub fn under_way(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Handles an event.
+    #[inline]
+    pub(super) fn handle_event(
+        &mut self,
+        event: FabricEvent,
+        report: &mut dyn FnMut(Nanos, Outcome),
+    ) {
+        match event {
+            FabricEvent::Enqueue(port, index) => self.enqueue(port, index),
+            FabricEvent::PortFree(port) => self.port_free(port),
+            FabricEvent::Arrive(index) => self.arrive(index, report),
+            FabricEvent::Serve(host) => self.serve_host(host, report),
+            FabricEvent::Timer(host) => self.timer(host, report),
+            FabricEvent::Sample => self.sample(),
+            FabricEvent::Deliver(_) | FabricEvent::Crash(_) | FabricEvent::Return(_) => {
+                unreachable!(
+                    "without faults these are never scheduled, and with faults they are handled elsewhere"
+                )
+            }
+        }
+    }
+
+    /// Handles a packet at the output of a switch: transmits, queues or drops it.
+    fn enqueue(&mut self, id: PortId, index: PacketIndex) {
+        let now = self.events.now();
+        let port = &mut self.ports[id as usize];
+        if !port.is_scheduled && port.busy_until <= now {
+            return self.send(id, index);
+        }
+        let packet = self.packets.get_mut(index);
+        let bytes = u64::from(packet.wire_bytes);
+        let Some(left) = self.pools[port.pool as usize].checked_sub(bytes) else {
+            port.meter.dropped += 1;
+            self.packets.remove(index);
+            return;
+        };
+        self.pools[port.pool as usize] = left;
+        if packet.ecn_capable && port.meter.waiting >= port.mark_at {
+            packet.marked = true;
+            port.meter.marked += 1;
+        }
+        port.meter.queued(now, bytes);
+        port.queue.push(&mut self.packets, index);
+        if !port.is_scheduled {
+            port.is_scheduled = true;
+            self.events.schedule(port.busy_until, FabricEvent::PortFree(id));
+        }
+    }
+
+    /// Transmits the next packet of a port whose link has become free.
+    fn port_free(&mut self, id: PortId) {
+        let now = self.events.now();
+        let port = &mut self.ports[id as usize];
+        let index = port.queue.pop(&self.packets).expect("P2: a port wakes if packets wait");
+        let bytes = u64::from(self.packets.get(index).wire_bytes);
+        port.meter.unqueued(now, bytes);
+        self.pools[port.pool as usize] += bytes;
+        port.is_scheduled = !port.queue.is_empty();
+        self.send(id, index);
+        let port = &self.ports[id as usize];
+        if port.is_scheduled {
+            self.events.schedule(port.busy_until, FabricEvent::PortFree(id));
+        }
+    }
+
+    /// Transmits a packet on the link of a port.
+    #[inline]
+    fn send(&mut self, id: PortId, index: PacketIndex) {
+        let packet = self.packets.get(index);
+        let bytes = u64::from(packet.wire_bytes);
+        let port = &mut self.ports[id as usize];
+        port.busy_until = self.events.now() + port.rate.time(bytes);
+        port.meter.sent += bytes;
+        let at = port.busy_until + port.latency;
+        match self.routes.next(id, packet.to) {
+            Hop::Port(next) => self.events.schedule(at, FabricEvent::Enqueue(next, index)),
+            Hop::Host => {
+                self.counts.level_bytes[usize::from(packet.priority) % 8] += bytes;
+                self.events.schedule(at, FabricEvent::Arrive(index));
+            }
+        }
+    }
+
+    /// Delivers a packet to its host.
+    pub(super) fn arrive(&mut self, index: PacketIndex, report: &mut dyn FnMut(Nanos, Outcome)) {
+        let packet = self.packets.get(index);
+        let to = packet.to;
+        self.counts.packets += 1;
+        self.counts.data_packets += u64::from(packet.payload > 0);
+        self.stations[to as usize].host.receive(
+            self.events.now(),
+            packet,
+            self.packets.body(index),
+        );
+        self.packets.remove(index);
+        self.serve_host(to, report);
+    }
+
+    /// Handles a host's timer event.
+    fn timer(&mut self, id: HostId, report: &mut dyn FnMut(Nanos, Outcome)) {
+        let now = self.events.now();
+        let station = &mut self.stations[id as usize];
+        if station.timer != now {
+            // An earlier deadline has replaced it.
+            return;
+        }
+        station.timer = Nanos::MAX;
+        if station.host.next_timeout().is_some_and(|at| at <= now) {
+            station.host.handle_timeout(now);
+        }
+        self.serve_host(id, report);
+    }
+
+    /// Serves a host after it has changed: outcomes, link, timer.
+    #[inline]
+    pub(super) fn serve_host(&mut self, id: HostId, report: &mut dyn FnMut(Nanos, Outcome)) {
+        let now = self.events.now();
+        let station = &mut self.stations[id as usize];
+        while let Some(outcome) = station.host.poll_outcome() {
+            report(now, outcome);
+        }
+        if station.busy_until <= now {
+            self.transmit(id);
+        }
+        let station = &mut self.stations[id as usize];
+        // A deadline that has been postponed is noticed when the event of the old one is handled.
+        if let Some(at) = station.host.next_timeout()
+            && at < station.timer
+        {
+            station.timer = at.max(now);
+            self.events.schedule(station.timer, FabricEvent::Timer(id));
+        }
+    }
+
+    /// Transmits the host's next packet, if there is one, on its free link.
+    fn transmit(&mut self, id: HostId) {
+        let now = self.events.now();
+        let station = &mut self.stations[id as usize];
+        if station.busy_until > now {
+            return;
+        }
+        let host = &mut station.host;
+        let write = |packet: &mut Packet, body: &mut H::Body| host.transmit(now, packet, body);
+        let Some(index) = self.packets.insert(write) else { return };
+        let packet = self.packets.get(index);
+        let taken = self.topology.host_rate.time(u64::from(packet.wire_bytes));
+        station.busy_until = now + taken;
+        let port = self.routes.first(packet.from, packet.to);
+        self.events.schedule(now + taken, FabricEvent::Serve(id));
+        self.events.schedule(now + taken + self.delay_to_tor, FabricEvent::Enqueue(port, index));
+    }
+}
+
+impl<H: Host> Network for Fabric<H> {
+    fn submit(&mut self, message: &Message) {
+        if self.faults.is_some() && self.holds_back(message) {
+            return;
+        }
+        let now = self.events.now();
+        self.stations[message.from as usize].host.submit(now, message);
+        self.events.schedule(now, FabricEvent::Serve(message.from));
+    }
+
+    fn advance(&mut self, until: Nanos, report: &mut dyn FnMut(Nanos, Outcome)) {
+        while let Some(event) = self.events.pop(until) {
+            if self.faults.is_some() {
+                self.handle_event_with_faults(event, report);
+            } else {
+                self.handle_event(event, report);
+            }
+        }
+    }
+
+    fn reset_counters(&mut self) {
+        self.reset_counts();
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters_so_far()
+    }
+}

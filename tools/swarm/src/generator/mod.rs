@@ -1,0 +1,65 @@
+//! Generator: derives a scenario from a seed.
+//!
+//! Each file generates one part, from its own random stream. Ranges are those of sensible configurations, and their
+//! limits; absurd configurations would find nothing that occurs in practice.
+
+mod config;
+mod fabric;
+mod faults;
+mod kernel;
+mod load;
+mod outages;
+mod random;
+mod sizes;
+
+use super::scenario::{PeerModel, Scenario};
+use random::SeededRng;
+
+impl Scenario {
+    /// Generates the scenario of a seed, with random peer models.
+    #[must_use]
+    pub fn generate(seed: u64) -> Self {
+        Self::generate_with(seed, PeerModel::Random)
+    }
+
+    /// Generates the scenario of a seed, with this peer model.
+    #[must_use]
+    pub fn generate_with(seed: u64, peers: PeerModel) -> Self {
+        generate(seed, peers)
+    }
+}
+
+/// Generates the scenario of a seed.
+fn generate(seed: u64, peers: PeerModel) -> Scenario {
+    let stream = |purpose| SeededRng::new(seed, purpose);
+    let (fabric, packet_limit) = fabric::generate(&mut stream(1), seed);
+    let kernel_hosts = kernel::generate(&mut stream(8), &fabric, peers);
+    let config = config::generate(&mut stream(2), &fabric, !kernel_hosts.is_empty());
+    let sizes = sizes::generate(&mut stream(3), &config, packet_limit);
+    let mut calls = load::generate(&mut stream(4), &fabric, &config, &sizes, packet_limit);
+    let config = config::with_longer_intervals(&config, &fabric, &mut calls);
+    kernel::limit_deadlines(&mut calls, &kernel_hosts);
+    let faults = faults::generate(&mut stream(5), &config);
+    let last = calls.last().map_or(0, |call| call.at);
+    let (mut outages, heal_at) = outages::generate(&mut stream(6), &fabric, &config, last);
+    if !kernel_hosts.is_empty() {
+        // The module sends NEED_ACK to a dead client every millisecond, forever (row K-3); these packets would dominate
+        // the run.
+        outages.crashes.clear();
+    }
+    let mut others = stream(7);
+    Scenario {
+        seed,
+        config,
+        fabric,
+        kernel_hosts,
+        packet_limit,
+        has_link_rate: others.percent(80),
+        consumes_late: others.percent(20),
+        calls,
+        sizes: sizes.describe(),
+        faults,
+        outages,
+        heal_at,
+    }
+}

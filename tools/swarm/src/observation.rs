@@ -1,0 +1,63 @@
+//! Observations: what is visible of a transport from outside.
+//!
+//! Checkers know only what crosses the API and the wire.
+
+use apus_proto::RpcError;
+use apus_wire::{Packet, Role};
+
+use apus_sim::message::HostId;
+use apus_workload::time::Nanos;
+
+/// Index of a call among all calls of a run.
+pub(crate) type CallId = u32;
+
+/// An event at a host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Observation<'a> {
+    pub(crate) at: Nanos,
+    pub(crate) host: HostId,
+    pub(crate) event: HostEvent<'a>,
+}
+
+/// An observable event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum HostEvent<'a> {
+    /// The application wants to make a call and waits for room.
+    Waiting(CallId),
+    /// The transport accepted a call.
+    Called(CallId),
+    /// The client cancelled a call.
+    Cancelled(CallId),
+    /// The application received a request; `None` if no planned call made it.
+    Requested(Option<CallId>, &'a [u8]),
+    /// The transport accepted a reply.
+    Replied(CallId),
+    /// The application abandoned a request.
+    Abandoned(CallId),
+    /// A call ended with a response.
+    Responded(CallId, &'a [u8]),
+    /// A call failed.
+    Failed(CallId, RpcError),
+    /// The transport passed a packet to the driver.
+    Sent(WirePacket<'a>),
+    /// The transport received a packet from the driver.
+    Received(WirePacket<'a>),
+    /// The host crashed. Its next incarnation begins at once, but may be disconnected for a long time.
+    Crashed,
+}
+
+/// A packet at one end of its path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WirePacket<'a> {
+    /// Host at the other end.
+    pub(crate) peer: HostId,
+    /// Call that the header names, if it was made.
+    pub(crate) call: Option<CallId>,
+    /// Role of the packet's sender in that call.
+    pub(crate) sender: Role,
+    pub(crate) packet: &'a Packet<'a>,
+    /// Packet length in bytes, without IP and UDP headers.
+    pub(crate) len: usize,
+    /// Position in its burst. The transport decides for whole bursts.
+    pub(crate) place: usize,
+}

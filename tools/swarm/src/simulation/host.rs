@@ -1,0 +1,383 @@
+//! Simulated host with an observer.
+//!
+//! It resembles other simulated hosts, but carries the full content of messages, and its applications take time, cancel
+//! calls and abandon requests. All events at the transport's API and on the wire are passed to the [`Observer`]. Most
+//! hosts run the shipped protocol, some a model of the Linux module ([`Stack`]), which objects to invalid packets.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use apus_proto::{CommandError, Transport};
+use apus_wire::Role;
+use apus_workload::PacketOverhead;
+use bytes::Bytes;
+
+use super::agenda::{Agenda, Task};
+use super::stack::{CallRequest, OutgoingPacket, RpcHandle, Stack, StackEvent};
+use crate::call::ServerAction;
+use crate::observation::{CallId, HostEvent};
+use crate::observer::Observer;
+use crate::payload::payload;
+use crate::violation::{Violation, ViolationKind};
+use apus_sim::host::{Host, PORT, wire_bytes};
+use apus_sim::kernel::Module;
+use apus_sim::message::{HostId, Message, Outcome};
+use apus_sim::packet::Packet;
+use apus_workload::time::Nanos;
+
+/// Maximum number of calls of `handle_timeout` at the same time; each should end at least one RPC.
+const MAX_TIMEOUTS: u32 = 100_000;
+
+/// A simulated host with an observer.
+pub(crate) struct ObservedHost {
+    id: HostId,
+    stack: Stack,
+    observer: Rc<RefCell<Observer>>,
+    packets: PacketOverhead,
+    /// Packets of a burst that the link has not accepted yet.
+    burst: VecDeque<(Packet, Bytes)>,
+    agenda: Agenda,
+    /// Calls and replies for which the transport has no room.
+    calls: VecDeque<CallId>,
+    replies: VecDeque<(RpcHandle, CallId)>,
+    incarnation: u64,
+    /// Time of the last call of `handle_timeout`, and number of calls at that time.
+    timeouts: (Nanos, u32),
+}
+
+impl ObservedHost {
+    pub(super) fn new(id: HostId, observer: Rc<RefCell<Observer>>) -> Self {
+        let limit = observer.borrow().directory.scenario.packet_limit;
+        Self {
+            stack: boot(&observer, id, 0),
+            id,
+            observer,
+            packets: PacketOverhead::ethernet(limit + 28, 20 + 8 + 56),
+            burst: VecDeque::new(),
+            agenda: Agenda::default(),
+            calls: VecDeque::new(),
+            replies: VecDeque::new(),
+            incarnation: 0,
+            timeouts: (0, 0),
+        }
+    }
+
+    /// Returns the protocol on this host, to read its gauges.
+    pub(super) const fn stack(&self) -> &Stack {
+        &self.stack
+    }
+
+    fn observe(&self, now: Nanos, event: HostEvent<'_>) {
+        self.observer.borrow_mut().observe(now, self.id, event);
+    }
+
+    fn is_over(&self) -> bool {
+        self.observer.borrow().is_over()
+    }
+
+    /// Records that a valid command was rejected.
+    fn record_rejection(&self, call: CallId, error: &CommandError) {
+        self.observer.borrow_mut().record(Err(Violation {
+            kind: ViolationKind::Liveness,
+            calls: vec![call],
+            expected: format!("host {} accepts the command of call {call}", self.id),
+            observed: error.to_string(),
+        }));
+    }
+
+    /// Makes a call; returns `false` if there is no room.
+    fn call(&mut self, now: Nanos, call: CallId) -> bool {
+        let planned = *self.observer.borrow().directory.call(call);
+        let request = CallRequest {
+            to: planned.to,
+            payload: payload(call, Role::Client, planned.request as usize),
+            cookie: u64::from(call),
+            deadline: planned.deadline,
+            idempotent: planned.idempotent,
+        };
+        match self.stack.call(now, request) {
+            Ok((rpc, id)) => {
+                if let Some(id) = id {
+                    self.observer.borrow_mut().directory.register(call, id);
+                }
+                self.observe(now, HostEvent::Called(call));
+                if let Some(after) = planned.cancel {
+                    self.agenda.put(now + after, Task::Cancel { rpc, call });
+                }
+                true
+            }
+            Err(error) if error.is_back_pressure() => false,
+            Err(error) => {
+                self.record_rejection(call, &error);
+                true
+            }
+        }
+    }
+
+    /// Handles all pending events of the transport.
+    fn handle_events(&mut self, now: Nanos) {
+        while let Some(told) = self.stack.poll() {
+            match told {
+                StackEvent::Request { rpc, from, id, payload } => {
+                    self.serve(now, rpc, (from, id), &payload);
+                }
+                StackEvent::Response { cookie, payload } => {
+                    self.stack.payload_consumed(payload.len());
+                    self.observe(now, HostEvent::Responded(cookie as CallId, &payload));
+                }
+                StackEvent::Failed { cookie, error } => {
+                    self.observe(now, HostEvent::Failed(cookie as CallId, error));
+                }
+                StackEvent::NewPeer(peer) => {
+                    let limit = self.packets.payload as usize + apus_wire::DATA_HEADER_LEN;
+                    if let Stack::Apus(transport) = &mut self.stack {
+                        transport.set_packet_limit(peer, limit);
+                    }
+                }
+                StackEvent::Room => self.retry(now),
+                StackEvent::Nothing => {}
+            }
+        }
+    }
+
+    /// Passes a request to the application.
+    fn serve(
+        &mut self,
+        now: Nanos,
+        rpc: RpcHandle,
+        (from, id): (HostId, Option<u64>),
+        request: &Bytes,
+    ) {
+        let (call, late, service) = {
+            let directory = &self.observer.borrow().directory;
+            let call = id.and_then(|id| directory.find(from, self.id, id));
+            let service = call.map_or(0, |call| directory.call(call).service);
+            (call, directory.scenario.consumes_late, service)
+        };
+        self.observe(now, HostEvent::Requested(call, request));
+        let taken = if late { request.len() } else { 0 };
+        self.stack.payload_consumed(request.len() - taken);
+        let task = Task::ServerAction { rpc, call, taken };
+        if service == 0 { self.perform(now, task) } else { self.agenda.put(now + service, task) }
+    }
+
+    /// Performs a scheduled task of the application.
+    fn perform(&mut self, now: Nanos, task: Task) {
+        match task {
+            Task::ServerAction { rpc, call, taken } => {
+                self.stack.payload_consumed(taken);
+                let answer = call.map(|call| self.observer.borrow().directory.call(call).answer);
+                match (call, answer) {
+                    (Some(call), Some(ServerAction::Reply)) => self.reply(now, rpc, call),
+                    _ => self.abandon(now, rpc, call),
+                }
+            }
+            Task::Cancel { rpc, call } => {
+                // It may have ended already.
+                if self.stack.cancel(now, rpc) {
+                    self.observe(now, HostEvent::Cancelled(call));
+                }
+            }
+        }
+    }
+
+    fn reply(&mut self, now: Nanos, rpc: RpcHandle, call: CallId) {
+        if !self.replies.is_empty() || !self.try_reply(now, rpc, call) {
+            self.replies.push_back((rpc, call));
+        }
+    }
+
+    /// Replies; returns `false` if there is no room.
+    fn try_reply(&mut self, now: Nanos, rpc: RpcHandle, call: CallId) -> bool {
+        let length = self.observer.borrow().directory.call(call).response;
+        let payload = payload(call, Role::Server, length as usize);
+        match self.stack.reply(now, rpc, payload) {
+            Ok(()) => self.observe(now, HostEvent::Replied(call)),
+            Err(error) if error.is_back_pressure() => return false,
+            // The client is gone, or has cancelled the call.
+            Err(CommandError::UnknownRpc) => {}
+            Err(error) => self.record_rejection(call, &error),
+        }
+        true
+    }
+
+    fn abandon(&mut self, now: Nanos, rpc: RpcHandle, call: Option<CallId>) {
+        match (self.stack.abandon(now, rpc), call) {
+            (Some(true), Some(call)) => self.observe(now, HostEvent::Abandoned(call)),
+            // The module cannot abandon a request.
+            (None, Some(call)) => self.reply(now, rpc, call),
+            // The request comes from a corrupted packet; its response is irrelevant.
+            (None, None) => drop(self.stack.reply(now, rpc, Bytes::from_static(b"?"))),
+            (Some(_), _) => {}
+        }
+    }
+
+    /// Cancels all calls of the applications.
+    pub(super) fn cancel_all(&mut self, now: Nanos) {
+        for (rpc, server, id) in self.stack.open_calls() {
+            if let Some(call) = self.observer.borrow().directory.find(self.id, server, id) {
+                self.agenda.put(now, Task::Cancel { rpc, call });
+            }
+        }
+        for call in std::mem::take(&mut self.calls) {
+            self.observe(now, HostEvent::Cancelled(call));
+        }
+        self.handle_timeout(now);
+    }
+
+    /// Repeats the commands for which there was no room.
+    fn retry(&mut self, now: Nanos) {
+        while let Some((rpc, call)) = self.replies.pop_front() {
+            if !self.try_reply(now, rpc, call) {
+                self.replies.push_front((rpc, call));
+                break;
+            }
+        }
+        while let Some(call) = self.calls.pop_front() {
+            if !self.call(now, call) {
+                self.calls.push_front(call);
+                break;
+            }
+        }
+    }
+
+    /// Fetches the next burst from the transport.
+    fn next_burst(&mut self, now: Nanos) {
+        for (place, packet) in self.stack.burst(now).into_iter().enumerate() {
+            let OutgoingPacket { to, priority, bytes, header_len } = packet;
+            self.observer.borrow_mut().sent(now, self.id, to, &bytes, place);
+            let payload = bytes.len() - header_len;
+            let packet = Packet {
+                from: self.id,
+                to,
+                wire_bytes: wire_bytes(&self.packets, header_len, payload),
+                payload: payload as u32,
+                priority,
+                ecn_capable: false,
+                marked: false,
+            };
+            self.burst.push_back((packet, bytes));
+        }
+    }
+
+    /// Returns whether timers fire endlessly at the same time.
+    fn is_stuck(&mut self, now: Nanos) -> bool {
+        let (last, count) = &mut self.timeouts;
+        *count = if *last == now { *count + 1 } else { 0 };
+        *last = now;
+        if *count > MAX_TIMEOUTS {
+            self.observer.borrow_mut().record(Err(Violation {
+                kind: ViolationKind::Liveness,
+                calls: Vec::new(),
+                expected: format!("host {} has no timer left at {now} ns", self.id),
+                observed: format!(
+                    "after {count} calls the next one is due: {:?}",
+                    self.stack.next_timeout()
+                ),
+            }));
+        }
+        *count > MAX_TIMEOUTS
+    }
+}
+
+/// Creates the protocol of a host's incarnation.
+fn boot(observer: &RefCell<Observer>, id: HostId, incarnation: u64) -> Stack {
+    let scenario = &observer.borrow().directory.scenario;
+    if scenario.kernel_hosts.contains(&id) {
+        let segment = scenario.packet_limit - apus_wire::DATA_HEADER_LEN as u32;
+        // Ids of an earlier incarnation are not reused.
+        return Stack::Kernel(Box::new(Module::new(PORT, segment, 2 + (incarnation << 40))));
+    }
+    // Avoids multiples of the increment of the transport's own generator.
+    let seed = scenario.seed.wrapping_mul(0xd134_2543_de82_ef95)
+        ^ (incarnation << 32 | u64::from(id)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let mut transport = Transport::new(scenario.config.clone(), PORT, seed);
+    if scenario.has_link_rate {
+        let mbps = scenario.fabric.topology.host_rate.mbps();
+        transport.set_link_rate(u32::try_from(mbps).unwrap_or(u32::MAX));
+    }
+    Stack::Apus(Box::new(transport))
+}
+
+impl Host for ObservedHost {
+    type Body = Bytes;
+
+    fn submit(&mut self, now: Nanos, message: &Message) {
+        if self.is_over() {
+            return;
+        }
+        let call = message.number;
+        if !self.calls.is_empty() || !self.call(now, call) {
+            self.observe(now, HostEvent::Waiting(call));
+            self.calls.push_back(call);
+        }
+        self.handle_events(now);
+    }
+
+    fn receive(&mut self, now: Nanos, packet: &Packet, body: &Bytes) {
+        if self.is_over() {
+            return;
+        }
+        self.observer.borrow_mut().received(now, self.id, packet.from, body);
+        if let Some(objection) = self.stack.receive(now, packet.from, body) {
+            self.observer.borrow_mut().module_objection(self.id, packet.from, body, objection);
+        }
+        self.handle_events(now);
+    }
+
+    fn transmit(&mut self, now: Nanos, packet: &mut Packet, body: &mut Bytes) -> bool {
+        if self.is_over() {
+            return false;
+        }
+        if self.burst.is_empty() {
+            self.next_burst(now);
+        }
+        let Some(next) = self.burst.pop_front() else { return false };
+        (*packet, *body) = next;
+        true
+    }
+
+    fn next_timeout(&self) -> Option<Nanos> {
+        if self.is_over() {
+            return None;
+        }
+        [self.stack.next_timeout(), self.agenda.next()].into_iter().flatten().min()
+    }
+
+    fn handle_timeout(&mut self, now: Nanos) {
+        if self.is_over() || self.is_stuck(now) {
+            return;
+        }
+        while let Some(task) = self.agenda.take(now) {
+            self.perform(now, task);
+        }
+        self.stack.handle_timeout(now);
+        self.handle_events(now);
+    }
+
+    fn poll_outcome(&mut self) -> Option<Outcome> {
+        None
+    }
+
+    fn crash(&mut self, now: Nanos) {
+        self.observe(now, HostEvent::Crashed);
+        self.incarnation += 1;
+        self.stack = boot(&self.observer, self.id, self.incarnation);
+        self.burst.clear();
+        self.calls.clear();
+        self.replies.clear();
+        self.agenda = Agenda::default();
+    }
+
+    fn corrupt(body: &mut Bytes, chance: u64) {
+        let mut bytes = body.to_vec();
+        let bit = chance as usize % (8 * bytes.len());
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        *body = Bytes::from(bytes);
+    }
+
+    fn id(&self) -> HostId {
+        self.id
+    }
+}

@@ -1,0 +1,13 @@
+//! Simulation: runs a scenario through its phases.
+//!
+//! ```text
+//!   faults and load ──▶ healed ──▶ every call has ended ──▶ probes ──▶ no state is left ──▶ peers dropped
+//!         safety all the time             liveness            liveness       memory             memory
+//! ```
+
+mod agenda;
+mod host;
+mod run;
+mod stack;
+
+pub(crate) use run::{End, run};

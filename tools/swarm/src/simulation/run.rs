@@ -1,0 +1,321 @@
+//! Phases of a run.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use apus_wire::Role;
+
+use super::host::ObservedHost;
+use super::stack::{Stack, host_of};
+use crate::call::{PlannedCall, ServerAction};
+use crate::checker::memory;
+use crate::event_log::EventLog;
+use crate::observation::CallId;
+use crate::observer::Observer;
+use crate::scenario::Scenario;
+use crate::violation::Violation;
+use apus_sim::fabric::{Buffers, Fabric};
+use apus_sim::fault::{self, Outages};
+use apus_sim::host::host_at;
+use apus_sim::kernel::{Module, ModuleRpcKey};
+use apus_sim::message::{HostId, Message};
+use apus_sim::network::Network;
+use apus_workload::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
+
+/// Result of a run.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) violation: Option<Violation>,
+    pub(crate) packets: u64,
+    pub(crate) rpcs: u64,
+    pub(crate) faults: fault::Counters,
+    pub(crate) hash: u64,
+    pub(crate) simulated: Nanos,
+}
+
+/// Number of packets after which faults end early. Chosen by us: ten times the average of a run.
+const MAX_FAULTY_PACKETS: u64 = 1_000_000;
+
+/// Number of packets after which a run will not end.
+const MAX_PACKETS: u64 = 5 * MAX_FAULTY_PACKETS;
+
+/// Lengths of the probes' requests in bytes: one unscheduled, and one that needs grants.
+const PROBES: [u32; 2] = [100, 300_000];
+
+/// Runs a scenario; records its events in `trace` if it is given.
+pub(crate) fn run(mut scenario: Scenario, trace: Option<Rc<RefCell<EventLog>>>) -> End {
+    let probes = scenario.calls.len() as CallId;
+    let surviving = surviving(&scenario);
+    for length in PROBES {
+        let length = length.min(scenario.config.max_message() as u32);
+        scenario.calls.extend(surviving.iter().enumerate().map(|(index, from)| {
+            let to = surviving[(index + 1) % surviving.len()];
+            probe(*from, to, length)
+        }));
+    }
+    let observer = Rc::new(RefCell::new(Observer::new(scenario.clone(), probes, trace)));
+    let fabric = Fabric::new(&scenario.fabric, |id| ObservedHost::new(id, Rc::clone(&observer)))
+        .with_faults(scenario.faults, scenario.outages.clone(), scenario.seed);
+    let mut world = Simulation { scenario, fabric, observer, surviving, probes };
+    world.run();
+    let Simulation { fabric, observer, .. } = world;
+    let (faults, simulated) = (fabric.faults(), fabric.now());
+    drop(fabric);
+    let observer = Rc::into_inner(observer).expect("the hosts have been dropped").into_inner();
+    End {
+        packets: observer.packets,
+        rpcs: observer.rpcs,
+        hash: observer.observation_hash(),
+        faults,
+        simulated,
+        violation: observer.violation,
+    }
+}
+
+/// Returns the hosts that are up at the end.
+fn surviving(scenario: &Scenario) -> Vec<HostId> {
+    let is_dead = |host: &HostId| {
+        scenario
+            .outages
+            .crashes
+            .iter()
+            .any(|crash| crash.host == *host && crash.until == Nanos::MAX)
+    };
+    (0..scenario.hosts()).filter(|host| !is_dead(host)).collect()
+}
+
+const fn probe(from: HostId, to: HostId, request: u32) -> PlannedCall {
+    PlannedCall {
+        from,
+        to,
+        at: 0,
+        request,
+        response: request,
+        service: 0,
+        answer: ServerAction::Reply,
+        cancel: None,
+        deadline: None,
+        // It is repeated if its server has restarted and does not know its client any more (AMO-3).
+        idempotent: true,
+    }
+}
+
+struct Simulation {
+    scenario: Scenario,
+    fabric: Fabric<ObservedHost>,
+    observer: Rc<RefCell<Observer>>,
+    surviving: Vec<HostId>,
+    /// Index of the first probe.
+    probes: CallId,
+}
+
+impl Simulation {
+    fn run(&mut self) {
+        self.load();
+        self.advance_with_faults(self.scenario.heal_at);
+        self.fabric.heal();
+        self.expect_calls_to_end();
+        self.drain();
+        for round in 0..PROBES.len() as CallId {
+            let count = self.surviving.len() as CallId;
+            for call in 0..count {
+                self.submit(self.probes + round * count + call);
+            }
+            self.expect_calls_to_end();
+        }
+        self.drain();
+        self.expect_no_state(false);
+        self.expect_peers_dropped();
+    }
+
+    /// Makes all planned calls, with faults.
+    fn load(&mut self) {
+        for call in 0..self.probes {
+            let at = self.scenario.calls[call as usize].at;
+            self.advance_with_faults(at);
+            if self.is_over() {
+                return;
+            }
+            self.submit(call);
+        }
+    }
+
+    fn submit(&mut self, number: CallId) {
+        let PlannedCall { from, to, request, .. } = self.scenario.calls[number as usize];
+        let at = self.fabric.now();
+        self.fabric.submit(&Message { number, from, to, bytes: request, at });
+    }
+
+    fn advance_to(&mut self, until: Nanos) {
+        if !self.is_over() {
+            let until = until.max(self.fabric.now());
+            self.fabric.advance(until, &mut |_, _| {});
+        }
+    }
+
+    /// Advances like `advance_to`, but ends the faults early after [`MAX_FAULTY_PACKETS`].
+    fn advance_with_faults(&mut self, until: Nanos) {
+        while self.fabric.now() < until && !self.is_over() {
+            if self.observer.borrow().packets > MAX_FAULTY_PACKETS {
+                self.fabric.heal();
+            }
+            self.advance_to((self.fabric.now() + MILLISECOND).min(until));
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.observer.borrow().is_over()
+    }
+
+    /// Advances until `done`, or until `bound` has passed.
+    fn wait(&mut self, bound: Nanos, done: impl Fn(&Self) -> bool) {
+        let end = self.fabric.now() + bound;
+        let mut step = MILLISECOND;
+        while !self.is_over() && !done(self) && self.fabric.now() < end {
+            if self.observer.borrow().packets > MAX_PACKETS {
+                // The open calls will not end; the caller reports them.
+                return;
+            }
+            self.advance_to((self.fabric.now() + step).min(end));
+            step = (step * 2).min(100 * MILLISECOND);
+        }
+    }
+
+    /// Second phase: every call ends. After unnoticed corruption a peer may delay a call forever; then it must be
+    /// possible to cancel it.
+    fn expect_calls_to_end(&mut self) {
+        // A loss may delay many calls in sequence, so wait as long as calls end.
+        loop {
+            let before = self.open();
+            self.wait(self.time_limit(), |world| world.open() == 0 || world.open() < before);
+            if self.open() == 0 || self.open() == before {
+                break;
+            }
+        }
+        let now = self.fabric.now();
+        if self.scenario.has_unnoticed_corruption() {
+            for host in self.surviving.clone() {
+                self.fabric.attend(host, |host| host.cancel_all(now));
+            }
+        }
+        let result = {
+            let observer = self.observer.borrow();
+            observer.liveness.check_ends(&observer.directory, now)
+        };
+        let result = result.map_err(|violation| self.describe_open_call(violation));
+        self.observer.borrow_mut().record(result);
+    }
+
+    /// Adds to a violation what both ends of an open call know about it.
+    fn describe_open_call(&self, mut violation: Violation) -> Violation {
+        let Some(call) = violation.calls.first() else { return violation };
+        let PlannedCall { from, to, .. } = self.scenario.calls[*call as usize];
+        for (host, other) in [(from, to), (to, from)] {
+            let stack = self.fabric.host(host).stack();
+            let Some(transport) = stack.apus() else {
+                let description =
+                    stack.kernel().map(|module| self.describe_module(module, host, other, *call));
+                violation.observed += &format!("\n             host {host}: {description:?}");
+                continue;
+            };
+            let observer = self.observer.borrow();
+            let mine = transport.info().into_iter().find(|info| {
+                let ends = if info.role == Role::Client { (host, other) } else { (other, host) };
+                host_at(info.peer) == other
+                    && observer.directory.find(ends.0, ends.1, info.id) == Some(*call)
+            });
+            let live = transport.metrics().live;
+            violation.observed += &format!("\n             host {host}: {mine:?}, {live:?}");
+        }
+        violation
+    }
+
+    /// Returns whether every packet arrives.
+    fn is_lossless(&self) -> bool {
+        let Scenario { faults, outages, fabric, .. } = &self.scenario;
+        *faults == fault::Settings::default()
+            && *outages == Outages::default()
+            && fabric.buffers == Buffers::PerPort(u64::MAX)
+    }
+
+    /// Describes the state of a call with `other` in the module of `host`.
+    fn describe_module(
+        &self,
+        module: &Module,
+        host: HostId,
+        other: HostId,
+        call: CallId,
+    ) -> String {
+        let observer = self.observer.borrow();
+        let is_match = |name: &ModuleRpcKey| {
+            let ends = if name.role == Role::Client { (host, other) } else { (other, host) };
+            observer.directory.find(ends.0, ends.1, name.id) == Some(call)
+        };
+        let mine = module.live().find(is_match).map(|name| module.describe(name));
+        format!("Linux module, {} RPCs, {}", module.live().count(), mine.unwrap_or_default())
+    }
+
+    /// Returns the number of calls that have not ended.
+    fn open(&self) -> u32 {
+        self.observer.borrow().liveness.open()
+    }
+
+    /// Waits until no packet is in flight, however late, and no host waits for an acknowledgment.
+    fn drain(&mut self) {
+        let late = self.scenario.faults.late_by + self.scenario.faults.spike_of;
+        self.wait(late + self.time_limit(), |world| {
+            let is_clear = |host: &HostId| match world.fabric.host(*host).stack() {
+                Stack::Apus(transport) => memory::is_clear(&transport.live()),
+                Stack::Kernel(module) => world.retained_rpcs(module).is_empty(),
+            };
+            world.fabric.under_way() == 0 && world.surviving.iter().all(is_clear)
+        });
+    }
+
+    /// Returns the time within which some call ends without faults: silent peers time out, lost bytes are requested
+    /// again, and all bytes of the run pass one link several times.
+    fn time_limit(&self) -> Nanos {
+        let config = &self.scenario.config;
+        let bytes: u64 =
+            self.scenario.calls.iter().map(|call| u64::from(call.request + call.response)).sum();
+        let transfer = self.scenario.fabric.topology.host_rate.time(bytes);
+        let acks = config.need_ack_limit() * 100 * MILLISECOND;
+        4 * config.timeout_usecs() * MICROSECOND + 20 * transfer + acks + 2 * SECOND
+    }
+
+    fn expect_no_state(&mut self, peers_too: bool) {
+        for host in &self.surviving {
+            let result = match self.fabric.host(*host).stack() {
+                Stack::Apus(transport) => memory::check(*host, &transport.live(), peers_too),
+                Stack::Kernel(module) => {
+                    let retained = self.retained_rpcs(module);
+                    let description =
+                        retained.iter().map(|name| format!("{name:?}: {}", module.describe(*name)));
+                    memory::check_module(*host, &description.collect::<Vec<_>>())
+                }
+            };
+            self.observer.borrow_mut().record(result);
+        }
+    }
+
+    /// Returns the RPCs that a module keeps on behalf of hosts that are up and run apus. With other hosts they never
+    /// end (row K-3), nor do those that wait for grants of a client whose notice of cancellation was lost.
+    fn retained_rpcs(&self, module: &Module) -> Vec<ModuleRpcKey> {
+        let ends = |name: &ModuleRpcKey| {
+            let peer = host_of(name.peer);
+            let runs_apus = !self.scenario.kernel_hosts.contains(&peer);
+            let excused = !self.is_lossless() && module.waits_for_grants(*name);
+            runs_apus && self.surviving.contains(&peer) && !excused
+        };
+        module.live().filter(ends).collect()
+    }
+
+    /// Checks that peers are dropped, if that happens within a minute.
+    fn expect_peers_dropped(&mut self) {
+        let idle = self.scenario.config.peer_idle_secs_max();
+        if idle <= 60 {
+            self.advance_to(self.fabric.now() + (idle + 5) * SECOND);
+            self.expect_no_state(true);
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Protocol on an observed host: apus, or a model of the Linux module.
+//!
+//! Both have the same interface, except that the module has no limits and cannot abandon requests.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use apus_proto::{
+    self as proto, CommandError, Event, Execution, FailureKind, Instant, RpcError, RpcKey,
+    Transport,
+};
+use bytes::Bytes;
+
+use apus_sim::host::{PORT, address, host_at};
+use apus_sim::kernel::{self, Module, ModuleRpcKey, Objection};
+use apus_sim::message::HostId;
+use apus_workload::time::Nanos;
+
+/// The protocol of a host.
+#[derive(Debug)]
+pub(crate) enum Stack {
+    Apus(Box<Transport>),
+    Kernel(Box<Module>),
+}
+
+/// Identifies an RPC at one end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RpcHandle {
+    Apus(RpcKey),
+    Kernel(ModuleRpcKey),
+}
+
+/// Event for the application or the driver.
+#[derive(Debug)]
+pub(super) enum StackEvent {
+    Request { rpc: RpcHandle, from: HostId, id: Option<u64>, payload: Bytes },
+    Response { cookie: u64, payload: Bytes },
+    Failed { cookie: u64, error: RpcError },
+    NewPeer(SocketAddr),
+    Room,
+    Nothing,
+}
+
+/// Parameters of a call.
+pub(super) struct CallRequest {
+    pub(super) to: HostId,
+    pub(super) payload: Bytes,
+    pub(super) cookie: u64,
+    pub(super) deadline: Option<Nanos>,
+    pub(super) idempotent: bool,
+}
+
+/// A packet on its way to the driver.
+pub(super) struct OutgoingPacket {
+    pub(super) to: HostId,
+    pub(super) priority: u8,
+    /// Header and payload.
+    pub(super) bytes: Bytes,
+    pub(super) header_len: usize,
+}
+
+/// Returns the address of a host.
+fn ip(host: HostId) -> IpAddr {
+    address(host).ip()
+}
+
+impl Stack {
+    /// Returns the transport, if the host runs apus.
+    pub(crate) fn apus(&self) -> Option<&Transport> {
+        match self {
+            Self::Apus(transport) => Some(transport),
+            Self::Kernel(_) => None,
+        }
+    }
+
+    /// Returns the module, if the host runs it.
+    pub(crate) fn kernel(&self) -> Option<&Module> {
+        match self {
+            Self::Kernel(module) => Some(module),
+            Self::Apus(_) => None,
+        }
+    }
+
+    /// Makes a call. Returns its local handle, and its id on the wire.
+    pub(super) fn call(
+        &mut self,
+        now: Nanos,
+        request: CallRequest,
+    ) -> Result<(RpcHandle, Option<u64>), CommandError> {
+        match self {
+            Self::Apus(transport) => {
+                let at = Instant::from_nanos(now);
+                let call = proto::Call {
+                    to: address(request.to),
+                    payload: request.payload.into(),
+                    cookie: request.cookie,
+                    deadline: request.deadline.map(|after| at + Duration::from_nanos(after)),
+                    idempotent: request.idempotent,
+                };
+                let rpc = transport.call(at, call).map_err(|rejected| rejected.reason)?;
+                Ok((RpcHandle::Apus(rpc), transport.info_of(rpc).map(|info| info.id)))
+            }
+            Self::Kernel(module) => {
+                let to = (ip(request.to), PORT);
+                let deadline = request.deadline.map(|after| now + after);
+                let name = module.call(now, to, request.payload, request.cookie, deadline);
+                Ok((RpcHandle::Kernel(name), Some(name.id)))
+            }
+        }
+    }
+
+    /// Replies to a request.
+    pub(super) fn reply(
+        &mut self,
+        now: Nanos,
+        rpc: RpcHandle,
+        payload: Bytes,
+    ) -> Result<(), CommandError> {
+        match (self, rpc) {
+            (Self::Apus(transport), RpcHandle::Apus(rpc)) => {
+                let replied = transport.reply(Instant::from_nanos(now), rpc, payload.into());
+                replied.map_err(|rejected| rejected.reason)
+            }
+            (Self::Kernel(module), RpcHandle::Kernel(name)) => {
+                let lives = module.reply(now, name, payload);
+                lives.then_some(()).ok_or(CommandError::UnknownRpc)
+            }
+            _ => Err(CommandError::UnknownRpc),
+        }
+    }
+
+    /// Abandons a request. Returns whether it was still open; `None` if the protocol cannot abandon requests.
+    pub(super) fn abandon(&mut self, now: Nanos, rpc: RpcHandle) -> Option<bool> {
+        match (self, rpc) {
+            (Self::Apus(transport), RpcHandle::Apus(rpc)) => {
+                Some(transport.abandon(Instant::from_nanos(now), rpc).is_ok())
+            }
+            _ => None,
+        }
+    }
+
+    /// Cancels a call; returns `false` if it has ended.
+    pub(super) fn cancel(&mut self, now: Nanos, rpc: RpcHandle) -> bool {
+        match (self, rpc) {
+            (Self::Apus(transport), RpcHandle::Apus(rpc)) => {
+                transport.cancel(Instant::from_nanos(now), rpc).is_ok()
+            }
+            (Self::Kernel(module), RpcHandle::Kernel(name)) => module.abort(name),
+            _ => false,
+        }
+    }
+
+    /// Reports that the application has consumed `bytes`.
+    pub(super) fn payload_consumed(&mut self, bytes: usize) {
+        if let Self::Apus(transport) = self {
+            transport.payload_consumed(bytes);
+        }
+    }
+
+    /// Returns the open calls: local handle, server, id on the wire.
+    pub(super) fn open_calls(&self) -> Vec<(RpcHandle, HostId, u64)> {
+        use apus_wire::Role;
+        match self {
+            Self::Apus(transport) => {
+                let calls = transport.info().into_iter().filter(|info| info.role == Role::Client);
+                calls.map(|info| (RpcHandle::Apus(info.rpc), host_at(info.peer), info.id)).collect()
+            }
+            Self::Kernel(module) => {
+                let calls = module.live().filter(|name| name.role == Role::Client);
+                calls.map(|name| (RpcHandle::Kernel(name), host_of(name.peer), name.id)).collect()
+            }
+        }
+    }
+
+    /// Handles a packet. Returns the module's objection to it.
+    pub(super) fn receive(&mut self, now: Nanos, from: HostId, bytes: &[u8]) -> Option<Objection> {
+        match self {
+            Self::Apus(transport) => {
+                transport.handle_packet(Instant::from_nanos(now), address(from), bytes);
+                None
+            }
+            Self::Kernel(module) => module.handle_packet(now, ip(from), bytes).err(),
+        }
+    }
+
+    /// Returns the next event.
+    pub(super) fn poll(&mut self) -> Option<StackEvent> {
+        match self {
+            Self::Apus(transport) => transport.poll_event().map(|event| match event {
+                Event::Request { rpc, from, payload } => {
+                    let id = transport.info_of(rpc).map(|info| info.id);
+                    StackEvent::Request {
+                        rpc: RpcHandle::Apus(rpc),
+                        from: host_at(from),
+                        id,
+                        payload,
+                    }
+                }
+                Event::Response { cookie, payload, .. } => StackEvent::Response { cookie, payload },
+                Event::Failed { cookie, error, .. } => StackEvent::Failed { cookie, error },
+                Event::NewPeer(peer) => StackEvent::NewPeer(peer),
+                Event::Room => StackEvent::Room,
+                _ => StackEvent::Nothing,
+            }),
+            Self::Kernel(module) => module.poll_event().map(|event| match event {
+                kernel::ModuleEvent::Request { rpc, payload } => {
+                    let from = host_of(rpc.peer);
+                    StackEvent::Request {
+                        rpc: RpcHandle::Kernel(rpc),
+                        from,
+                        id: Some(rpc.id),
+                        payload,
+                    }
+                }
+                kernel::ModuleEvent::Response { cookie, payload } => {
+                    StackEvent::Response { cookie, payload }
+                }
+                kernel::ModuleEvent::Failed { cookie, late } => {
+                    // The module reports an errno, and not whether the request was executed.
+                    let reason = if late {
+                        FailureKind::DeadlineExceeded
+                    } else {
+                        FailureKind::PeerSilent { silent_ms: 100, resends: 19 }
+                    };
+                    StackEvent::Failed {
+                        cookie,
+                        error: RpcError { kind: reason, execution: Execution::Unknown },
+                    }
+                }
+            }),
+        }
+    }
+
+    /// Returns the next burst.
+    pub(super) fn burst(&mut self, now: Nanos) -> Vec<OutgoingPacket> {
+        match self {
+            Self::Apus(transport) => {
+                let Some(transmit) = transport.poll_transmit(Instant::from_nanos(now)) else {
+                    return Vec::new();
+                };
+                let (to, priority) = (host_at(transmit.to()), transmit.priority());
+                let payload = transmit.payload().collect::<Vec<_>>().concat();
+                let mut pieces = payload.chunks(transmit.segment().max(1));
+                let header_len = transmit.header_len();
+                let packet = |header: &[u8]| {
+                    let bytes = [header, pieces.next().unwrap_or(&[])].concat().into();
+                    OutgoingPacket { to, priority, bytes, header_len }
+                };
+                transmit.headers().chunks(header_len).map(packet).collect()
+            }
+            Self::Kernel(module) => {
+                let packet = module.transmit(now).map(|packet| OutgoingPacket {
+                    to: host_of(packet.to),
+                    priority: packet.priority,
+                    bytes: packet.bytes,
+                    header_len: packet.header_len,
+                });
+                packet.into_iter().collect()
+            }
+        }
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Nanos> {
+        match self {
+            Self::Apus(transport) => transport.next_timeout().map(|(at, _)| at.as_nanos()),
+            Self::Kernel(module) => module.next_timeout(),
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Nanos) {
+        match self {
+            Self::Apus(transport) => transport.handle_timeout(Instant::from_nanos(now)),
+            Self::Kernel(module) => module.handle_timeout(now),
+        }
+    }
+}
+
+/// Returns the host at an address.
+pub(super) fn host_of(ip: IpAddr) -> HostId {
+    host_at(SocketAddr::new(ip, PORT))
+}
